@@ -1,0 +1,1 @@
+"""Pipelines that run as they stand: a folder each."""

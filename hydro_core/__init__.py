@@ -1,0 +1,1 @@
+"""The language, its reference meaning, its optimizer and its Spark engine."""

@@ -1,0 +1,1 @@
+"""The Dagster side: flows as partitioned assets."""
