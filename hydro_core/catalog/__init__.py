@@ -1,0 +1,1 @@
+"""The operator catalogue: what every operator is, once."""

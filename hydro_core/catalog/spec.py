@@ -1,0 +1,234 @@
+"""What an operator is: one `OpSpec` each, whose columns are all that analyses, rules and engines may rely on.
+
+The columns are those of the language page's operator table. Nothing outside the catalogue, the meanings and the
+lowerings asks for an operator by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+from hydro_core.functions.fn import Fn
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import Order
+
+
+class Barrier(Enum):
+    """What an input waits for: nothing, the end of an earlier stratum, or the end of the tick before."""
+
+    NONE = "none"
+    STRATUM = "stratum"
+    TICK = "tick"
+
+
+class OrderRule(Enum):
+    """What becomes of the first input's order."""
+
+    KEEPS = "keeps"
+    KEEPS_IF_ALL = "keeps if all inputs have it"
+    GIVES = "gives"
+    LOSES = "loses"
+
+
+class State(Enum):
+    """What of the past an operator must know."""
+
+    NONE = "none"
+    HISTORY = "all additions"
+    WINDOW = "the additions of the last n ticks"
+    LAST = "the tick before"
+    COMMANDS = "the result of all commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input: `linear` means op(x + y) = op(x) + op(y) in it, the others fixed."""
+
+    name: str
+    barrier: Barrier = Barrier.NONE
+    linear: bool = False
+    needs: Order = Order.NONE
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Always:
+    """Shards may be cut anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """The operator needs its whole input in one place."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnKey:
+    """Equal keys must meet: the first field, or the columns of the argument `by` or `on`; on every keyed input."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnAnyField:
+    """Equal items must meet: any field serves, the same one on every input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """The input at `port` must be whole on every shard; the others may be cut anywhere."""
+
+    port: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldByAll:
+    """Every shard knows the stream; one emits it."""
+
+
+PartitionRule = Always | Never | OnKey | OnAnyField | Replicated | HeldByAll
+
+ArgKind = Literal[
+    "function",  # Fn
+    "value",  # an item: a constant Python expression, evaluated once
+    "items",  # tuple of items
+    "schema",  # ItemType, written as Spark DDL
+    "name",  # str
+    "integer",  # int
+    "flag",  # bool
+    "columns",  # tuple[str, ...]; one string is a tuple of one
+    "order",  # tuple[str, ...] or Fn
+    "ports",  # tuple[str, ...]; numbers become their digits
+    "choice",  # str out of `choices`
+    "fds",  # tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    "computed",  # the open keywords: tuple[tuple[str, Fn], ...]
+    "renames",  # the open keywords: tuple[tuple[new, old], ...]
+    "aggregates",  # the open keywords: tuple[tuple[str, Aggregate], ...]
+    "named_columns",  # the open positionals: tuple[str, ...]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """An argument of an operator. `positional` ones may be given by place, in the order of the entry."""
+
+    name: str
+    kind: ArgKind
+    required: bool = False
+    default: Any = None
+    positional: bool = True
+    choices: tuple[str, ...] = ()
+    leading: int = 0
+    """For a function: how many arguments come before the item (1: an accumulator)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A named aggregate over columns (`str`) or functions of the row: `sum("v")`, `max_by("status", "at")`."""
+
+    function: str
+    arguments: tuple[str | Fn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Args(Mapping[str, Any]):
+    """The arguments of one node, defaults filled in; hashable."""
+
+    entries: tuple[tuple[str, Any], ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        for key, value in self.entries:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def with_(self, **changes: Any) -> Args:
+        """A copy with some arguments replaced or added."""
+        merged = {**dict(self.entries), **changes}
+        return Args(tuple(merged.items()))
+
+
+class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why a node has no type. Analyses turn it into a diagnostic at the node, or at `place` within a function."""
+
+    def __init__(
+        self,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        *,
+        place: tuple[int, int] = (0, 0),
+        code: str = "type",
+    ) -> None:
+        super().__init__(message)
+        self.message, self.help, self.place, self.code = message, help, place, code
+
+
+TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
+"""From the arguments and the inputs' item types to the output's; raises `TypeProblem`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A program with ticks and outputs that shows the operator; a test runs it on every engine."""
+
+    program: str
+    ticks: tuple[Mapping[str, list[Any]], ...]
+    gives: tuple[Mapping[str, list[Any]], ...]
+    schemas: Mapping[str, str] = field(default_factory=dict)
+
+
+Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """An operator. Only what differs from the default is written in its entry."""
+
+    name: str
+    family: Family
+    meaning: str
+    inputs: tuple[Port, ...]
+    result: TypeRule
+    example: Example
+    args: tuple[Arg, ...] = ()
+    variadic: bool = False
+    """The one port of `inputs` takes any number of streams, under any labels (union)."""
+    optional_input: bool = False
+    """It may also stand without any input (null)."""
+    outputs: Literal["none", "one", "copies", "ports"] = "one"
+    """`copies`: any labels, the same stream (tee); `ports`: the labels of the argument `ports`."""
+    zero: bool = True
+    """Empty inputs give an empty output."""
+    idempotent: bool = False
+    monotone: bool = True
+    """A larger input never takes an item out of the output of the same tick."""
+    time_invariant: bool = True
+    """The output at a tick depends on the inputs only, not on which tick it is."""
+    order: OrderRule = OrderRule.KEEPS
+    state: State = State.NONE
+    partition: PartitionRule = Always()
+    single: bool = False
+    """The output has at most one item each tick."""
+    aliases: tuple[str, ...] = ()
+
+    def port(self, name: str) -> int | None:
+        """The position of the input `name`, by its name or an alias; None where there is none."""
+        for position, port in enumerate(self.inputs):
+            if name == port.name or name in port.aliases:
+                return position
+        return None
+
+    def arg(self, name: str) -> Arg | None:
+        """The argument `name`, None where there is none."""
+        return next((a for a in self.args if a.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"

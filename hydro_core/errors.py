@@ -1,0 +1,112 @@
+"""What is said to a user when a program or its data is wrong.
+
+A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises them once, in a
+`ProgramError` (the program is at fault, found before a tick runs) or a `DataError` (a tick, its data or its state is
+at fault). Both are caught at one boundary, the command line or the asset factory; anything else is a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Code = Literal[
+    "syntax",
+    "name",
+    "undefined",
+    "unknown-operator",
+    "port",
+    "arity",
+    "type",
+    "ordering",
+    "cycle",
+    "input",
+    "runtime",
+    "state",
+    "config",
+]
+CODES: tuple[str, ...] = get_args(Code)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a program: lines and columns count from 1, `end_column` is one past the last character."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str = field(default="", compare=False, repr=False)
+    """The whole source line, for the picture under the message; empty where it cannot be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong: what, where, in which operator, and how to mend it."""
+
+    code: Code
+    message: str
+    span: Span | None = None
+    operator: str | None = None
+    help: str | None = None
+    severity: Literal["error", "warning"] = "error"
+
+    def render(self) -> str:
+        """The diagnostic as it is printed: message, place, the line with its underlining, cure."""
+        lines = [f"{self.severity}[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines += _picture(self.span)
+        if self.help is not None:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--format json` prints under "error"."""
+        span = self.span
+        return {
+            "code": self.code,
+            "message": self.message,
+            "file": span.file if span else None,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
+            "operator": self.operator,
+            "help": self.help,
+        }
+
+
+class HydroError(Exception):
+    """The base of all errors that a user is meant to read."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("\n\n".join(d.render() for d in diagnostics))
+        self.diagnostics = diagnostics
+
+    @property
+    def code(self) -> Code:
+        """The code of the first diagnostic."""
+        return self.diagnostics[0].code
+
+    def as_json(self) -> Mapping[str, Any]:
+        """The first diagnostic as the command line prints it; the others follow under "more"."""
+        first, *more = (d.as_json() for d in self.diagnostics)
+        return {**first, "more": more} if more else first
+
+
+class ProgramError(HydroError):
+    """The program cannot mean anything: found before any tick runs."""
+
+
+class DataError(HydroError):
+    """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
+
+
+def _picture(span: Span) -> list[str]:
+    where = f" --> {span.file}:{span.line}:{span.column}"
+    if not span.text:
+        return [where]
+    gutter = " " * len(str(span.line))
+    last = span.end_column if span.end_line == span.line else len(span.text) + 1
+    underline = " " * (span.column - 1) + "^" * max(1, last - span.column)
+    return [where, f"{gutter} |", f"{span.line} | {span.text}", f"{gutter} | {underline}"]

@@ -1,0 +1,1 @@
+"""Functions of a program: read as trees, typed, evaluated, traced field by field."""

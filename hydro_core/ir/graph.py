@@ -1,0 +1,94 @@
+"""The one form of a program between its text and its plan: an immutable graph of operators.
+
+A node names what it reads, in the order of its operator's ports; sharing is two nodes that read one endpoint, and a
+cycle is a chain of readings that comes back. Node ids are printable and stable: the name of the statement for its last
+element (`broadcast`), else the operator and a number (`join_1`), so plans and errors read as the program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.errors import Diagnostic, Span
+
+NodeId = str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Endpoint:
+    """An output of a node; `port` is empty unless the node has several."""
+
+    node: NodeId
+    port: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.node}[{self.port}]" if self.port else self.node
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator of the program: `inputs` stand in the order of `op.inputs` (any number for a variadic one)."""
+
+    id: NodeId
+    op: OpSpec
+    args: Args = Args()
+    inputs: tuple[Endpoint, ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def with_(self, **changes: Any) -> Node:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A program. `nodes` are in the order of the text; sources and sinks are nodes like any other.
+
+    A `source` node has the argument `name`, and `schema` where it is declared; a `sink` node has `name`.
+    """
+
+    nodes: Mapping[NodeId, Node]
+    name: str = "flow"
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False)
+
+    @staticmethod
+    def of(nodes: Iterable[Node], name: str = "flow", warnings: Iterable[Diagnostic] = ()) -> Graph:
+        """The graph of these nodes; their ids must differ."""
+        table = {}
+        for node in nodes:
+            if node.id in table:
+                raise ValueError(f"two nodes are called {node.id!r}")
+            table[node.id] = node
+        return Graph(MappingProxyType(table), name, tuple(warnings))
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+    def __getitem__(self, node: NodeId) -> Node:
+        return self.nodes[node]
+
+    def readers(self, node: NodeId) -> tuple[Node, ...]:
+        """The nodes that read some output of `node`."""
+        return tuple(n for n in self if any(e.node == node for e in n.inputs))
+
+    def named(self, op: str) -> tuple[Node, ...]:
+        """The nodes of the operator called `op`: for sources and sinks."""
+        return tuple(n for n in self if n.op.name == op)
+
+    @property
+    def sources(self) -> Mapping[str, Node]:
+        """The input streams by their names."""
+        return {n.args["name"]: n for n in self.named("source")}
+
+    @property
+    def sinks(self) -> Mapping[str, tuple[Node, ...]]:
+        """The sinks by the outputs' names, outputs in the order of the text; sinks of one name add up."""
+        table: dict[str, tuple[Node, ...]] = {}
+        for node in self.named("sink"):
+            name = node.args["name"]
+            table[name] = (*table.get(name, ()), node)
+        return table

@@ -1,0 +1,1 @@
+"""Item types, stream types, and the values that they describe."""

@@ -1,0 +1,151 @@
+"""Item types: what the items of a stream look like.
+
+Every position of every type may hold null. `Unknown` is the type of an item of which nothing is known yet (an empty
+`source_iter`, a null, a function that cannot be read); it is at home with every other type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+FieldPath = tuple[str, ...]
+"""A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
+
+INTEGERS = ("byte", "short", "integer", "long")
+FLOATS = ("float", "double")
+SCALARS = (
+    "boolean",
+    *INTEGERS,
+    *FLOATS,
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing is known of the item."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One of `SCALARS`, named as in Spark DDL ("long", "string", "timestamp_ntz", …)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """A decimal number of `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A tuple: in Spark a struct with the fields `_1 … _n`."""
+
+    fields: tuple[ItemType, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.fields))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named field of a row."""
+
+    name: str
+    type: ItemType
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: in Spark a struct with named fields, in the order written."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(field.name for field in self.fields)
+
+    def column(self, name: str) -> ItemType | None:
+        """The type of column `name`, None where there is no such column."""
+        return next((field.type for field in self.fields if field.name == name), None)
+
+    def __str__(self) -> str:
+        return f"row<{', '.join(f'{f.name} {f.type}' for f in self.fields)}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of items of one type."""
+
+    element: ItemType
+
+    def __str__(self) -> str:
+        return f"array<{self.element}>"
+
+
+ItemType = Unknown | Scalar | Decimal | Tuple | Row | Array
+
+UNKNOWN = Unknown()
+BOOLEAN, LONG, DOUBLE, STRING = (Scalar(n) for n in ("boolean", "long", "double", "string"))
+BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ = (
+    Scalar(n) for n in ("binary", "date", "timestamp", "timestamp_ntz")
+)
+
+
+def is_integer(item: ItemType) -> bool:
+    """Whether the item is an integer of some width."""
+    return isinstance(item, Scalar) and item.name in INTEGERS
+
+
+def is_numeric(item: ItemType) -> bool:
+    """Whether the item is a number: booleans are not."""
+    return isinstance(item, Decimal) or (isinstance(item, Scalar) and item.name in INTEGERS + FLOATS)
+
+
+def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
+    """The fields of a tuple or row with their path steps; nothing for other types."""
+    match item:
+        case Tuple(fields):
+            yield from ((str(i), field) for i, field in enumerate(fields))
+        case Row(fields):
+            yield from ((field.name, field.type) for field in fields)
+        case _:
+            return
+
+
+def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, ItemType]]:
+    """Every leaf of the type with its path: arrays, scalars and the unknown are leaves."""
+    parts = list(children(item))
+    if not parts:
+        yield prefix, item
+    for step, child in parts:
+        yield from leaves(child, (*prefix, step))
+
+
+def at(item: ItemType, path: FieldPath) -> ItemType | None:
+    """The type found at `path`, None where the path leads nowhere."""
+    for step in path:
+        found = dict(children(item)).get(step)
+        if found is None:
+            return None
+        item = found
+    return item
