@@ -102,6 +102,24 @@ class DataError(HydroError):
     """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
 
 
+class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why something of the program has no meaning or no type.
+
+    Steps turn it into a diagnostic at the node at hand, or at `place` (line and column) within a function.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        *,
+        place: tuple[int, int] = (0, 0),
+        code: Code = "type",
+    ) -> None:
+        super().__init__(message)
+        self.message, self.help, self.place, self.code = message, help, place, code
+
+
 def _picture(span: Span) -> list[str]:
     where = f" --> {span.file}:{span.line}:{span.column}"
     if not span.text:

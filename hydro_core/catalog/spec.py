@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
+from hydro_core.errors import TypeProblem as TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -181,21 +182,6 @@ def _exactly(value: Any) -> Hashable:
             return (type(value).__name__, value)
         case _:
             return (type(value).__name__, str(value)) if value.__hash__ is None else value
-
-
-class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
-    """Why a node has no type. Analyses turn it into a diagnostic at the node, or at `place` within a function."""
-
-    def __init__(
-        self,
-        message: str,
-        help: str | None = None,  # noqa: A002
-        *,
-        place: tuple[int, int] = (0, 0),
-        code: str = "type",
-    ) -> None:
-        super().__init__(message)
-        self.message, self.help, self.place, self.code = message, help, place, code
 
 
 TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
