@@ -77,8 +77,15 @@ def fetch_jars(share: Path) -> tuple[Path, ...]:
 
 def main() -> int:
     """Fetches the jars unless they are there, and prints where they are."""
+    from hydro_core.spark.launch import SessionError
+
     share = default_share()
-    if not (delta_jars(share) or fetch_jars(share)):
+    try:
+        jars = delta_jars(share) or fetch_jars(share)
+    except SessionError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if not jars:
         sys.stderr.write(f"Spark resolved {DELTA_PACKAGE}, but its jar is not in {share / 'jars'}\n")
         return 1
     sys.stdout.write(f"{share / 'jars'}\n")

@@ -95,13 +95,14 @@ def _machine_homes() -> Iterator[Path]:
 
 
 def main() -> int:
-    """Unpacks the JDK if this machine has no Java that Spark can use."""
+    """Unpacks the JDK if this machine has no Java that Spark can use; with `--find` only says which there is."""
     share = default_share()
     home = find_java(share)
-    if home is None:
+    if home is None and "--find" not in sys.argv[1:]:
         home = unpack_jdk(share)
-    sys.stdout.write(f"{home}\n")
-    return 0
+    if home is not None:
+        sys.stdout.write(f"{home}\n")
+    return 0 if home is not None else 1
 
 
 if __name__ == "__main__":
