@@ -40,14 +40,15 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
 def common_type(a: ItemType, b: ItemType) -> ItemType | None:
-    """The smallest type that holds the items of both, in the field order of `a`; None where there
-    is none.
+    """The smallest type that holds the items of both, None where there is none.
+
+    The fields of a row come in the order of `a`.
 
     >>> from hydro_core.types.ddl import parse_ddl, to_ddl
     >>> to_ddl(common_type(parse_ddl("(int, array<void>)"), parse_ddl("(double, array<string>)")))
     '(double, array<string>)'
     """
-    if a == b or b == UNKNOWN:
+    if b in (a, UNKNOWN):
         return a
     if a == UNKNOWN:
         return b
@@ -90,8 +91,9 @@ def as_decimal(t: ItemType) -> Decimal:
 
 
 def fit_decimal(whole: int, scale: int) -> Decimal:
-    """A decimal type with so many digits before and after the point; of too many, the last after
-    the point go.
+    """A decimal type with so many digits before and after the point.
+
+    Where these are too many, the last after the point go.
 
     >>> fit_decimal(30, 10)
     Decimal(precision=38, scale=8)
@@ -113,7 +115,7 @@ def _common_row(a: Row, b: Row) -> Row | None:
     return Row(tuple(fields))
 
 
-def type_of(item: Any) -> ItemType:  # noqa: PLR0911 - a closed set of cases
+def type_of(item: Any) -> ItemType:
     """The type of one Python value: a tuple is a tuple, a dict a row, a list an array.
 
     >>> str(type_of((1, {"a": [None, 2.5]})))

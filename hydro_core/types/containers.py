@@ -35,8 +35,9 @@ class Struct(tuple[Any, ...]):
 
 
 class RowItem(dict[str, Any]):
-    """A row item: an immutable mapping whose fields are also attributes; a field wins over a method
-    of its name.
+    """A row item: an immutable mapping whose fields are also attributes.
+
+    A field wins over a method of its name.
 
     >>> r = RowItem(user="ann", keys=2)
     >>> r.user, r["user"], r.keys, {**r, "n": 1}

@@ -74,15 +74,17 @@ def from_json(value: Any, to: ItemType) -> Any:
             raise ValueProblem(f"{describe(value)} is not of type {to}")
 
 
-def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:  # noqa: PLR0911 - a closed set of cases
+def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
     """The JSON value of an item of the type; of an unknown type, by what the item is.
 
     >>> to_json(RowItem(price=DecimalValue("2.5")), Row((Field("price", Decimal(4, 2)),)))
     {'price': '2.50'}
     """
     match item:
+        case int() if of in (DOUBLE, Scalar("float")):
+            return float(item)
         case None | bool() | int() | float() | str():
-            return float(item) if of in (DOUBLE, Scalar("float")) and item is not None else item
+            return item
         case DecimalValue():
             return _print_decimal(item, of)
         case date():

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from functools import partial
 from types import GeneratorType, UnionType
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from hydro_core.types.containers import RowItem, Struct, ValueProblem, describe
 from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
@@ -155,7 +155,7 @@ def _other_item(value: Any) -> Any:
         case timedelta():
             raise ValueProblem("a timedelta is not an item; `.total_seconds()` makes it a number")
         case _ if isinstance(value, _SEQUENCES + _VIEWS):
-            elements: Iterable[Any] = value
+            elements = cast("Iterable[Any]", value)
             return [to_item(element) for element in elements]
         case _:
             raise ValueProblem(f"{describe(value)} is not an item")
