@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
-from hydro_core.errors import TypeProblem as TypeProblem
+from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
