@@ -39,7 +39,7 @@ def fold_keyed(site: Site, a: Bag) -> Bag:
 
 def _folded(site: Site, items: Iterable[Any]) -> Any:
     fn = site.args["f"]
-    return fold_left(lambda acc, x: site.accumulate(fn, acc, x), items, site.initial())
+    return fold_left(lambda acc, x: site.accumulate(fn, acc, x), items, site.args["init"])
 
 
 @means("reduce")

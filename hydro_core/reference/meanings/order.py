@@ -53,7 +53,7 @@ def enumerate_(site: Site, a: Bag) -> Bag:
 @means("scan")
 def scan(site: Site, a: Bag) -> Bag:
     """The accumulator after each item."""
-    acc, found = site.initial(), []
+    acc, found = site.args["init"], []
     for x in a:
         acc = site.accumulate(site.args["f"], acc, x)
         found.append(acc)
@@ -66,7 +66,7 @@ def scan_keyed(site: Site, a: Bag) -> Bag:
     key, accs, found = key_of(site), dict[Hashable, Any](), []
     for x in a:
         form, value = key(x), x if key.names else field(x, 1)
-        acc = accs[form] if form in accs else site.initial()
+        acc = accs[form] if form in accs else site.args["init"]
         accs[form] = site.accumulate(site.args["f"], acc, value)
         found.append(keyed_result(key, x, accs[form]))
     return Bag(found)
