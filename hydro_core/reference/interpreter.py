@@ -7,8 +7,7 @@ to its least fixpoint. After the tick, every stateful operator is told what its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
@@ -22,20 +21,12 @@ from hydro_core.reference.meanings.registry import meaning_of
 from hydro_core.reference.past import Past
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
+from hydro_core.ticks.tick import TickInput as TickInput
 from hydro_core.types.item import UNKNOWN, ItemType
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
 
 Items = list[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TickInput:
-    """What comes in at a tick: a batch per input stream (none is an empty one), and the tick's times if it has any."""
-
-    batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    start: datetime | None = None
-    end: datetime | None = None
 
 
 def run_ticks(

@@ -26,8 +26,8 @@ def map_(site: Site, a: Bag) -> Bag:
 
 @means("filter", growth=Growth.TOGETHER, exact=True)
 def filter_(site: Site, a: Bag) -> Bag:
-    """The items of which `p(x)` is true as Python sees it."""
-    return Bag(x for x in a if site.call(site.args["p"], x))
+    """The items of which `f(x)` is true as Python sees it."""
+    return Bag(x for x in a if site.call(site.args["f"], x))
 
 
 @means("filter_map", growth=Growth.TOGETHER)
