@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.optimize.components import components
+from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
 from hydro_core.optimize.shape import BAG, JOINT, Payload, Shape, Sort, chain, shape_of, sort_of
 from hydro_core.optimize.space import Definition, Problem
 from hydro_core.types.stream import Order
@@ -95,15 +95,9 @@ def load(typed: Typed) -> Loaded:
 
 def loops_of(graph: Graph) -> Iterator[Loop]:
     """The cycles inside a tick, in the order of the text."""
-    edges = {
-        node.id: tuple(
-            e.node for p, e in node.reads() if p.barrier is not Barrier.TICK
-        )
-        for node in graph
-    }
-    for members in components(edges):
-        first = members[0]
-        if len(members) == 1 and first not in edges[first]:
+    within = predecessors(graph, same_tick)
+    for members in components(within):
+        if not is_cycle(members, within):
             continue
         inside = set(members)
         nodes = tuple(n.id for n in graph if n.id in inside)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.shape import Payload
@@ -120,14 +118,3 @@ def _combining(node: Node, output: ItemType) -> Args | None:
             return None
         merged.append((name, Aggregate(function, (name,))))
     return Args((("by", node.args["by"]), ("aggregates", tuple(merged))))
-
-
-def functions_in(payloads: tuple[Payload, ...]) -> Iterator[Fn]:
-    """The functions among arguments."""
-    for payload in payloads:
-        for value in payload.args.values():
-            if isinstance(value, Fn):
-                yield value
-
-
-__all__ = ["result_type", "with_facts"]

@@ -27,6 +27,7 @@ INTRODUCED = (
     ("old", {}),
     ("prev", {}),
     ("delta", {}),
+    ("window", {"n": 1}),
     ("unique", {}),
     ("difference", {}),
     ("join", {"how": "semi"}),
