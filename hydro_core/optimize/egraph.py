@@ -122,7 +122,7 @@ class EGraph:
         for number, rule in enumerate(self.rules):
             variables = rule.variables()
             sorts = self._kinds(rule, variables)
-            for row in frozen[f"log{number}"].rows if f"log{number}" in frozen else ():
+            for row in frozen[f"fired{number}"].rows if f"fired{number}" in frozen else ():
                 values = tuple(
                     (name, self._graph.value_to_i64(v) if sort == "i64" else (sort, v))
                     for name, sort, v in zip(variables, sorts, row.inputs, strict=True)
@@ -189,8 +189,8 @@ class EGraph:
         log = ""
         if self._log:
             kinds = self._kinds(rule, variables)
-            log = f"(relation log{number} ({' '.join(kinds)}))"
-            head.append(f"(log{number} {' '.join(f'v_{name}' for name in variables)})")
+            log = f"(relation fired{number} ({' '.join(kinds)}))"
+            head.append(f"(fired{number} {' '.join(f'v_{name}' for name in variables)})")
         return f"{log}(rule ({' '.join(body)}) ({' '.join(head)}) :ruleset r)"
 
     def _kinds(self, rule: Rule, variables: Mapping[str, str]) -> list[str]:

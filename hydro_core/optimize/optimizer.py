@@ -14,10 +14,13 @@ from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint, Graph
 from hydro_core.optimize.cost import CostModel, Goal, Statistics
 from hydro_core.optimize.egraph import EGraph, Saturation
+from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.rebuild import rebuild
+from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
@@ -32,7 +35,8 @@ class Optimized:
     graph: Graph
     cost_before: float
     cost_after: float
-    steps: tuple[object, ...] = ()
+    steps: tuple[Derivation, ...] = ()
+    """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = Saturation(0, 0, True)
 
@@ -42,23 +46,30 @@ def optimize(
     strata: Strata | None = None,
     stats: Statistics | None = None,
     goal: Goal = "tick",
+    *,
+    explain: bool = False,
 ) -> Optimized:
-    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the same outputs."""
+    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the same outputs.
+
+    With `explain` it comes with the steps that lead there.
+    """
     loaded = load(typed)
     if not loaded.problem.roots:
         return Optimized(typed.graph, 0.0, 0.0)
     problem, rules = prepare(loaded)
-    egraph = EGraph(problem, rules)
-    saturation = egraph.saturate()
+    egraph = EGraph(problem, rules, log=explain)
+    replay = Replay(egraph) if explain else None
+    saturation = replay.saturate() if replay else egraph.saturate()
     space = egraph.space()
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
     check_types(typed, graph)
     notes = notes_of(problem, space, plan) if goal == "tick" else ()
-    return Optimized(graph, before, plan.cost, notes=notes, saturation=saturation)
+    steps = derivations(replay, space, plan, rules) if replay else ()
+    return Optimized(graph, before, plan.cost, steps, notes, saturation)
 
 
-def prepare(loaded: Loaded) -> tuple[Problem, tuple[object, ...]]:
+def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
     problem = with_facts(loaded)
     rules, shapes = rules_for(problem.shapes)

@@ -174,13 +174,12 @@ def _relative(work: _Rebuild, enode: ENode) -> Node | None:
     """A node of the program that does the same elsewhere: the one that reads most of what this one reads."""
     payload = _payload(work, enode)
     op = _operator(enode)
-    if enode.shape.payload:
-        alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]
-        if not alike:
-            alike = [n for n in work.typed.graph if n.args == payload.args]
-        if alike:
-            mine = _sources(work, enode)
-            return max(alike, key=lambda n: len(mine & _ancestors(work.typed.graph, n)))
+    alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]
+    if not alike and enode.shape.payload:
+        alike = [n for n in work.typed.graph if n.args == payload.args]
+    if alike:
+        mine = _sources(work, enode)
+        return max(alike, key=lambda n: len(mine & _ancestors(work.typed.graph, n)))
     for cls in (enode.cls, *enode.inputs):
         for name in work.named.get(cls, ()):
             if name in work.loaded.origins:

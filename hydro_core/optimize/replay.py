@@ -52,8 +52,13 @@ class Replay:
             self._replay()
         return Saturation(iteration, self._egraph.size(), not changed)
 
-    def terms_of(self, space: Space, plan: Plan) -> Mapping[ClassId, TermId]:
-        """A term for every class of the plan: the plan's own where it has no cycle, else one that is known equal."""
+    def terms_of(
+        self, space: Space, plan: Plan
+    ) -> tuple[Mapping[ClassId, TermId], tuple[ClassId, ...]]:
+        """A term for every class of the plan, and the classes that break its cycles.
+
+        It is the plan's own term, but one that is known equal for the classes that break cycles.
+        """
         found: dict[ClassId, TermId] = {}
         broken = _feedback(space, plan)
         known = self._known()
@@ -61,7 +66,7 @@ class Replay:
             found[cls] = known[cls]
         for cls in _inputs_first(space, plan, broken):
             found[cls] = self.body(space, plan, cls, found)
-        return found
+        return found, broken
 
     def body(
         self, space: Space, plan: Plan, cls: ClassId, terms: Mapping[ClassId, TermId]
