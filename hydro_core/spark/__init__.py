@@ -1,1 +1,1 @@
-"""Programs on Spark: items as columns, functions as expressions, plans as jobs, state as Delta tables."""
+"""The Spark engine: plans become DataFrames, streams become Delta tables."""
