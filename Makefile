@@ -63,9 +63,9 @@ dev: $(SETUP) ## the Dagster UI, with its daemon
 	@$(BIN)/hydrotick dev
 
 lock: ## renews requirements/*.txt within pyproject.toml (needs the package uv)
-	@for name in build jdk; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	@for name in build jdk; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
 		--no-emit-index-url requirements/$$name.in -o requirements/$$name.txt; done
-	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
 		--no-emit-index-url --extra dev pyproject.toml -o requirements/lock.txt
 
 clean: ## removes what runs and tests left, and keeps .venv and your data

@@ -106,8 +106,8 @@ def packages(environment: Environment) -> bool:
     environment.make()
     say("packages", "some 150, the largest is Spark: a few minutes")
     # Two of the packages are sources: they are built with the locked setuptools, not with whatever is newest.
-    environment.pip("--require-hashes", "--requirement", str(build))
-    environment.pip("--require-hashes", "--no-build-isolation", "--requirement", str(lock))
+    environment.pip("--require-hashes", "--no-deps", "--requirement", str(build))
+    environment.pip("--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock))
     environment.done("packages", fingerprint)
     return True
 
