@@ -37,7 +37,8 @@ def test_a_null_is_a_flight_that_did_not_leave_or_arrive(raw: dict[str, pa.Table
 
 
 def test_a_flight_takes_longer_than_it_is_in_the_air(raw: dict[str, pa.Table]) -> None:
-    """Departure and arrival are instants: had a time zone gone wrong, whole hours would be missing."""
+    """Departure and arrival are instants: had a time zone gone wrong, whole hours would be
+    missing."""
     flights = raw["flights"]
     whole = pc.subtract(flights["arrival"], flights["departure"]).cast(pa.int64())
     on_ground = pc.subtract(pc.divide(whole, 60_000_000), flights["air_time"])
@@ -46,8 +47,13 @@ def test_a_flight_takes_longer_than_it_is_in_the_air(raw: dict[str, pa.Table]) -
 
 
 def test_clocks_become_instants(raw: dict[str, pa.Table]) -> None:
-    """The first flight of the data left Newark at 5:17 and landed in Houston, an hour west, at 8:30."""
-    wanted = (pc.field("day") == FIRST_DAY) & (pc.field("carrier") == "UA") & (pc.field("flight") == 1545)
+    """The first flight of the data left Newark at 5:17 and landed in Houston, an hour west, at
+    8:30."""
+    wanted = (
+        (pc.field("day") == FIRST_DAY)
+        & (pc.field("carrier") == "UA")
+        & (pc.field("flight") == 1545)
+    )
     (flight,) = raw["flights"].filter(wanted).to_pylist()
     assert flight["departure"] == dt.datetime(2013, 1, 1, 10, 17, tzinfo=dt.UTC)
     assert flight["arrival"] == dt.datetime(2013, 1, 1, 14, 30, tzinfo=dt.UTC)
