@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
 
+from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -154,21 +155,6 @@ class Args(Mapping[str, Any]):
         """A copy with some arguments replaced or added."""
         merged = {**dict(self.entries), **changes}
         return Args(tuple(merged.items()))
-
-
-class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
-    """Why a node has no type. Analyses turn it into a diagnostic at the node, or at `place` within a function."""
-
-    def __init__(
-        self,
-        message: str,
-        help: str | None = None,  # noqa: A002
-        *,
-        place: tuple[int, int] = (0, 0),
-        code: str = "type",
-    ) -> None:
-        super().__init__(message)
-        self.message, self.help, self.place, self.code = message, help, place, code
 
 
 TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
