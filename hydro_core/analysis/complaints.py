@@ -69,8 +69,8 @@ def of_order(graph: Graph, node: Node, port: Port, endpoint: Endpoint) -> Diagno
     several = len(node.op.inputs) > 1
     wants = f"{reader} needs an ordered input" + (f" at `[{port.name}]`" if several else "")
     stream = str(endpoint)
-    sorted_ = f"`{stream} -> sort() -> {f'[{port.name}]{node.id}' if several else node.op.name + '(…)'}`"
-    help_ = f"impose one first: {sorted_}"
+    target = f"[{port.name}]{node.id}" if several else _written(node)
+    help_ = f"impose one first: `{stream} -> sort() -> {target}`"
     if port.cure:
         help_ += f"; or {port.cure}"
     return Diagnostic(
@@ -80,6 +80,16 @@ def of_order(graph: Graph, node: Node, port: Port, endpoint: Endpoint) -> Diagno
         node.op.name,
         help_,
     )
+
+
+def _written(node: Node) -> str:
+    """The call as the program writes it, if that is short."""
+    span = node.span
+    if span is not None and span.text and span.line == span.end_line:
+        text = span.text[span.column - 1 : span.end_column - 1]
+        if text.startswith(node.op.name) and len(text) <= 40:
+            return text
+    return f"{node.op.name}({'…' if node.op.args else ''})"
 
 
 def _said(node: Node, stream: str) -> str:

@@ -55,9 +55,7 @@ def components(successors: Successors) -> list[tuple[NodeId, ...]]:
                     parent = work[-1][0]
                     low[parent] = min(low[parent], low[node])
                 if low[node] == index[node]:
-                    cut = stack.index(node) if len(stack) < 64 else _last_index(stack, node)
-                    members = stack[cut:]
-                    del stack[cut:]
+                    members = _popped(stack, node)
                     on_stack.difference_update(members)
                     found.append(tuple(sorted(members, key=order.__getitem__)))
     return found
@@ -78,11 +76,11 @@ def _enter(
     work.append((node, iter(successors[node])))
 
 
-def _last_index(stack: list[NodeId], node: NodeId) -> int:
-    position = len(stack) - 1
-    while stack[position] != node:
-        position -= 1
-    return position
+def _popped(stack: list[NodeId], last: NodeId) -> list[NodeId]:
+    members = [stack.pop()]
+    while members[-1] != last:
+        members.append(stack.pop())
+    return members
 
 
 def shortest_path(

@@ -80,9 +80,7 @@ class Names:
                 return None
             self.read.add(name.name)
             element = _last(self.definitions[name.name])
-            label, clash = self._label(element.leaves, name, "output")
-            if clash:
-                return None
+            label = self._label(element.leaves, name, "output")
             if element.is_call:
                 found = left(element)
                 return Out(found.draft, label, name.span) if isinstance(found, Out) else None
@@ -97,9 +95,7 @@ class Names:
                 return None
             self.written.add(name.name)
             element = self.definitions[name.name].elements[0]
-            label, clash = self._label(element.enters, name, "input")
-            if clash:
-                return None
+            label = self._label(element.enters, name, "input")
             if element.is_call:
                 found = right(element)
                 return In(found.draft, label, name.span) if isinstance(found, In) else None
@@ -121,14 +117,14 @@ class Names:
             self._complain("name", message, span, start, "define it by an operator, as in `x = union()`")
         return True
 
-    def _label(self, own: Label | None, name: Free, side: str) -> tuple[Label | None, bool]:
+    def _label(self, own: Label | None, name: Free, side: str) -> Label | None:
         """The port that is meant: the name's definition or its use says it, not both."""
         if own is None or name.label is None:
-            return own or name.label, False
+            return own or name.label
         message = f"`{name.name}` stands for the {side} port `[{own.text}]` already"
         help_ = f"leave `[{name.label.text}]` away"
         self._complain("port", message, name.label.span, name.name, help_)
-        return None, True
+        return own
 
     def _complain(
         self, code: str, message: str, span: Span | None, operator: str | None, help_: str
