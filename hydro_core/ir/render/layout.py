@@ -191,7 +191,9 @@ def _coordinates(
             xs[key] = x
     for sweep in range(_SWEEPS):
         for row in order if sweep % 2 == 0 else list(reversed(order)):
-            sides = [above, below] if sweep >= _SWEEPS // 2 else [above if sweep % 2 == 0 else below]
+            sides = (
+                [above, below] if sweep >= _SWEEPS // 2 else [above if sweep % 2 == 0 else below]
+            )
             wish = [
                 _mean([xs[n] for side in sides for n in side.get(key, ())], xs[key]) for key in row
             ]

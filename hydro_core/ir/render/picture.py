@@ -59,7 +59,8 @@ def picture_of(
     """The picture of a graph; without `strata` all boxes are in one group, without `types` arrows have none."""
     strata = strata or {}
     boxes = tuple(
-        Box(node.id, title(node), _name(node), _role(node), strata.get(node.id, 0)) for node in graph
+        Box(node.id, title(node), _name(node), _role(node), strata.get(node.id, 0))
+        for node in graph
     )
     arrows = tuple(arrow for node in graph for arrow in _arrows(node, types or {}))
     return Picture(graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})))
@@ -123,15 +124,14 @@ def _role(node: Node) -> str:
 
 def _arrows(node: Node, types: Mapping[Endpoint, StreamType]) -> list[Arrow]:
     arrows = []
-    ports = node.op.inputs
-    for position, endpoint in enumerate(node.inputs):
-        port = ports[0] if node.op.variadic else ports[position]
+    several = len(node.spec.inputs) > 1
+    for port, endpoint in node.reads():
         stream = types.get(endpoint)
         arrows.append(
             Arrow(
                 endpoint.node,
                 node.id,
-                label=port.name if len(ports) > 1 else "",
+                label=port.name if several else "",
                 type=str(stream.item) if stream else "",
                 waits=port.barrier is Barrier.STRATUM,
                 late=port.barrier is Barrier.TICK,
