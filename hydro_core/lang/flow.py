@@ -106,15 +106,11 @@ class Flow:
 
     def graph(self) -> Graph:
         """The program as it is now."""
-        taken: dict[str, Forward] = {}
-        drafts = [
-            Draft(d.op, d.args, d.span, d.name, list(d.inputs)) for d in self._drafts
-        ]
+        drafts = [Draft(d.op, d.args, d.span, d.name, list(d.inputs)) for d in self._drafts]
         for forward in self._forwards:
             number, _ = self._followed(forward.wire)
             if drafts[number].name is None:
                 drafts[number].name = forward.name
-            taken[forward.name] = forward
         for draft in drafts:
             draft.inputs = [self._resolved(wire) for wire in draft.inputs]
         self._check_twice(drafts)
@@ -126,7 +122,8 @@ class Flow:
 
     def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
         """Types and stratifies the program: what `hydrotick check` prints. Raises `ProgramError`."""
-        return import_module("hydro_core.compile").compile_flow(self.graph(), self._schemas(schemas), self._promised())
+        compiler = import_module("hydro_core.compile")
+        return compiler.compile_flow(self.graph(), self._schemas(schemas), self._promised())
 
     def optimize(self, schemas: Mapping[str, Schema] | None = None, **options: Any) -> Any:
         """The optimized program, its cost before and after, and the steps that lead there."""
@@ -151,7 +148,8 @@ class Flow:
 
     def draw(self, style: str = "svg", schemas: Mapping[str, Schema] | None = None) -> str:
         """A drawing with the strata: svg, mermaid, dot or text."""
-        drawn: str = import_module("hydro_core.compile").draw(self.graph(), style, self._schemas(schemas))
+        compiler = import_module("hydro_core.compile")
+        drawn: str = compiler.draw(self.graph(), style, self._schemas(schemas))
         return drawn
 
     def _repr_html_(self) -> str:
