@@ -102,7 +102,9 @@ class Flow:
         for number, draft in enumerate(self._drafts):
             if draft.name == name:
                 return Stream(self, (number, ""))
-        raise self._wrong("undefined", f"there is no stream `{name}`", name, "give it one: `.named(…)`")
+        raise self._wrong(
+            "undefined", f"there is no stream `{name}`", name, "give it one: `.named(…)`"
+        )
 
     def graph(self) -> Graph:
         """The program as it is now."""
@@ -178,7 +180,9 @@ class Flow:
         for position, stream in bound.streams:
             if not isinstance(stream, Stream):
                 message = f"`{operator}` takes a stream here, not {stream!r}"
-                raise self._at(place, "type", message, operator, "give it a stream of the same flow")
+                raise self._at(
+                    place, "type", message, operator, "give it a stream of the same flow"
+                )
             if position is None:
                 further.append(stream)
             else:
@@ -186,7 +190,9 @@ class Flow:
         streams = [*(inputs[i] for i in sorted(inputs)), *further]
         if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
             keyword = op.inputs[-1].keyword
-            raise self._at(place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None)
+            raise self._at(
+                place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None
+            )
         wires = [self._readable(stream, place) for stream in streams]
         return self._append(Draft(op, bound.args, place, None, wires))
 
@@ -196,9 +202,13 @@ class Flow:
         number, _ = self._followed(stream.wire)
         draft = self._drafts[number]
         if draft.name not in (None, name):
-            raise self._wrong("name", f"the stream is called `{draft.name}` already", name, "name it once")
+            raise self._wrong(
+                "name", f"the stream is called `{draft.name}` already", name, "name it once"
+            )
         if any(d.name == name and d is not draft for d in self._drafts):
-            raise self._wrong("name", f"another stream is called `{name}`", name, "choose another name")
+            raise self._wrong(
+                "name", f"another stream is called `{name}`", name, "choose another name"
+            )
         draft.name = name
 
     def port_of(self, stream: Stream, port: str) -> Stream:
@@ -250,7 +260,9 @@ class Flow:
             name = forward.name
             if forward.target is None:
                 message = f"`{name}` is used, but never defined"
-                raise self._at(forward.place, "undefined", message, name, "call `.define(stream)` on it")
+                raise self._at(
+                    forward.place, "undefined", message, name, "call `.define(stream)` on it"
+                )
             if forward in passed:
                 message = f"`{name}` stands for nothing but itself"
                 raise self._at(forward.place, "name", message, name, "define it by an operator")
@@ -294,9 +306,13 @@ class Flow:
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not is_name(name):
-            raise self._wrong("name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`")
+            raise self._wrong(
+                "name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`"
+            )
 
-    def _wrong(self, code: Code, message: str, operator: str | None, help_: str | None) -> ProgramError:
+    def _wrong(
+        self, code: Code, message: str, operator: str | None, help_: str | None
+    ) -> ProgramError:
         return self._at(caller(), code, message, operator, help_)
 
     def _at(

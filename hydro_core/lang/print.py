@@ -94,7 +94,9 @@ class _Layout:
             if len(node.inputs) < 2 or node.id in chained:
                 continue
             nameless = [
-                (i, e.node) for i, e in enumerate(node.inputs) if self._is_nameless(self.graph[e.node])
+                (i, e.node)
+                for i, e in enumerate(node.inputs)
+                if self._is_nameless(self.graph[e.node])
             ]
             if not nameless:
                 continue

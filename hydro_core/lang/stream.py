@@ -66,7 +66,9 @@ class Forward(Stream):
         """Says which stream this is; it gets the name too, unless it has one."""
         if self.target is not None:
             raise ProgramError(
-                Diagnostic("name", f"`{self.name}` is defined twice", caller(), self.name, "define it once")
+                Diagnostic(
+                    "name", f"`{self.name}` is defined twice", caller(), self.name, "define it once"
+                )
             )
         self.flow.check_own(stream)
         self.target = stream
