@@ -93,15 +93,23 @@ def random_program(
         maker.operators |= {"tick", "map"}
         maker.add(name, "long", ordered=False, size=1)
     for _ in range(rng.randint(2, steps)):
-        if cycles and rng.random() < 0.12:
+        chance = rng.random()
+        if cycles and chance < 0.12:
             _cycle(maker)
+        elif chance < 0.17:
+            _partition(maker)
         else:
             _step(maker)
     _sinks(maker)
+    schemas = dict(maker.schemas)
+    if maker.allows("source"):
+        for name in [n for n in schemas if rng.random() < 0.2]:
+            maker.lines.append(f'{name} = source("{schemas.pop(name)}")')
+            maker.operators.add("source")
     rng.shuffle(maker.lines)
     ticks = [_tick(rng, maker.schemas) for _ in range(rng.randint(1, 5))]
     text = "\n".join(maker.lines) + "\n"
-    return RandomProgram(seed, text, maker.schemas, ticks, frozenset(maker.operators | {"sink"}))
+    return RandomProgram(seed, text, schemas, ticks, frozenset(maker.operators | {"sink"}))
 
 
 def template_program(template: Template) -> tuple[str, dict[str, str]]:
@@ -112,7 +120,8 @@ def template_program(template: Template) -> tuple[str, dict[str, str]]:
     lines = [f"b1 = b{sort}"] if len(names) == 2 else []
     if template.takes[-1] == "single":
         lines = ["b1 = b -> reduce(lambda x, y: max(x or 0, y or 0), commutative=True)"]
-    lines.append(f"a{sort} -> {template.text.format(b='b1')} -> out")
+    step = template.text.replace("{b}", "b1")
+    lines.append(f"a{sort} -> {step} -> out")
     return "\n".join(lines), schemas
 
 
@@ -128,6 +137,31 @@ def _source_iter(maker: _Maker) -> None:
     maker.lines.append(f'{name} = source_iter({items}, schema="long")')
     maker.operators.add("source_iter")
     maker.add(name, "long", ordered=False, size=len(items))
+
+
+def _partition(maker: _Maker) -> None:
+    """Splits a stream of longs; one part may be discarded."""
+    if not maker.allows("partition", "null", "filter"):
+        return
+    source, name = maker.pick("long"), maker.name()
+    f, ports = maker.rng.choice(
+        [
+            ('lambda x: "yes" if (x or 0) > 0 else "no"', ("yes", "no")),
+            ("lambda x: (x or 0) % 3", ("0", "1", "2")),
+        ]
+    )
+    shown = ", ".join(port if port.isdigit() else f'"{port}"' for port in ports)
+    maker.lines.append(f"{name} = {source.name} -> partition({f}, [{shown}])")
+    maker.operators.add("partition")
+    for port in ports:
+        if maker.rng.random() < 0.2:
+            maker.lines.append(f"{name}[{port}] -> null()")
+            maker.operators.add("null")
+        else:
+            part = f"{name}{port}"
+            maker.lines.append(f"{part} = {name}[{port}] -> filter(lambda x: x != 9)")
+            maker.operators.add("filter")
+            maker.add(part, "long", source.ordered, source.size)
 
 
 def _step(maker: _Maker) -> None:
@@ -149,7 +183,7 @@ def _step(maker: _Maker) -> None:
 
 def _apply(maker: _Maker, template: Template) -> None:
     rng = maker.rng
-    most = {0: 12, 1: MOST_ITEMS}.get(template.grows, MOST_ITEMS // template.grows)
+    most = MOST_ITEMS // template.grows if template.grows else 12
     inputs = [
         _single(maker) if kind == "single" else maker.pick(kind, most) for kind in template.takes
     ]
@@ -163,13 +197,12 @@ def _apply(maker: _Maker, template: Template) -> None:
         second = f"{name}b"
         maker.lines.append(f"{second} = {inputs[1].name} -> sort()")
     maker.operators |= _operators_of(template.text, template.op) | ({"sort"} if sort or template.needs else set())
-    maker.lines.append(f"{name} = {first.name} -> {sort}{template.text.format(b=second)}")
+    step = template.text.replace("{b}", second)
+    maker.lines.append(f"{name} = {first.name} -> {sort}{step}")
     sizes = [s.size for s in inputs]
     size = sizes[0] * sizes[-1] if template.grows == 0 else sum(sizes) * template.grows
     ordered = {"keeps": ordered, "gives": True, "loses": False}[template.order]
     maker.add(name, template.gives, ordered, max(1, size))
-    if template.op == "partition" or rng.random() < 0.1:
-        return
 
 
 def _single(maker: _Maker) -> _Stream:
@@ -194,7 +227,7 @@ def _cycle(maker: _Maker) -> None:
     most = 6 if "cross" in operators else 40
     name, first = maker.name(), maker.pick(kind, most)
     second = maker.pick(kind, most) if "{b}" in text else first
-    maker.lines.append(text.format(s=name, a=first.name, b=second.name))
+    maker.lines.append(text.replace("{s}", name).replace("{a}", first.name).replace("{b}", second.name))
     maker.operators |= operators
     maker.add(name, kind, ordered=False, size=MOST_ITEMS // 2)
 

@@ -79,7 +79,7 @@ ITEMWISE = [
     *_one("flat_map", "text", "flat_map(lambda s: list(s or ''))", grows=2),
     *_one("flatten", "array", "flatten()", "long", grows=2),
     *_one("select", "row", 'select("k", "w", v=lambda r: (r.v or 0) % 7) -> select("k", "v", "w")', exact=False),
-    *_one("select", "row", 'select("k", v="w", w="v")'.replace('v="w", w="v"', 'v=lambda r: r.w, w=lambda r: r.v')),
+    *_one("select", "row", 'select("k", v=lambda r: r.w, w=lambda r: r.v)'),
     *_one("with_columns", "row", 'with_columns(w=lambda r: r.v, k=lambda k, v, w: k)'),
     *_one("with_columns", "row", 'with_columns(x=lambda r: (r.v or 0) + 1) -> drop("x")', exact=False),
     *_one("rename", "row", 'rename(v="w", w="v") -> select("k", "v", "w")', exact=False),
@@ -98,12 +98,10 @@ COMBINE = [
         t
         for how in ("inner", "left", "right", "outer")
         for t in (
-            *_two("join", "pair named", f'join(right={{b}}s, how="{how}") -> map(lambda k, vw: (k, vw[0]))', "pair", order="loses", grows=0, exact=False),
             *_two("join", "pair pair", f'join(right={{b}}, how="{how}") -> map(lambda k, vw: (vw[1], vw[0]))', "pair", order="loses", grows=0, exact=False),
             *_two("join", "row row", f'join(right={{b}}, on="k", how="{how}", suffix="_r") -> select("k", v=lambda r: r.v_r, w=lambda r: r.w)', "row", order="loses", grows=0, exact=False),
             *_two("join", "row row", f'join(right={{b}}, on=["v", "k"], how="{how}", suffix="_r") -> select("k", "v", w=lambda r: r.w_r)', "row", order="loses", grows=0, exact=False),
         )
-        if "{b}s" not in t.text
     ),
     *_two("join", "named named", 'join(right={b}) -> map(lambda k, vw: (k, (vw[0] or 0) - (vw[1] or 0)))', "named", order="loses", grows=0, exact=False),
     *_two("join", "pair pair", 'join(right={b}, how="semi")', "pair", order="loses"),
