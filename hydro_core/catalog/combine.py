@@ -37,9 +37,7 @@ UNION = OpSpec(
     variadic=True,
     result=type_rules.united,
     order=OrderRule.LOSES,
-    example=Example(
-        "a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB
-    ),
+    example=Example("a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB),
 )
 
 CHAIN = OpSpec(
@@ -100,7 +98,9 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
     how = args["how"]
     waits = {True: Barrier.STRATUM, False: Barrier.NONE}
     left = Port(
-        "0", linear=how in ("inner", "left", "semi", "anti"), barrier=waits[how in ("right", "outer")]
+        "0",
+        linear=how in ("inner", "left", "semi", "anti"),
+        barrier=waits[how in ("right", "outer")],
     )
     right = _right(
         linear=how in ("inner", "right"), barrier=waits[how in ("left", "outer", "anti")]

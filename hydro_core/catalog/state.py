@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hydro_core.catalog import type_rules
 from hydro_core.catalog.spec import (
     Arg,
@@ -21,7 +23,7 @@ _PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
 _WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 _COMMANDS = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
 _LONGS = {"a": "long"}
-_TICKS = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
+_TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
 
 PERSIST = OpSpec(
     name="persist",

@@ -89,7 +89,9 @@ def _parser(
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in available:
         described = COMMANDS[name]
-        sub = commands.add_parser(name, help=described, description=f"{described[0].upper()}{described[1:]}.")
+        sub = commands.add_parser(
+            name, help=described, description=f"{described[0].upper()}{described[1:]}."
+        )
         if name == command:
             # Only the command at hand is imported: the others may bring half the world along.
             importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)

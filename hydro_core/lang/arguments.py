@@ -93,7 +93,9 @@ def _parse(source: Source, text: ArgumentText) -> ast.Call:
 def _split(call: ast.Call) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
     for part in call.args:
         if isinstance(part, ast.Starred):
-            raise ArgumentProblem("syntax", "`*` cannot be used here", "write the arguments out", part)
+            raise ArgumentProblem(
+                "syntax", "`*` cannot be used here", "write the arguments out", part
+            )
     keywords: list[tuple[str, ast.expr]] = []
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -109,7 +111,9 @@ def _stream(reader: TextReader, position: int | None, tree: ast.expr) -> StreamA
             return StreamArgument(position, name, None, reader.span(tree))
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=label)):
             return StreamArgument(position, name, label, reader.span(tree))
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as label)):
+        case ast.Subscript(
+            value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as label)
+        ):
             return StreamArgument(position, name, str(label), reader.span(tree))
     raise ArgumentProblem(
         "syntax",
@@ -133,7 +137,9 @@ def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxErro
     inside = _offset(text.text, line, max(0, column - 1))
     at = text.start + min(inside, len(text.text))
     message = f"the arguments of `{op.name}` are not Python: {wrong.msg}"
-    return Diagnostic("syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text))
+    return Diagnostic(
+        "syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text)
+    )
 
 
 def _usage_of_python(text: str) -> str:
@@ -207,8 +213,12 @@ class TextReader:
             return tree.value
         if self.is_function(tree):
             return self.function(tree, None)
-        help_ = 'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
-        raise ArgumentProblem("type", "an aggregate is over a column or a function of the row", help_, tree)
+        help_ = (
+            'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
+        )
+        raise ArgumentProblem(
+            "type", "an aggregate is over a column or a function of the row", help_, tree
+        )
 
     def locate(self, tree: ast.AST) -> tuple[int, int]:
         """Line and column of a part of the arguments, in the program's file."""

@@ -114,7 +114,9 @@ class Names:
         message = f"`{start}` stands for nothing but itself: {shown}"
         span = self.definitions[start].name_span
         if not any(p.span == span and p.code == "name" for p in self.problems):
-            self._complain("name", message, span, start, "define it by an operator, as in `x = union()`")
+            self._complain(
+                "name", message, span, start, "define it by an operator, as in `x = union()`"
+            )
         return True
 
     def _label(self, own: Label | None, name: Free, side: str) -> Label | None:

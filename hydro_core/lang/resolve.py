@@ -95,7 +95,9 @@ class _Resolver:
         args = found.bound.args
         if op is SOURCE and args["name"] is None:
             if statement.name is None or element is not statement.elements[0]:
-                self._complain("arity", "an input needs a name", element, "write `name = source(…)`")
+                self._complain(
+                    "arity", "an input needs a name", element, "write `name = source(…)`"
+                )
                 return
             args = args.with_(name=statement.name)
         self.number[id(element)] = len(self.drafts)

@@ -85,7 +85,9 @@ def _shown(text: str, at: int) -> str:
 
 def _cure(text: str, at: int) -> str:
     if text.startswith("::", at):
-        return "lifetimes are written out: `join::<'static, 'tick>` is `persist()` on the first input"
+        return (
+            "lifetimes are written out: `join::<'static, 'tick>` is `persist()` on the first input"
+        )
     if text[at] in ")]}":
         return "remove it, or open a bracket for it"
     if text[at] in "\"'":
@@ -107,7 +109,10 @@ def _closing(text: str, opening: int) -> int:
             wanted, where = expected.pop()
             if char != wanted:
                 raise _Wrong(
-                    f"`{char}` does not close `{text[where]}`", f"close it with `{wanted}`", at, at + 1
+                    f"`{char}` does not close `{text[where]}`",
+                    f"close it with `{wanted}`",
+                    at,
+                    at + 1,
                 )
             if not expected:
                 return at
