@@ -1,8 +1,9 @@
 """Types: what items every stream carries, and whether they stand in an order.
 
-Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows into it, widened by what
-comes back. Orders are the greatest fixpoint from "ordered" downwards across ticks; within a cycle of one tick there is
-no order, since items come round as they are found.
+Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows
+into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
+across ticks; within a cycle of one tick there is no order, since items come round as they are
+found.
 """
 
 from __future__ import annotations

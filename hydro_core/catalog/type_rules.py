@@ -1,15 +1,14 @@
 """Type rules: from the arguments and the inputs' item types to the output's.
 
-A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a rule that is given
-`UNKNOWN` answers with what it can know, and never complains.
+A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
+rule that is given `UNKNOWN` answers with what it can know, and never complains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hydro_core.catalog.spec import Args, TypeProblem
-from hydro_core.catalog.spec import TypeRule as TypeRule
+from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.common import common_type, type_of, type_of_all
@@ -24,14 +23,20 @@ from hydro_core.types.item import (
     Row,
     Tuple,
     Unknown,
+    at,
     is_integer,
 )
 from hydro_core.types.values import ValueProblem
 
 Types = tuple[ItemType, ...]
 
+__all__ = ["TypeRule", "Types"]
+
 MAX_WIDENINGS = 40
-"""An accumulator's type may widen so often (a decimal sum grows a digit at a time) before it is said to grow for ever."""
+"""An accumulator's type may widen so often before it is said to grow for ever.
+
+A decimal sum grows a digit at a time.
+"""
 
 TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
@@ -44,7 +49,14 @@ def first(args: Args, types: Types) -> ItemType:
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
     schema: ItemType | None = args["schema"]
-    return UNKNOWN if schema is None else schema
+    if schema is None:
+        return UNKNOWN
+    for left, right in args.get("fds", ()):
+        for path in (*left, *right):
+            if at(schema, tuple(path.split("."))) is None:
+                help_ = f"the schema is {schema}; fields within fields are written `a.b`"
+                raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
+    return schema
 
 
 def listed(args: Args, types: Types) -> ItemType:

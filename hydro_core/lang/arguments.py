@@ -85,9 +85,11 @@ def _parse(source: Source, text: ArgumentText) -> ast.Call:
         tree = ast.parse(f"{_BEFORE}{text.text}\n)", mode="eval").body
     except ValueError as wrong:
         raise SyntaxError(str(wrong)) from None
-    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
-        raise SyntaxError("these are no arguments")
-    return tree
+    match tree:
+        case ast.Call(func=ast.Name()):
+            return tree
+        case _:
+            raise SyntaxError("these are no arguments")
 
 
 def _split(call: ast.Call) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
@@ -187,7 +189,7 @@ class TextReader:
         """Whether it is a lambda or the name of something that can be called."""
         if isinstance(tree, ast.Name):
             bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
-            return bound is None and tree.id not in self.bindings or callable(bound)
+            return (bound is None and tree.id not in self.bindings) or callable(bound)
         return isinstance(tree, ast.Lambda)
 
     def function(self, tree: ast.expr, returns: ItemType | None) -> Fn:
