@@ -23,7 +23,7 @@ LINES: tuple[Line, ...] = (
     *algebra.RUNNING,
     *algebra.KEYED_DELTAS,
 )
-INTRODUCED = (
+INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("persist", {}),
     ("old", {}),
     ("prev", {}),
