@@ -24,6 +24,8 @@ GROUPS_EXPONENT = 0.8
 MATCHES_EXPONENT = 0.95
 """n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one side."""
 SELECTIVITY = 0.5
+LOOP = 10.0
+"""How often a cycle inside a tick is expected to go round."""
 NODE = 1.0
 """What a node costs by being there."""
 
@@ -112,6 +114,10 @@ class CostModel:
         out = sizes[node.cls]
         if self.goal == "range" and name in _FREE_IN_RANGES:
             return NODE
+        if name.startswith("loop:"):
+            return NODE + LOOP * sum(into)
+        if name.startswith("step:"):
+            return NODE + sum(into) / 3 + LOOP * out
         return NODE + _COSTS.get(name, _reads)(into, out)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
@@ -152,6 +158,8 @@ class CostModel:
             return into[0].rows / into[0].ticks
         if name in {"filter", "filter_map"}:
             return into[0].rows * self._selectivity(node)
+        if name.startswith("step:"):
+            return into[-1].rows / into[-1].ticks
         if name.startswith("join"):
             pairs = _pairs([i.rows for i in into])
             return _joined(name, pairs / max(1e-9, *(i.matches() for i in into)), into)
