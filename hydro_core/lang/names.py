@@ -73,6 +73,21 @@ class Names:
                     "give one of them another name",
                 )
 
+        self._check_turns()
+
+    def _check_turns(self) -> None:
+        """Complains of names that stand for each other only, read or not."""
+        settled: set[str] = set()
+        for start, statement in self.definitions.items():
+            followed: dict[str, None] = {}
+            name = Free(start, None, statement.elements[0].span)
+            while name.name in self.definitions and name.name not in settled:
+                element = _last(self.definitions[name.name])
+                if element.is_call or self._turns(name, followed):
+                    break
+                name = Free(element.name, None, element.span)
+            settled.update(followed, [start])
+
     def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
         """What a name that is read stands for."""
         followed: dict[str, None] = {}
