@@ -7,6 +7,7 @@ without a word.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ from hydro_core.spark.java import default_share
 _ARCHIVE = "classes.jsa"
 
 _PATIENCE = 180
-"""Seconds in which the JVM must have written the archive: 10 on an idle machine."""
+"""Seconds in which the JVM must have written the archive: 10 on an idle machine; without one all works as well."""
 
 
 def archive_flag(share: Path) -> str:
@@ -50,7 +51,11 @@ def write_archive(share: Path) -> Path | None:
         return None
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(timeout=_PATIENCE)
+    try:
+        gateway.proc.wait(timeout=_PATIENCE)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        return None
     return new.rename(archive) if new.is_file() else None
 
 
