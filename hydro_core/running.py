@@ -68,7 +68,9 @@ def _run_on_spark(program: Ready, ticks: Iterable[TickInput], options: Options) 
         raise DataError(
             Diagnostic("config", "the Spark engine is not available", help="use `--engine reference`")
         ) from None
-    return iter(run_in_memory(program.typed, program.strata, ticks, options))
+    return iter(run_in_memory(
+            program.typed, program.strata, ticks, options.settings, as_range=options.as_range
+        ))
 
 
 def run_json(
