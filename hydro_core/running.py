@@ -14,15 +14,14 @@ from typing import Any, Literal, NoReturn
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
-from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.ir.graph import Graph
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
-from hydro_core.types.stream import StreamType
 from hydro_core.types.values import ValueProblem
 
 Engine = Literal["reference", "spark"]
@@ -47,23 +46,6 @@ class Ready:
     typed: Typed
     strata: Strata
 
-    @property
-    def inputs(self) -> Mapping[str, ItemType]:
-        """The inputs and their items' types."""
-        return {
-            name: self.typed.types[Endpoint(node.id)].item
-            for name, node in self.typed.graph.sources.items()
-        }
-
-    @property
-    def outputs(self) -> Mapping[str, StreamType]:
-        """The outputs and their types; several sinks of one name have no order."""
-        found = {}
-        for name, sinks in self.typed.graph.sinks.items():
-            streams = [_stream_type(self.typed, sink.inputs[0]) for sink in sinks]
-            found[name] = streams[0] if len(streams) == 1 else StreamType(streams[0].item)
-        return found
-
 
 def ready(graph: Graph, schemas: Mapping[str, ItemType]) -> Ready:
     """Types and stratifies a program, given the schemas of inputs that it does not declare."""
@@ -86,7 +68,9 @@ def _run_on_spark(program: Ready, ticks: Iterable[TickInput], options: Options) 
         raise DataError(
             Diagnostic("config", "the Spark engine is not available", help="use `--engine reference`")
         ) from None
-    return iter(run_in_memory(program.typed, program.strata, ticks, options))
+    return iter(run_in_memory(
+            program.typed, program.strata, ticks, options.settings, as_range=options.as_range
+        ))
 
 
 def run_json(
@@ -95,10 +79,10 @@ def run_json(
     """The outputs of every tick as JSON values; all of them, or an error."""
     check_ticks(graph, ticks)
     program = ready(graph, given_types(graph, schemas, ticks))
-    outputs = program.outputs
+    outputs = program.typed.outputs
     return [
         {name: [to_json(item, outputs[name].item) for item in items] for name, items in tick.items()}
-        for tick in run_items(program, read_ticks(program.inputs, ticks), options)
+        for tick in run_items(program, read_ticks(program.typed, ticks), options)
     ]
 
 
@@ -156,8 +140,9 @@ def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
         _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
 
 
-def read_ticks(types: Mapping[str, ItemType], ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
+def read_ticks(typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
     """The ticks with their JSON values as items."""
+    types = {name: stream.item for name, stream in typed.inputs.items()}
     for number, tick in enumerate(ticks):
         yield TickInput(
             {name: _read_batch(name, number, batch, types[name]) for name, batch in tick.items()}
@@ -172,11 +157,6 @@ def _read_batch(name: str, tick: int, batch: Sequence[Any], of: ItemType) -> lis
         except ValueProblem as problem:
             _refuse(f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}")
     return items
-
-
-def _stream_type(typed: Typed, endpoint: Endpoint) -> StreamType:
-    found = typed.types.get(endpoint) or typed.types.get(Endpoint(endpoint.node))
-    return found or StreamType(UNKNOWN)
 
 
 def _refuse(message: str, cure: str | None = None) -> NoReturn:

@@ -42,8 +42,8 @@ def _run(
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []
     with ExitStack() as stack:
-        files = stack.enter_context(OutputFiles(Path(out), program.outputs)) if out else None
-        inputs = _told(ticks.ticks(landings, program.inputs), ticks.count)
+        files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
+        inputs = _told(ticks.ticks(landings, {n: s.item for n, s in program.typed.inputs.items()}), ticks.count)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
                 files.write(number, outputs)

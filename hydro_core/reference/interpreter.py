@@ -12,8 +12,8 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import components, predecessors, same_tick
 from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by being imported
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.fixpoint import Fixpoint, semi_naive
@@ -45,8 +45,21 @@ def run_ticks(
         yield run.outputs()
 
 
-Component = tuple[Node, ...]
-"""One node, or the nodes of a cycle within a tick."""
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One node, or the nodes of a cycle within a tick."""
+
+    nodes: tuple[Node, ...]
+    recursive: bool
+
+
+def _components(typed: Typed, strata: Strata) -> list[Component]:
+    """Stratum by stratum, and in each what is read before what reads it."""
+    graph = typed.graph
+    recursive = {node for cycle in strata.recursive for node in cycle}
+    groups = components(predecessors(graph, same_tick))
+    ordered = sorted(groups, key=lambda group: strata.of[group[0]])
+    return [Component(tuple(map(graph.__getitem__, g)), g[0] in recursive) for g in ordered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +70,6 @@ class Program:
     components: Sequence[Component]
     settings: Settings
     fixpoint: Fixpoint
-
-    def type_of(self, endpoint: Endpoint) -> StreamType:
-        """The type of a stream; the copies of a `tee` have the type of what it copies."""
-        types = self.typed.types
-        return types[endpoint] if endpoint in types else types[Endpoint(endpoint.node)]
 
 
 class TickRun:
@@ -83,20 +91,20 @@ class TickRun:
         for node_id, past in self.pasts.items():
             node = self.program.typed.graph[node_id]
             past.end_tick(self._stream(node.inputs[0]), self.streams[Endpoint(node_id)])
-        return {
-            name: self._collected(sinks) for name, sinks in self.program.typed.graph.sinks.items()
-        }
+        sinks = self.program.typed.graph.sinks
+        outputs = self.program.typed.outputs
+        return {name: self._collected(sinks[name], stream) for name, stream in outputs.items()}
 
     def _evaluate(self, component: Component) -> None:
-        first = component[0]
-        if len(component) == 1 and not any(_is_now(p) and e.node == first.id for p, e in first.reads()):
-            self.streams.update(self._apply(first, [self._stream(e) for e in _now(first)]))
+        if not component.recursive:
+            for node in component.nodes:
+                self.streams.update(self._apply(node, [self._stream(e) for e in _now(node)]))
             return
-        own = {node.id for node in component}
-        entering = {e for node in component for e in _now(node) if e.node not in own}
+        own = {node.id for node in component.nodes}
+        entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
         given = {endpoint: self._stream(endpoint) for endpoint in entering}
         fixpoint, settings = self.program.fixpoint, self.program.settings
-        self.streams.update(fixpoint(component, given, self._apply, settings))
+        self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)
@@ -111,7 +119,7 @@ class TickRun:
         return {Endpoint(node.id, port): bag for port, bag in output.items()}
 
     def _site(self, node: Node) -> Site:
-        inputs = tuple(map(self.program.type_of, node.inputs))
+        inputs = tuple(map(self.program.typed.types.__getitem__, node.inputs))
         return Site(node, inputs, self._output_type(node), self.moment)
 
     def _output_type(self, node: Node) -> ItemType:
@@ -119,13 +127,13 @@ class TickRun:
         return UNKNOWN if stream is None else stream.item
 
     def _stream(self, endpoint: Endpoint) -> Bag:
-        return self.streams.get(endpoint) or self.streams.get(Endpoint(endpoint.node)) or Bag()
+        return self.streams[endpoint]
 
-    def _collected(self, sinks: Sequence[Node]) -> Items:
-        items = [item for sink in sinks for item in self._stream(sink.inputs[0])]
-        if len(sinks) == 1 and self.program.type_of(sinks[0].inputs[0]).order is Order.TOTAL:
-            return items
-        return sorted(items, key=sort_key)
+    def _collected(self, sinks: Sequence[Node], stream: StreamType) -> Items:
+        items = [x for sink in sinks for x in self._stream(sink.inputs[0])]
+        if len(sinks) > 1:
+            items = [self._site(sinks[0]).fit(x, stream.item) for x in items]
+        return items if stream.order is Order.TOTAL else sorted(items, key=sort_key)
 
 
 def _fitted(site: Site, bag: Bag) -> Bag:
@@ -135,10 +143,6 @@ def _fitted(site: Site, bag: Bag) -> Bag:
     return Bag(site.fit(item, site.output) for item in bag)
 
 
-def _is_now(port: Any) -> bool:
-    return port.barrier is not Barrier.TICK
-
-
 def _now(node: Node) -> list[Endpoint]:
     """The streams that the node reads in this tick; what breaks a cycle reads the past only."""
-    return [endpoint for port, endpoint in node.reads() if _is_now(port)]
+    return [endpoint for port, endpoint in node.reads() if same_tick(port)]
