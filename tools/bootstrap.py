@@ -74,8 +74,12 @@ class Environment:
 
     def is_done(self, step: str, fingerprint: str) -> bool:
         """Whether the step was done for this fingerprint."""
+        return self.stamp(step) == fingerprint
+
+    def stamp(self, step: str) -> str:
+        """What the step was last done for; empty if it never was."""
         stamp = self.share / f"{step}.stamp"
-        return stamp.is_file() and stamp.read_text() == fingerprint
+        return stamp.read_text() if stamp.is_file() else ""
 
     def done(self, step: str, fingerprint: str) -> None:
         """Leaves the step's stamp."""
@@ -98,13 +102,12 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        worked = any(
-            [packages(environment), project(environment), java(environment), jars(environment)]
-        )
+        steps = (packages, project, java, jars, archive)
+        worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
         return 1
-    if worked:
+    if any(worked):
         say("ready", f"after {time.monotonic() - started:.0f} s")
     return 0
 
@@ -142,7 +145,8 @@ def java(environment: Environment) -> bool:
     """Unpacks a JDK from its wheel where the machine has no Java that Spark can use."""
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
-    fingerprint = f"{fingerprint_of(REQUIREMENTS / 'jdk.txt')} {machine}"
+    ours = (REQUIREMENTS / "jdk.txt", ROOT / "hydro_core" / "spark" / "java.py")
+    fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("java", fingerprint):
         return False
     if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):
@@ -161,6 +165,20 @@ def jars(environment: Environment) -> bool:
     say("Delta jars", "resolved once by Spark")
     run([environment.python, "-m", "hydro_core.spark.jars"], stdout=subprocess.DEVNULL)
     environment.done("jars", fingerprint)
+    return True
+
+
+def archive(environment: Environment) -> bool:
+    """Lets Spark's JVM write an archive of its classes, with which it starts sooner ever after."""
+    inputs = ("jars.py", "archive.py", "launch.py", "session.py")
+    fingerprint = fingerprint_of(*(ROOT / "hydro_core" / "spark" / name for name in inputs))
+    for step in ("packages", "java", "jars"):
+        fingerprint += environment.stamp(step)
+    if environment.is_done("archive", fingerprint):
+        return False
+    say("Spark", "a first start, which makes later ones quicker")
+    run([environment.python, "-m", "hydro_core.spark.archive"], stdout=subprocess.DEVNULL)
+    environment.done("archive", fingerprint)
     return True
 
 

