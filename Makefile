@@ -1,0 +1,74 @@
+# `make` lists what there is. Everything runs in .venv, which `make setup` makes from a Python 3.11 or later alone.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c \
+	'import sys; print(1) if sys.version_info >= (3, 11) else 0' 2>/dev/null | grep 1),$(p))) python3)
+VENV ?= .venv
+# What targets that run something need first; `make SETUP= unit` leaves it out where .venv was made otherwise.
+SETUP ?= setup
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+SOURCES := hydro_core assets orchestration tests tools benchmarks
+PRESENT = $(wildcard $(SOURCES))
+PYTEST := $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo fmt lint unit test test-all golden docs bench bench-tick dev lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## the environment in .venv: packages, a Java if there is none, the Delta jars; a moment when it is there
+	@$(PYTHON) tools/bootstrap.py --venv $(VENV)
+
+demo: $(SETUP) ## the first days of the NYC flights of 2013 through Dagster, Spark and Delta
+	@$(BIN)/hydrotick demo
+
+fmt: $(SETUP) ## formats the code
+	@$(PY) -m ruff format $(PRESENT)
+	@$(PY) -m ruff check --fix --quiet $(PRESENT) || true
+
+lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generated pages are current
+	@$(PY) -m ruff format --check --quiet $(PRESENT) || { echo "make fmt formats these:"; \
+		$(PY) -m ruff format --check $(PRESENT); exit 1; }
+	@$(PY) -m ruff check --quiet $(PRESENT)
+	@$(PY) -m mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache > .lint-imports.log || { cat .lint-imports.log; exit 1; }
+	@rm -f .lint-imports.log
+	@$(PY) tools/check_sizes.py $(PRESENT)
+	@if [ -f tools/docs.py ]; then $(PY) tools/docs.py --check; fi
+
+unit: $(SETUP) ## the tests that need neither Spark nor Dagster, under a minute
+	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests
+
+test: lint ## lint and every test but the slow ones, under 15 minutes; what CI runs
+	@$(PYTEST) -q -m "not slow" tests
+
+test-all: lint ## test, and the long crash, fuzz and soak runs
+	@$(PYTEST) -q tests
+
+golden: $(SETUP) ## rewrites the expected files of tests/golden; read the difference like code
+	@$(PYTEST) -q tests/golden --update-golden
+
+docs: $(SETUP) ## writes the pages that are generated from the tables
+	@$(PY) tools/docs.py
+
+bench: $(SETUP) ## every benchmark
+	@$(PY) -m benchmarks
+
+bench-tick: $(SETUP) ## a small tick beside the same reads and writes by hand, and their ratio
+	@$(PY) -m benchmarks.tick
+
+dev: $(SETUP) ## the Dagster UI, with its daemon
+	@$(BIN)/hydrotick dev
+
+lock: ## renews requirements/*.txt within pyproject.toml (needs the package uv)
+	@for name in build jdk; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+		--no-emit-index-url requirements/$$name.in -o requirements/$$name.txt; done
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+		--no-emit-index-url --extra dev pyproject.toml -o requirements/lock.txt
+
+clean: ## removes what runs and tests left, and keeps .venv and your data
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache \
+		spark-warehouse metastore_db derby.log .lint-imports.log
+	@find $(PRESENT) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,111 @@
+"""Every limit and default of the core, each with its reason.
+
+Settings are values: whoever runs something passes them in. The environment is read by the outermost layer only
+(`orchestration/settings.py`, the command line), which makes a changed copy: `Settings().with_(max_iterations=10)`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+MEBIBYTE = 1024 * 1024
+
+_UNITS = {"k": 1024, "m": MEBIBYTE, "g": 1024 * MEBIBYTE, "t": 1024 * 1024 * MEBIBYTE}
+_SIZE = re.compile(r"(\d+)([kmgt])b?")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    """How the embedded Spark is started, or which other one is used."""
+
+    master: str = "local[*]"
+    """Any Spark master. Embedded Spark takes all cores: a tick is the only work of its process."""
+
+    memory: str = "2g"
+    """What the embedded JVM takes in all, heap and the rest: a laptop runs it beside a browser."""
+
+    shuffle_partitions: int | None = None
+    """Partitions after a shuffle; None: one per core, since a task costs about 10 ms whatever it holds."""
+
+    checkpoint_interval: int = 100
+    """Commits between two checkpoints of a Delta log. One checkpoint costs a second, and reading the hundred
+    small files that at most follow it costs less than Delta's default of a checkpoint every ten commits."""
+
+    small_write_rows: int = 100_000
+    """Up to this many rows a write is collected and goes through delta-rs: 0.1 to 0.3 s where Spark takes 0.3
+    to 0.5 s. Beyond, Spark writes without passing the rows through the driver."""
+
+    broadcast_bytes: int = 32 * MEBIBYTE
+    """The largest join side that Spark sends whole to every task instead of shuffling both sides."""
+
+    compact_every: int = 100
+    """Ticks between two compactions of a table: reading 700 small files takes 1.6 to 3.2 s, one file 0.2 s."""
+
+    log_level: str = "OFF"
+    """What Spark's own log prints to standard error. Failures reach the user as errors of ours, so nothing."""
+
+    java_home: Path | None = None
+    """A Java 17 or later to use; None: the machine's if it has one, else the one that `make setup` unpacked."""
+
+    share: Path | None = None
+    """The directory with `jars/` and `jdk/`; None: `share/hydrotick` of the running Python environment."""
+
+    extra: tuple[tuple[str, str], ...] = ()
+    """Further Spark configuration, pairs of key and value; wins over everything above."""
+
+    def with_(self, **changes: Any) -> SparkSettings:
+        """A copy with some settings changed."""
+        return replace(self, **changes)
+
+    @property
+    def memory_bytes(self) -> int:
+        """`memory` as a number of bytes."""
+        return size_in_bytes(self.memory)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The limits of running programs, and how Spark is started."""
+
+    max_iterations: int = 1000
+    """Rounds of a fixpoint within one tick. Real recursions end in tens of rounds; one that is not done after a
+    thousand almost surely produces new items for ever, and the error should come before the night is over."""
+
+    max_cycle_items: int = 10_000_000
+    """Items that circulate in one cycle within a tick. A cycle that doubles its items stays under
+    `max_iterations` for long and fills memory first, so it has a limit of its own."""
+
+    compared_ticks: int = 20
+    """Random ticks on which an optimized program is compared with the naive one before it may be used."""
+
+    shown_items: int = 20
+    """Items of an output that a person is shown before `…`: a screen, not a table dump."""
+
+    spark: SparkSettings = field(default_factory=SparkSettings)
+
+    def with_(self, **changes: Any) -> Settings:
+        """A copy with some settings changed; those of Spark by their own names.
+
+        >>> Settings().with_(max_iterations=5, master="local[1]").spark.master
+        'local[1]'
+        """
+        names = {f.name for f in fields(Settings)}
+        own = {name: value for name, value in changes.items() if name in names}
+        others = {name: value for name, value in changes.items() if name not in names}
+        spark = own.pop("spark", self.spark)
+        return replace(self, **own, spark=spark.with_(**others) if others else spark)
+
+
+def size_in_bytes(text: str) -> int:
+    """The bytes that a size such as `512m` or `2g` means (binary units, as the JVM's).
+
+    >>> size_in_bytes("512m")
+    536870912
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError(f"`{text}` is no size: write a whole number with k, m, g or t, such as `2g`")
+    return int(match[1]) * _UNITS[match[2]]

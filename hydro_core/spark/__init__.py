@@ -1,0 +1,1 @@
+"""The Spark engine: plans become DataFrames, streams become Delta tables."""

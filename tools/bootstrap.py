@@ -1,0 +1,187 @@
+"""What `make setup` does: the virtual environment, its packages, a Java if there is none, the Delta jars.
+
+Runs on a bare Python 3.11 or later with the standard library only. Each step leaves a stamp with the hash of what it
+was made from, so a second run finds nothing to do and takes a moment.
+
+    python3 tools/bootstrap.py [--venv .venv]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ROOT / "requirements"
+OLDEST_PYTHON = (3, 11)
+
+
+class SetupError(Exception):
+    """A step failed: what happened and what to do."""
+
+
+class Environment:
+    """One virtual environment, with the stamps of the steps that were done in it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.python = directory / "bin" / "python"
+        self.share = directory / "share" / "hydrotick"
+
+    def make(self) -> None:
+        """Creates the environment, with pip in it or with that of the Python that runs this."""
+        if self.python.exists() and self._has_pip():
+            return
+        say("virtual environment", f"in {self.directory.name}")
+        if not self.python.exists():
+            shutil.rmtree(self.directory, ignore_errors=True)
+        import venv
+
+        try:
+            import ensurepip  # noqa: F401 - Debian ships a venv without it
+
+            venv.create(self.directory, with_pip=True, symlinks=True)
+        except (ImportError, subprocess.CalledProcessError):
+            venv.create(self.directory, with_pip=False, symlinks=True)
+            if not outer_pip():
+                raise SetupError(
+                    "this Python can make virtual environments only without pip (it has no `ensurepip`), and has no "
+                    "pip of its own.\nOn Debian and Ubuntu: apt-get install python3-venv"
+                ) from None
+
+    def pip(self, *arguments: str) -> None:
+        """Runs `pip install` for this environment."""
+        command = [self.python, "-m", "pip"]
+        if not self._has_pip():
+            command = [sys.executable, "-m", "pip", "--python", self.python]
+        run([*command, "install", "--quiet", "--no-input", "--disable-pip-version-check", *arguments])
+
+    def is_done(self, step: str, fingerprint: str) -> bool:
+        """Whether the step was done for this fingerprint."""
+        stamp = self.share / f"{step}.stamp"
+        return stamp.is_file() and stamp.read_text() == fingerprint
+
+    def done(self, step: str, fingerprint: str) -> None:
+        """Leaves the step's stamp."""
+        self.share.mkdir(parents=True, exist_ok=True)
+        (self.share / f"{step}.stamp").write_text(fingerprint)
+
+    def _has_pip(self) -> bool:
+        return any(self.directory.glob("lib/python3*/site-packages/pip/__init__.py"))
+
+
+def main() -> int:
+    """Does every step that is not done yet."""
+    parser = argparse.ArgumentParser(description="the environment that hydrotick runs in")
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
+    environment = Environment(parser.parse_args().venv.resolve())
+    started = time.monotonic()
+    try:
+        if sys.version_info < OLDEST_PYTHON:
+            raise SetupError(
+                f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
+                "name another one with `make PYTHON=python3.12`"
+            )
+        worked = any([packages(environment), project(environment), java(environment), jars(environment)])
+    except SetupError as error:
+        sys.stderr.write(f"setup: {error}\n")
+        return 1
+    if worked:
+        say("ready", f"after {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def packages(environment: Environment) -> bool:
+    """Installs the locked packages, each checked against its hash."""
+    build, lock = REQUIREMENTS / "build.txt", REQUIREMENTS / "lock.txt"
+    fingerprint = fingerprint_of(build, lock)
+    if environment.python.exists() and environment.is_done("packages", fingerprint):
+        return False
+    environment.make()
+    say("packages", "some 150, the largest is Spark: a few minutes")
+    # Two of the packages are sources: they are built with the locked setuptools, not with whatever is newest.
+    environment.pip("--require-hashes", "--no-deps", "--requirement", str(build))
+    environment.pip("--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock))
+    environment.done("packages", fingerprint)
+    return True
+
+
+def project(environment: Environment) -> bool:
+    """Installs this project itself, editable: a change of the code needs no new set-up."""
+    fingerprint = fingerprint_of(ROOT / "pyproject.toml") + str(ROOT)
+    if environment.is_done("project", fingerprint):
+        return False
+    say("hydrotick", "as it stands in this directory")
+    environment.pip("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    environment.done("project", fingerprint)
+    return True
+
+
+def java(environment: Environment) -> bool:
+    """Unpacks a JDK from its wheel where the machine has no Java that Spark can use."""
+    # The Java of the environment variables is part of it: another one may be used next time.
+    fingerprint = f"{fingerprint_of(REQUIREMENTS / 'jdk.txt')} {os.environ.get('JAVA_HOME')} {shutil.which('java')}"
+    if environment.is_done("java", fingerprint):
+        return False
+    if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):
+        say("Java", "this machine has none that Spark can use: a JDK from its wheel, 34 MB")
+        environment.pip("--require-hashes", "--requirement", str(REQUIREMENTS / "jdk.txt"))
+        run([environment.python, "-m", "hydro_core.spark.java"], stdout=subprocess.DEVNULL)
+    environment.done("java", fingerprint)
+    return True
+
+
+def jars(environment: Environment) -> bool:
+    """Fetches the Delta jars, the last thing that a network is needed for."""
+    fingerprint = fingerprint_of(ROOT / "hydro_core" / "spark" / "jars.py")
+    if environment.is_done("jars", fingerprint):
+        return False
+    say("Delta jars", "resolved once by Spark")
+    run([environment.python, "-m", "hydro_core.spark.jars"], stdout=subprocess.DEVNULL)
+    environment.done("jars", fingerprint)
+    return True
+
+
+def outer_pip() -> bool:
+    """Whether the Python that runs this has a pip that can install into other environments (22.3)."""
+    done = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
+    words = done.stdout.split()
+    return done.returncode == 0 and tuple(int(part) for part in words[1].split(".")[:2]) >= (22, 3)
+
+
+def fingerprint_of(*paths: Path) -> str:
+    """A hash of the files' contents and of the Python that runs this."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]}".encode())
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def run(command: list[str | Path], stdout: int | None = None) -> None:
+    """Runs a command in the project's directory; its failure is the set-up's."""
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, check=False)
+    if done.returncode != 0:
+        words = " ".join(Path(part).name if isinstance(part, Path) else part for part in command[:5])
+        raise SetupError(f"`{words} …` failed (its message is above); `make setup` goes on from here")
+
+
+def output(command: list[str | Path]) -> str:
+    """What a command prints; empty if it fails."""
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def say(what: str, more: str) -> None:
+    """One line of progress."""
+    sys.stderr.write(f"setup: {what} ({more})\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
