@@ -5,7 +5,7 @@ A `FlowAsset` is data. `orchestration.factory` makes Dagster assets, checks and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -50,8 +50,8 @@ class Expect:
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file or `module:attribute`; `land(directory)` fills the landing tables with the folder's
-    own sample or real data and must give the same when it is called again.
+    `program` is a `*.hydro` file or `module:attribute`. `schemas` types the inputs that the program does not declare,
+    as Spark DDL. `outputs` has a sentence for each output, which the UI shows.
     """
 
     name: str
@@ -60,7 +60,6 @@ class FlowAsset:
     inputs: Mapping[str, Landing]
     description: str = ""
     expect: Mapping[str, tuple[Expect, ...]] = field(default_factory=dict)
-    land: Callable[[Path], None] | None = None
-    owners: tuple[str, ...] = ()
+    schemas: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
-    """A sentence for each output that the UI shows."""
+    owners: tuple[str, ...] = ()
