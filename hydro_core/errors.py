@@ -1,8 +1,9 @@
 """What is said to a user when a program or its data is wrong.
 
-A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises them once, in a
-`ProgramError` (the program is at fault, found before a tick runs) or a `DataError` (a tick, its data or its state is
-at fault). Both are caught at one boundary, the command line or the asset factory; anything else is a bug.
+A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises
+them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a `DataError`
+(a tick, its data or its state is at fault). Both are caught at one boundary, the command line or
+the asset factory; anything else is a bug.
 """
 
 from __future__ import annotations
@@ -100,6 +101,25 @@ class ProgramError(HydroError):
 
 class DataError(HydroError):
     """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
+
+
+class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why something of the program has no meaning or no type.
+
+    Steps turn it into a diagnostic at the node at hand, or at `place` (line and column) within a
+    function.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        *,
+        place: tuple[int, int] = (0, 0),
+        code: Code = "type",
+    ) -> None:
+        super().__init__(message)
+        self.message, self.help, self.place, self.code = message, help, place, code
 
 
 def _picture(span: Span) -> list[str]:

@@ -1,0 +1,1 @@
+"""From relations to a relation: one function for each operator, by families."""

@@ -1,0 +1,195 @@
+"""The type that two types have in common, and the type of a value.
+
+The common type is the smallest in which every item of both can be written: numbers widen (a long
+and a double are doubles), the unknown takes any other's place, tuples and rows go field by field.
+Booleans are not numbers, and dates are not timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal as DecimalValue
+from typing import Any
+
+from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGERS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    is_integer,
+    is_numeric,
+)
+from hydro_core.types.values import ValueProblem, describe
+
+MAX_PRECISION = 38
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+
+
+def common_type(a: ItemType, b: ItemType) -> ItemType | None:
+    """The smallest type that holds the items of both, None where there is none.
+
+    The fields of a row come in the order of `a`.
+
+    >>> from hydro_core.types.ddl import parse_ddl, to_ddl
+    >>> to_ddl(common_type(parse_ddl("(int, array<void>)"), parse_ddl("(double, array<string>)")))
+    '(double, array<string>)'
+    """
+    if b in (a, UNKNOWN):
+        return a
+    if a == UNKNOWN:
+        return b
+    if is_numeric(a) and is_numeric(b):
+        return _common_number(a, b)
+    match a, b:
+        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+            fields = [common_type(x, y) for x, y in zip(xs, ys, strict=True)]
+            return None if None in fields else Tuple(tuple(f for f in fields if f is not None))
+        case Row(), Row():
+            return _common_row(a, b)
+        case Array(x), Array(y):
+            element = common_type(x, y)
+            return None if element is None else Array(element)
+        case _:
+            return None
+
+
+def common_types(types: Iterable[ItemType]) -> ItemType | None:
+    """The common type of several; unknown of none."""
+    result: ItemType | None = UNKNOWN
+    for t in types:
+        result = None if result is None else common_type(result, t)
+    return result
+
+
+def _common_number(a: ItemType, b: ItemType) -> ItemType:
+    if is_integer(a) and is_integer(b):
+        return max(a, b, key=lambda t: INTEGERS.index(str(t)))
+    exact = [as_decimal(t) for t in (a, b) if isinstance(t, Decimal) or is_integer(t)]
+    if len(exact) < 2:
+        return DOUBLE
+    (p1, s1), (p2, s2) = ((d.precision, d.scale) for d in exact)
+    return fit_decimal(max(p1 - s1, p2 - s2), max(s1, s2))
+
+
+def as_decimal(t: ItemType) -> Decimal:
+    """The decimal type that holds an exact number."""
+    return t if isinstance(t, Decimal) else Decimal(_DIGITS[str(t)], 0)
+
+
+def fit_decimal(whole: int, scale: int) -> Decimal:
+    """A decimal type with so many digits before and after the point.
+
+    Where these are too many, the last after the point go.
+
+    >>> fit_decimal(30, 10)
+    Decimal(precision=38, scale=8)
+    """
+    scale = max(0, min(scale, MAX_PRECISION - whole))
+    return Decimal(max(1, min(MAX_PRECISION, whole + scale)), scale)
+
+
+def _common_row(a: Row, b: Row) -> Row | None:
+    if len(a.fields) != len(b.fields):
+        return None
+    fields = []
+    for field in a.fields:
+        other = b.column(field.name)
+        both = None if other is None else common_type(field.type, other)
+        if both is None:
+            return None
+        fields.append(Field(field.name, both))
+    return Row(tuple(fields))
+
+
+def type_of(item: Any) -> ItemType:
+    """The type of one Python value: a tuple is a tuple, a dict a row, a list an array.
+
+    >>> str(type_of((1, {"a": [None, 2.5]})))
+    '(long, row<a array<double>>)'
+    """
+    match item:
+        case None:
+            return UNKNOWN
+        case bool() | int() | float() | str() | bytes() | DecimalValue() | date():
+            return _scalar_of(item)
+        case tuple():
+            return Tuple(tuple(map(type_of, item)))
+        case dict():
+            return Row(tuple(Field(name, type_of(value)) for name, value in dict.items(item)))
+        case list():
+            return Array(type_of_all(item))
+        case _:
+            raise ValueProblem(f"{describe(item)} is not an item")
+
+
+def _scalar_of(item: Any) -> ItemType:
+    match item:
+        case bool():
+            return BOOLEAN
+        case DecimalValue():
+            exponent = item.as_tuple().exponent
+            scale = max(0, -exponent) if isinstance(exponent, int) else 0
+            return fit_decimal(max(1, item.adjusted() + 1), scale)
+        case datetime():
+            return TIMESTAMP if item.tzinfo else TIMESTAMP_NTZ
+        case _:
+            scalars: dict[type, Scalar] = {
+                int: LONG,
+                float: DOUBLE,
+                str: STRING,
+                bytes: BINARY,
+                date: DATE,
+            }
+            return next(scalar for kind, scalar in scalars.items() if isinstance(item, kind))
+
+
+def type_of_all(items: Iterable[Any]) -> ItemType:
+    """The common type of several Python values; `ValueProblem` where they have none.
+
+    >>> str(type_of_all([(1, None), (2.5, "x")]))
+    '(double, string)'
+    """
+    return merge(map(type_of, items))
+
+
+def merge(types: Iterable[ItemType]) -> ItemType:
+    """The common type of values of one input, where rows may lack columns (they are null there)."""
+    result: ItemType = UNKNOWN
+    for t in types:
+        both = _merged(result, t)
+        if both is None:
+            raise ValueProblem(f"the items have no common type: {result} and {t}")
+        result = both
+    return result
+
+
+def _merged(a: ItemType, b: ItemType) -> ItemType | None:
+    match a, b:
+        case Row(), Row():
+            names = dict.fromkeys(a.names + b.names)
+            pairs = [(n, _merged(a.column(n) or UNKNOWN, b.column(n) or UNKNOWN)) for n in names]
+            if any(t is None for _, t in pairs):
+                return None
+            return Row(tuple(Field(n, t) for n, t in pairs if t is not None))
+        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+            fields = [_merged(x, y) for x, y in zip(xs, ys, strict=True)]
+            return None if None in fields else Tuple(tuple(f for f in fields if f is not None))
+        case Array(x), Array(y):
+            element = _merged(x, y)
+            return None if element is None else Array(element)
+        case _:
+            return common_type(a, b)

@@ -1,0 +1,224 @@
+"""Schemas as text: Spark's DDL, with tuples in parentheses.
+
+`user string, at timestamp` is a row, `(long, string)` a tuple, `(long)` a tuple of one, `long` a
+scalar. A struct whose fields are `_1 … _n` is a tuple, since that is what a tuple is in Spark.
+`void` is the unknown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from hydro_core.errors import TypeProblem
+from hydro_core.types.item import (
+    SCALARS,
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    Unknown,
+)
+
+_ALIASES = {
+    "bool": "boolean",
+    "tinyint": "byte",
+    "smallint": "short",
+    "int": "integer",
+    "bigint": "long",
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+    "char": "string",
+    "varchar": "string",
+}
+_DECIMALS = ("decimal", "dec", "numeric")
+_NAMES = (*SCALARS, *_ALIASES, *_DECIMALS, "array", "struct", "void")
+_TOKEN = re.compile(
+    r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([<>(),:]))"
+)
+_PLAIN = re.compile(r"[^\W\d]\w*")
+
+
+def parse_ddl(text: str) -> ItemType:
+    """The type that a schema names.
+
+    >>> str(parse_ddl("user struct<id: bigint, name: string>, tags array<(long, decimal(4,2))>"))
+    'row<user row<id long, name string>, tags array<(long, decimal(4,2))>>'
+    """
+    parser = _Parser(text, _tokens(text))
+    if not parser.tokens:
+        raise TypeProblem("the schema is empty", 'give columns as in "user string, at timestamp"')
+    first, second = parser.peek(0).lower(), parser.peek(1)
+    sized = first in (*_DECIMALS, "char", "varchar")
+    bare = first == "(" or second in ("", "<") or (second == "(" and sized)
+    result = parser.type() if bare else parser.fields("")
+    if parser.at < len(parser.tokens):
+        raise parser.problem(f"`{parser.peek(0)}` is not expected here")
+    return result
+
+
+def to_ddl(item: ItemType) -> str:
+    """The schema of a type: `parse_ddl` reads it back.
+
+    >>> to_ddl(parse_ddl("`a b` int, c struct<d: string>"))
+    '`a b` integer, c struct<d: string>'
+    """
+    if isinstance(item, Row) and item.fields:
+        return ", ".join(f"{_quoted(f.name)} {_inner(f.type)}" for f in item.fields)
+    return _inner(item)
+
+
+def _inner(item: ItemType) -> str:
+    match item:
+        case Unknown():
+            return "void"
+        case Tuple(fields):
+            return f"({', '.join(map(_inner, fields))})" if fields else "struct<>"
+        case Row(fields):
+            return f"struct<{', '.join(f'{_quoted(f.name)}: {_inner(f.type)}' for f in fields)}>"
+        case Array(element):
+            return f"array<{_inner(element)}>"
+        case _:
+            return str(item)
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _tokens(text: str) -> list[str]:
+    tokens, at = [], 0
+    end = len(text.rstrip())
+    while at < end:
+        found = _TOKEN.match(text, at)
+        if not found:
+            raise TypeProblem(f"the schema {text!r} cannot be read at {text[at:].strip()[:20]!r}")
+        tokens.append(found[0].strip())
+        at = found.end()
+    return tokens
+
+
+@dataclass
+class _Parser:
+    text: str
+    tokens: list[str]
+    at: int = 0
+
+    def peek(self, ahead: int) -> str:
+        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else ""
+
+    def take(self, *expected: str) -> str:
+        token = self.peek(0)
+        if not token or (expected and token not in expected):
+            wanted = " or ".join(f"`{e}`" for e in expected) or "a name"
+            raise self.problem(
+                f"{wanted} is missing {f'before `{token}`' if token else 'at its end'}"
+            )
+        self.at += 1
+        return token
+
+    def problem(self, message: str, cure: str | None = None) -> TypeProblem:
+        return TypeProblem(f"the schema {self.text!r}: {message}", cure)
+
+    def type(self) -> ItemType:
+        word = self.take()
+        name = word.lower()
+        if word == "(":
+            parts = [self.type()]
+            while self.take(",", ")") == ",":
+                parts.append(self.type())
+            return Tuple(tuple(parts))
+        if name == "array":
+            self.take("<")
+            element = self.type()
+            self.take(">")
+            return Array(element)
+        if name == "struct":
+            return self.struct()
+        return self.scalar(word, name)
+
+    def struct(self) -> ItemType:
+        self.take("<")
+        if self.peek(0) == ">":
+            self.take(">")
+            return Row(())
+        fields = self.fields(">")
+        self.take(">")
+        return fields
+
+    def scalar(self, word: str, name: str) -> ItemType:
+        if name == "void":
+            return UNKNOWN
+        if name in _DECIMALS:
+            return self.decimal()
+        if name == "map":
+            raise self.problem("an item has no maps", "an array of (key, value) tuples serves")
+        if name in ("char", "varchar") and self.peek(0) == "(":
+            self.numbers()
+        name = _ALIASES.get(name, name)
+        if name in SCALARS:
+            return Scalar(name)
+        near = difflib.get_close_matches(name, _NAMES, 1)
+        cure = (
+            f"did you mean `{near[0]}`?"
+            if near
+            else f"types are {', '.join(SCALARS)}, decimal(p,s)"
+        )
+        raise self.problem(f"`{word}` is not a type", cure)
+
+    def decimal(self) -> Decimal:
+        numbers = self.numbers() if self.peek(0) == "(" else []
+        precision, scale = (*numbers, *(10, 0)[len(numbers) :])[:2]
+        if len(numbers) > 2 or not 0 <= scale <= precision <= 38 or precision < 1:
+            raise self.problem("a decimal has 1 to 38 digits, not more of them after the point")
+        return Decimal(precision, scale)
+
+    def numbers(self) -> list[int]:
+        self.take("(")
+        found = []
+        while True:
+            word = self.take()
+            if not word.isdecimal():
+                raise self.problem(f"`{word}` is not a number")
+            found.append(int(word))
+            if self.take(",", ")") == ")":
+                return found
+
+    def fields(self, end: str) -> ItemType:
+        fields: list[Field] = []
+        while True:
+            fields.append(self.field())
+            if self.peek(0) == end or (not end and not self.peek(0)):
+                break
+            self.take(",")
+        names = [f.name for f in fields]
+        twice = next((n for n in names if names.count(n) > 1), None)
+        if twice is not None:
+            raise self.problem(f"the column `{twice}` stands twice")
+        return as_tuple_or_row(fields)
+
+    def field(self) -> Field:
+        word = self.take()
+        if word in "<>(),:" or word[0] in "'\"":
+            raise self.problem(f"`{word}` is not a name")
+        name = word[1:-1].replace("``", "`") if word[0] == "`" else word
+        if self.peek(0) == ":":
+            self.take(":")
+        field = Field(name, self.type())
+        if self.peek(0).lower() == "not" and self.peek(1).lower() == "null":
+            self.at += 2
+        if self.peek(0).lower() == "comment":
+            self.at += 2
+        return field
+
+
+def as_tuple_or_row(fields: list[Field]) -> ItemType:
+    """A tuple if the fields are `_1 … _n`, else a row."""
+    if fields and [f.name for f in fields] == [f"_{i + 1}" for i in range(len(fields))]:
+        return Tuple(tuple(f.type for f in fields))
+    return Row(tuple(fields))

@@ -1,0 +1,181 @@
+"""Items in JSON.
+
+A row is an object; a tuple and an array are arrays, and an array is a tuple unless the type says
+`array<…>`. Dates, timestamps and decimals are strings (a decimal with as many digits after the
+point as its scale), binary is base64. NaN and the infinities are written as Python's `json` does
+(`NaN`, `Infinity`, `-Infinity`). A column that an object lacks is null; one that the type lacks is
+a problem, and so is an integer beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal as DecimalValue
+from decimal import InvalidOperation
+from typing import Any
+
+from hydro_core.types.common import merge
+from hydro_core.types.item import (
+    BOOLEAN,
+    DOUBLE,
+    LONG,
+    STRING,
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    Unknown,
+)
+from hydro_core.types.moments import print_moment
+from hydro_core.types.values import RowItem, Struct, ValueProblem, check_long, conform, describe
+
+_MOMENTS = ("date", "timestamp", "timestamp_ntz")
+
+
+def from_json(value: Any, to: ItemType) -> Any:
+    """The item that a JSON value is; `ValueProblem`, naming the place, if it is none of the type.
+
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> from_json({"at": "2024-01-01"}, parse_ddl("at date, price decimal(4,2)"))
+    {'at': datetime.date(2024, 1, 1), 'price': None}
+    """
+    match value, to:
+        case None, _:
+            return None
+        case _, Unknown():
+            return _as_it_is(value)
+        case _, Decimal():
+            return _read_decimal(value, to)
+        case str(), Scalar("binary"):
+            return _read_binary(value)
+        case list(), Tuple(fields) if len(value) == len(fields):
+            return Struct(
+                _inside(i, x, t) for i, (x, t) in enumerate(zip(value, fields, strict=True))
+            )
+        case list(), Array(element):
+            return [_inside(i, x, element) for i, x in enumerate(value)]
+        case dict(), Row():
+            extra = next((name for name in value if to.column(name) is None), None)
+            if extra is not None:
+                raise ValueProblem(
+                    f"there is no column {extra!r}; the columns are {', '.join(to.names)}"
+                )
+            return RowItem((f.name, _inside(f.name, value.get(f.name), f.type)) for f in to.fields)
+        case _, Scalar(name) if name not in _MOMENTS or isinstance(value, str):
+            return conform(value, to)
+        case _:
+            raise ValueProblem(f"{describe(value)} is not of type {to}")
+
+
+def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
+    """The JSON value of an item of the type; of an unknown type, by what the item is.
+
+    >>> to_json(RowItem(price=DecimalValue("2.5")), Row((Field("price", Decimal(4, 2)),)))
+    {'price': '2.50'}
+    """
+    match item:
+        case int() if of in (DOUBLE, Scalar("float")):
+            return float(item)
+        case None | bool() | int() | float() | str():
+            return item
+        case DecimalValue():
+            return _print_decimal(item, of)
+        case date():
+            return print_moment(item)
+        case bytes():
+            return base64.b64encode(item).decode("ascii")
+        case tuple():
+            types = of.fields if isinstance(of, Tuple) else (UNKNOWN,) * len(item)
+            return [to_json(x, t) for x, t in zip(item, types, strict=True)]
+        case list():
+            element = of.element if isinstance(of, Array) else UNKNOWN
+            return [to_json(x, element) for x in item]
+        case dict():
+            if isinstance(of, Row):
+                return {f.name: to_json(dict.get(item, f.name), f.type) for f in of.fields}
+            return {name: to_json(x) for name, x in dict.items(item)}
+        case _:
+            raise ValueProblem(f"{describe(item)} is not an item")
+
+
+def infer(values: Iterable[Any]) -> ItemType:
+    """The type of an input that has no schema, from its JSON values.
+
+    Integers are long, other numbers double, and long among doubles is double; arrays are tuples,
+    objects rows that have every column that any of them has.
+
+    >>> str(infer([[1, {"a": "x"}], [2.5, {"b": None}]]))
+    '(double, row<a string, b unknown>)'
+    """
+    return merge(map(_type_of_json, values))
+
+
+def _type_of_json(value: Any) -> ItemType:
+    match value:
+        case None:
+            return UNKNOWN
+        case bool():
+            return BOOLEAN
+        case int():
+            check_long(value)
+            return LONG
+        case float():
+            return DOUBLE
+        case str():
+            return STRING
+        case list():
+            return Tuple(tuple(map(_type_of_json, value)))
+        case dict():
+            return Row(tuple(Field(name, _type_of_json(x)) for name, x in value.items()))
+        case _:
+            raise ValueProblem(f"{describe(value)} is not a JSON value")
+
+
+def _as_it_is(value: Any) -> Any:
+    match value:
+        case list():
+            return Struct(map(_as_it_is, value))
+        case dict():
+            return RowItem((name, _as_it_is(x)) for name, x in value.items())
+        case _:
+            return conform(value, UNKNOWN)
+
+
+def _inside(step: int | str, value: Any, to: ItemType) -> Any:
+    try:
+        return from_json(value, to)
+    except ValueProblem as problem:
+        raise ValueProblem(f"{problem} (at {step})") from None
+
+
+def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueProblem(f"{describe(value)} is not of type {to}")
+    try:
+        number = DecimalValue(value if isinstance(value, str) else repr(value))
+    except InvalidOperation:
+        raise ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'") from None
+    if not number.is_finite():
+        raise ValueProblem(f"{describe(value)} is not a decimal number such as '2.50'")
+    exact: DecimalValue = conform(number, to)
+    if exact != number:
+        raise ValueProblem(f"{describe(value)} has more digits after the point than {to}")
+    return exact
+
+
+def _print_decimal(item: DecimalValue, of: ItemType) -> str:
+    return format(conform(item, of) if isinstance(of, Decimal) else item, "f")
+
+
+def _read_binary(value: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueProblem(f"{describe(value)} is not base64") from None

@@ -1,0 +1,71 @@
+"""Dates and timestamps: read from ISO 8601, kept in UTC, printed back.
+
+A `timestamp` is a moment, kept in UTC; text or a datetime that names no zone is meant in UTC. A
+`timestamp_ntz` has no zone, and what names one is none.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+from hydro_core.types.containers import ValueProblem, describe
+
+
+def to_date(value: Any) -> date:
+    """The date that a value is.
+
+    >>> to_date("2024-02-29")
+    datetime.date(2024, 2, 29)
+    """
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if isinstance(value, str) and len(value) == 10:
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise ValueProblem(f"{describe(value)} is not a date such as 2024-01-31")
+
+
+def to_timestamp(value: Any, *, zone: bool) -> datetime:
+    """The timestamp that a value is: in UTC if `zone`, else without one.
+
+    >>> to_timestamp("2024-01-01T01:00:00+01:00", zone=True)
+    datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    found = _moment(value)
+    if found is None:
+        raise ValueProblem(f"{describe(value)} is not a timestamp such as 2024-01-31T12:00:00Z")
+    if not zone:
+        if found.tzinfo is not None:
+            raise ValueProblem(f"{describe(value)} names a zone, but a timestamp_ntz has none")
+        return found
+    if found.tzinfo is None:
+        return found.replace(tzinfo=UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise ValueProblem(f"{describe(value)} is not within the years 1 to 9999 in UTC") from None
+
+
+def _moment(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def print_moment(value: date | datetime) -> str:
+    """ISO 8601, with `Z` for UTC.
+
+    >>> print_moment(datetime(2024, 1, 1, tzinfo=UTC)), print_moment(date(2024, 1, 1))
+    ('2024-01-01T00:00:00Z', '2024-01-01')
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat()

@@ -1,0 +1,317 @@
+"""Items as Python values: what is one, when two are equal, their order, and when one fits a type.
+
+None, bool, int, float, str, bytes, `Decimal`, `date` and `datetime` are themselves; a tuple is a
+`Struct`, a row a `RowItem`, an array a list. Items are never changed once they flow: an operator
+that wants another item makes one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from functools import partial
+from types import GeneratorType, UnionType
+from typing import Any, assert_never, cast
+
+from hydro_core.types.containers import RowItem, Struct, ValueProblem, describe
+from hydro_core.types.item import Array, ItemType, Row, Scalar, Tuple, Unknown
+from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.moments import to_date, to_timestamp
+
+__all__ = [
+    "LONG_MAX",
+    "LONG_MIN",
+    "RowItem",
+    "Struct",
+    "ValueProblem",
+    "canonical",
+    "check_long",
+    "check_string",
+    "conform",
+    "describe",
+    "is_changeable",
+    "sort_key",
+    "to_item",
+]
+
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+_RANKS: tuple[tuple[int, type | UnionType], ...] = (
+    (1, bool),
+    (2, int | float | Decimal),
+    (3, str),
+    (4, bytes),
+    (5, datetime),
+    (7, date),
+    (8, tuple),
+    (9, dict),
+    (10, list),
+)
+_SEQUENCES = (range, zip, enumerate, reversed, map, filter, GeneratorType)
+_VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), reversed([]), reversed(range(0)))))
+
+
+def canonical(item: Any) -> Hashable:
+    """A value that is equal for two items exactly if the items are equal.
+
+    Null equals null and NaN NaN; 0.0 equals −0.0; a boolean is no number; the order of a row's
+    fields does not matter. Numbers are compared exactly: where two inputs have different numeric
+    types, `conform` both to the common type first (a long and a double are compared as doubles).
+
+    >>> canonical(1) == canonical(1.0), canonical(True) == canonical(1)
+    (True, False)
+    >>> canonical(RowItem(a=1, b=2)) == canonical(RowItem(b=2, a=1))
+    True
+    """
+    match item:
+        case bool():
+            return ("boolean", item)
+        case float():
+            return ("nan",) if math.isnan(item) else item
+        case tuple():
+            return ("tuple", *map(canonical, item))
+        case dict():
+            return ("row", frozenset((name, canonical(value)) for name, value in item.items()))
+        case list():
+            return ("array", *map(canonical, item))
+        case _:
+            return item  # type: ignore[no-any-return]
+
+
+def sort_key(item: Any) -> Any:
+    """A value that orders items as the language does.
+
+    Nulls come first, false before true, NaN last of the numbers, strings by code point, structs and
+    arrays field by field; the fields of a row count in the order the row has them, which `conform`
+    makes that of its type.
+
+    >>> sorted([2.0, float("nan"), None, -1], key=sort_key)
+    [None, -1, 2.0, nan]
+    """
+    if item is None:
+        return (0,)
+    if isinstance(item, float) and math.isnan(item):
+        return (2, 1)
+    rank = next((rank for rank, kind in _RANKS if isinstance(item, kind)), None)
+    match rank:
+        case None:
+            raise ValueProblem(f"{describe(item)} is not an item")
+        case 2:
+            return (2, 0, item)
+        case 5 if item.tzinfo:
+            return (6, item)
+        case 8 | 10:
+            return (rank, *map(sort_key, item))
+        case 9:
+            return (9, *map(sort_key, dict.values(item)))
+        case _:
+            return (rank, item)
+
+
+def to_item(value: Any) -> Any:
+    """The item that a Python value is: what a function may return.
+
+    >>> to_item((1, {"a": [2]}))
+    (1, {'a': [2]})
+    >>> to_item(2**63)
+    Traceback (most recent call last):
+    hydro_core.types.containers.ValueProblem: 9223372036854775808 is beyond 64 bits
+    """
+    match value:
+        case None | bool():
+            return value
+        case int():
+            return check_long(int(value))
+        case float():
+            return float(value)
+        case str():
+            return check_string(value)
+        case tuple():
+            return Struct(map(to_item, value))
+        case dict():
+            return RowItem((_name(key), to_item(field)) for key, field in dict.items(value))
+        case list():
+            return [to_item(element) for element in value]
+        case _:
+            return _other_item(value)
+
+
+def _other_item(value: Any) -> Any:
+    match value:
+        case Decimal() if value.is_finite():
+            return value
+        case datetime():
+            return value.astimezone(UTC) if value.tzinfo is not None else value
+        case date():
+            return value
+        case bytes() | bytearray():
+            return bytes(value)
+        case set() | frozenset():
+            raise ValueProblem(
+                "a set is not an item: it has no order; `sorted(…)` makes it an array"
+            )
+        case timedelta():
+            raise ValueProblem("a timedelta is not an item; `.total_seconds()` makes it a number")
+        case _ if isinstance(value, _SEQUENCES + _VIEWS):
+            elements = cast("Iterable[Any]", value)
+            return [to_item(element) for element in elements]
+        case _:
+            raise ValueProblem(f"{describe(value)} is not an item")
+
+
+def check_long(value: int) -> int:
+    """`value`, if it has 64 bits."""
+    if LONG_MIN <= value <= LONG_MAX:
+        return value
+    raise ValueProblem(f"{describe(value)} is beyond 64 bits")
+
+
+def check_string(value: str) -> str:
+    """`value`, if every character of it is one: half of a surrogate pair is not."""
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueProblem(f"{value!a} holds half of a surrogate pair") from None
+    return str(value)
+
+
+def is_changeable(item: Any) -> bool:
+    """Whether there is an array in the item: all else cannot be changed by who gets it."""
+    match item:
+        case list():
+            return True
+        case tuple():
+            return any(map(is_changeable, item))
+        case Mapping():
+            return any(map(is_changeable, dict.values(item)))  # type: ignore[arg-type]
+        case _:
+            return False
+
+
+def _name(key: Any) -> str:
+    if isinstance(key, str):
+        return check_string(key)
+    raise ValueProblem(f"the columns of a row have names, but {describe(key)} is none")
+
+
+def conform(item: Any, to: ItemType) -> Any:
+    """The item as one of the type; `ValueProblem`, naming the place, if it is none.
+
+    Integers become floats where the type says so, decimals get its scale, texts become dates and
+    timestamps, missing columns null, lists tuples and tuples lists; nothing loses digits, except a
+    decimal that was computed, which is rounded half to even.
+
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> conform({"b": 1}, parse_ddl("a string, b double"))
+    {'a': None, 'b': 1.0}
+    """
+    if item is None:
+        return None
+    match to:
+        case Unknown():
+            return to_item(item)
+        case Scalar(name):
+            return _SCALARS[name](item)
+        case DecimalType():
+            return _decimal(item, to)
+        case Tuple(fields):
+            return _struct(item, to, fields)
+        case Row():
+            return _row(item, to)
+        case Array(element):
+            if not isinstance(item, list | tuple):
+                raise _unfit(item, to)
+            return [_inside(i, x, element) for i, x in enumerate(item)]
+        case _:
+            assert_never(to)
+
+
+def _struct(item: Any, to: ItemType, fields: tuple[ItemType, ...]) -> Struct:
+    if not isinstance(item, list | tuple) or len(item) != len(fields):
+        raise _unfit(item, to)
+    return Struct(_inside(i, x, t) for i, (x, t) in enumerate(zip(item, fields, strict=True)))
+
+
+def _row(item: Any, to: Row) -> RowItem:
+    if not isinstance(item, dict):
+        raise _unfit(item, to)
+    extra = [name for name in dict.keys(item) if to.column(name) is None]
+    if extra:
+        raise ValueProblem(
+            f"there is no column {extra[0]!r}; the columns are {', '.join(to.names)}"
+        )
+    return RowItem((f.name, _inside(f.name, dict.get(item, f.name), f.type)) for f in to.fields)
+
+
+def _inside(step: int | str, item: Any, to: ItemType) -> Any:
+    try:
+        return conform(item, to)
+    except ValueProblem as problem:
+        raise ValueProblem(f"{problem} (at {step})") from None
+
+
+def _unfit(item: Any, to: object) -> ValueProblem:
+    return ValueProblem(f"{describe(item)} is not of type {to}")
+
+
+def _integer(name: str, bits: int) -> Callable[[Any], int]:
+    def check(item: Any) -> int:
+        if not isinstance(item, int) or isinstance(item, bool):
+            raise _unfit(item, name)
+        if not -(2 ** (bits - 1)) <= item < 2 ** (bits - 1):
+            raise ValueProblem(f"{describe(item)} is beyond the {bits} bits of type {name}")
+        return int(item)
+
+    return check
+
+
+def _double(item: Any) -> float:
+    if isinstance(item, bool) or not isinstance(item, int | float | Decimal):
+        raise _unfit(item, "double")
+    return float(item)
+
+
+def _float(item: Any) -> float:
+    number = _double(item)
+    # The nearest number of 32 bits; what is too large is an infinity, as it is in Spark.
+    return float(ctypes.c_float(number).value)
+
+
+def _decimal(item: Any, to: DecimalType) -> Decimal:
+    if isinstance(item, bool) or not isinstance(item, int | Decimal):
+        raise _unfit(item, to)
+    with localcontext(prec=100, rounding=ROUND_HALF_EVEN):
+        value = Decimal(item).quantize(Decimal(1).scaleb(-to.scale))
+    if value.adjusted() - (-to.scale) + 1 > to.precision and value:
+        raise ValueProblem(f"{describe(item)} has more digits than {to}")
+    return value
+
+
+def _exactly(
+    name: str, kind: type | UnionType, check: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    def checked(item: Any) -> Any:
+        if not isinstance(item, kind):
+            raise _unfit(item, name)
+        return check(item)
+
+    return checked
+
+
+_SCALARS: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": _exactly("boolean", bool, bool),
+    "byte": _integer("byte", 8),
+    "short": _integer("short", 16),
+    "integer": _integer("integer", 32),
+    "long": _integer("long", 64),
+    "float": _float,
+    "double": _double,
+    "string": _exactly("string", str, check_string),
+    "binary": _exactly("binary", bytes | bytearray, bytes),
+    "date": to_date,
+    "timestamp": partial(to_timestamp, zone=True),
+    "timestamp_ntz": partial(to_timestamp, zone=False),
+}
