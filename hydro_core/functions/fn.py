@@ -25,8 +25,9 @@ class Algebra:
 class Fn:
     """A pure, deterministic function of items.
 
-    Two functions are equal when their text and what they close over are: `source` is canonical text (constants that
-    are closed over stand in it), or, where it cannot be read, a name that is unique to the function.
+    Two functions are equal when their text and what they close over are: `source` is canonical text
+    (constants that are closed over stand in it), or, where it cannot be read, a name that is unique
+    to the function.
     """
 
     name: str
@@ -37,6 +38,8 @@ class Fn:
     algebra: Algebra = Algebra()
     returns: ItemType | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+    pure: bool = field(default=False, compare=False, repr=False)
+    """It is known to change nothing that it is given (every function of a text program is)."""
 
     def __str__(self) -> str:
         return self.name

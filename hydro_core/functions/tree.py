@@ -1,7 +1,8 @@
 """The tree of a function's body: a closed set of pure expressions, Python's in meaning.
 
-A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one `Expr` over its parameters.
-The tree is what is typed, traced and compiled to columns; the reference interpreter calls the Python function itself.
+A lambda, or a `def` whose body is assignments, conditionals and returns, is read into one `Expr`
+over its parameters. The tree is what is typed, traced and compiled to columns; the reference
+interpreter calls the Python function itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from typing import Any, Literal
 
 Place = tuple[int, int]
 """Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
+
+
+Comparison = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Compare:
     """A chain `first op1 x1 op2 x2 …`: each operand is evaluated once, and it stops at the first False."""
 
     first: Expr
-    rest: tuple[tuple[Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"], Expr], ...]
+    rest: tuple[tuple[Comparison, Expr], ...]
     place: Place = field(default=(0, 0), compare=False)
 
 
@@ -107,7 +111,12 @@ class IfElse:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a visible builtin by its name (`len`, `datetime`, `sum`, …; `date.fromisoformat` is "date.fromisoformat")."""
+    """A call of a visible builtin by its name: `len`, `sum`, `datetime`, "date.fromisoformat", …
+
+    Two names are no builtins: "(unpack)" of a value, a number of targets n and the place of the
+    starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
+    value has so many; "(flatten)" of a list of lists is one list.
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -128,7 +137,13 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A call of a function that the caller bound and that cannot be read: known by its name only."""
+    """A value that is known by its name and what it is computed from only.
+
+    Mostly the call of a function that the caller bound and that cannot be read; it may change
+    arrays among its arguments. A name in parentheses is no call and changes nothing: "(raise)"
+    never has a value, "(loop)" is what a loop computes, and so on. A tree with any of these says
+    less than the function does: it is typed and traced, but only the function itself computes.
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -199,7 +214,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """`name = value` followed by `body`: a local variable of a `def`, or `(name := value)`."""
+    """`name = value` followed by `body`; the value is computed even where `body` does not read it."""
 
     name: str
     value: Expr

@@ -28,7 +28,12 @@ class Columns:
     compared: ItemType = UNKNOWN
 
     def __call__(self, item: Any) -> Hashable:
-        return canonical(conform(self.value(item), self.compared))
+        return _compared(self.value(item), self.compared)
+
+    def common(self, item: Any) -> Any:
+        """The key as an item of the type in which keys are compared."""
+        value = self.value(item)
+        return value if self.compared == UNKNOWN else conform(value, self.compared)
 
     def value(self, item: Any) -> Any:
         """The key: one field, or a tuple of columns."""
@@ -44,7 +49,11 @@ class Whole:
     compared: ItemType = UNKNOWN
 
     def __call__(self, item: Any) -> Hashable:
-        return canonical(conform(item, self.compared))
+        return _compared(item, self.compared)
+
+
+def _compared(key: Any, to: ItemType) -> Hashable:
+    return canonical(key if to == UNKNOWN else conform(key, to))
 
 
 def key_of(site: Site, argument: str = "by") -> Columns:

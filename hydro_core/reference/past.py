@@ -24,7 +24,7 @@ class Past:
     @staticmethod
     def of(node: Node) -> Past | None:
         """The empty past of a node at tick 0; None for a stateless operator."""
-        match node.op.state:
+        match node.spec.state:
             case State.NONE:
                 return None
             case State.HISTORY:

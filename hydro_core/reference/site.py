@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -23,10 +23,11 @@ SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """The tick that runs, and its times where ticks have some."""
+class Moment:
+    """The tick that runs: its number, its input batches, and its times where ticks have some."""
 
     tick: int
+    batches: Mapping[str, Iterable[Any]] = field(default_factory=dict)
     start: datetime | None = None
     end: datetime | None = None
 
@@ -38,7 +39,7 @@ class Site:
     node: Node
     inputs: tuple[StreamType, ...]
     output: ItemType
-    clock: Clock
+    moment: Moment
 
     @property
     def args(self) -> Args:
@@ -67,7 +68,7 @@ class Site:
     def fail(self, what: str, cure: str | None = None, fn: Fn | None = None) -> NoReturn:
         """Fails the tick."""
         span = _place(fn, self.node)
-        where = f"`{self.node.op.name}` in tick {self.clock.tick}"
+        where = f"`{self.node.op.name}` in tick {self.moment.tick}"
         raise DataError(Diagnostic("runtime", f"{where}: {what}", span, self.node.op.name, cure))
 
     def _try(self, fn: Fn, call: Callable[..., Any], items: tuple[Any, ...]) -> Any:

@@ -1,15 +1,20 @@
 """The machine's certificate authorities as a trust store for a Java that came from a wheel.
 
-Such a Java trusts the authorities that it was built with; a machine may have its own, such as a company's. They are
-where Python's `ssl`, and so pip, finds them.
+Such a Java trusts the authorities that it was built with; a machine may have its own, such as a
+company's. They are where Python's `ssl`, and so pip, finds them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 import ssl
+import warnings
 from pathlib import Path
 
 _PASSWORD = "changeit"  # noqa: S105 - Java's convention for stores that hold nothing secret
+
+_CERTIFICATE = re.compile(b"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 _USUAL_BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -19,7 +24,10 @@ _USUAL_BUNDLES = (
 
 
 def trust_options(store: Path) -> str:
-    """Writes the machine's authorities into the store; gives the JVM's flags for it, none if there is no bundle."""
+    """The JVM's flags to trust the machine's authorities, which it writes into the store.
+
+    None where the machine has no bundle of them that is known.
+    """
     bundle = _bundle()
     if bundle is None:
         return ""
@@ -27,8 +35,13 @@ def trust_options(store: Path) -> str:
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 
-    authorities = x509.load_pem_x509_certificates(bundle.read_bytes())
-    named = [pkcs12.PKCS12Certificate(one, str(i).encode()) for i, one in enumerate(authorities)]
+    named = []
+    for number, text in enumerate(_CERTIFICATE.findall(bundle.read_bytes())):
+        # A bundle may hold an old certificate that is not quite to the letter: warned of, or left
+        # out.
+        with warnings.catch_warnings(action="ignore"), contextlib.suppress(ValueError):
+            authority = x509.load_pem_x509_certificate(text)
+            named.append(pkcs12.PKCS12Certificate(authority, f"authority-{number}".encode()))
     store.write_bytes(
         pkcs12.serialize_java_truststore(named, BestAvailableEncryption(_PASSWORD.encode()))
     )

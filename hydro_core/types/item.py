@@ -118,7 +118,9 @@ def is_integer(item: ItemType) -> bool:
 
 def is_numeric(item: ItemType) -> bool:
     """Whether the item is a number: booleans are not."""
-    return isinstance(item, Decimal) or (isinstance(item, Scalar) and item.name in INTEGERS + FLOATS)
+    return isinstance(item, Decimal) or (
+        isinstance(item, Scalar) and item.name in INTEGERS + FLOATS
+    )
 
 
 def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:

@@ -15,7 +15,7 @@ from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct, sort_key
 
 
-@means("unique", growth=Growth.ONCE)
+@means("unique", growth=Growth.ONCE, exact=True)
 def unique(site: Site, a: Bag) -> Bag:
     """Each distinct item once, where it stands first."""
     return a.distinct()
@@ -71,7 +71,7 @@ def _values(key: Columns, items: list[Any]) -> list[Any]:
     return items if key.names else [field(x, 1) for x in items]
 
 
-@means("latest")
+@means("latest", exact=True)
 def latest(site: Site, a: Bag) -> Bag:
     """Of each key the row with the greatest order, ties by the greatest row."""
     order = site.args["order"]

@@ -9,11 +9,11 @@ from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, ValueProblem, conform
 
 
-@means("source")
-def source(site: Site, batch: Bag) -> Bag:
-    """The tick's input batch, which the interpreter hands in."""
+@means("source", exact=True)
+def source(site: Site) -> Bag:
+    """The tick's input batch."""
     found = []
-    for position, item in enumerate(batch):
+    for position, item in enumerate(site.moment.batches.get(site.args["name"], ())):
         try:
             found.append(conform(item, site.output))
         except ValueProblem as problem:
@@ -22,7 +22,7 @@ def source(site: Site, batch: Bag) -> Bag:
 
 
 def _unfit(site: Site, position: int, why: str) -> Diagnostic:
-    name, tick = site.args["name"], site.clock.tick
+    name, tick = site.args["name"], site.moment.tick
     return Diagnostic(
         "input",
         f"item {position} of `{name}` in tick {tick} does not fit its schema {site.output}: {why}",
@@ -34,23 +34,23 @@ def _unfit(site: Site, position: int, why: str) -> Diagnostic:
 @means("source_iter")
 def source_iter(site: Site) -> Bag:
     """The items at tick 0, nothing after."""
-    return Bag(site.args["items"] if site.clock.tick == 0 else ())
+    return Bag(site.args["items"] if site.moment.tick == 0 else ())
 
 
-@means("tick")
+@means("tick", exact=True)
 def tick(site: Site) -> Bag:
     """One row each tick: its number and its times."""
-    clock = site.clock
-    return Bag([RowItem(tick=clock.tick, start=clock.start, end=clock.end)])
+    now = site.moment
+    return Bag([RowItem(tick=now.tick, start=now.start, end=now.end)])
 
 
-@means("sink")
+@means("sink", exact=True)
 def sink(site: Site, a: Bag) -> Bag:
     """What reaches the output; the interpreter adds up the sinks of one name."""
     return a
 
 
-@means("null", growth=Growth.TOGETHER)
+@means("null", growth=Growth.TOGETHER, exact=True)
 def null(site: Site, *inputs: Bag) -> Bag:
     """Nothing."""
     return Bag()

@@ -12,7 +12,7 @@ from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct
 
 
-@means("identity", "tee", "next_stratum", growth=Growth.TOGETHER)
+@means("identity", "tee", "next_stratum", growth=Growth.TOGETHER, exact=True)
 def identity(site: Site, a: Bag) -> Bag:
     """The items as they are."""
     return a
@@ -24,10 +24,10 @@ def map_(site: Site, a: Bag) -> Bag:
     return Bag(site.call(site.args["f"], x) for x in a)
 
 
-@means("filter", growth=Growth.TOGETHER)
+@means("filter", growth=Growth.TOGETHER, exact=True)
 def filter_(site: Site, a: Bag) -> Bag:
-    """The items of which `p(x)` is true as Python sees it."""
-    return Bag(x for x in a if site.call(site.args["p"], x))
+    """The items of which `f(x)` is true as Python sees it."""
+    return Bag(x for x in a if site.call(site.args["f"], x))
 
 
 @means("filter_map", growth=Growth.TOGETHER)
@@ -37,7 +37,7 @@ def filter_map(site: Site, a: Bag) -> Bag:
     return Bag(y for y in results if y is not None)
 
 
-@means("inspect", growth=Growth.TOGETHER)
+@means("inspect", growth=Growth.TOGETHER, exact=True)
 def inspect(site: Site, a: Bag) -> Bag:
     """The items as they are; `f` sees each."""
     for x in a:
@@ -91,7 +91,7 @@ def _columns(site: Site, row: Any) -> Mapping[str, Any]:
     return {column.name: field(row, column.name) for column in columns_of(site.inputs[0].item)}
 
 
-@means("rename", growth=Growth.TOGETHER)
+@means("rename", growth=Growth.TOGETHER, exact=True)
 def rename(site: Site, a: Bag) -> Bag:
     """The row with other names, each column in its place."""
     new = {old: name for name, old in site.args["renames"]}
@@ -101,7 +101,7 @@ def rename(site: Site, a: Bag) -> Bag:
     )
 
 
-@means("drop", growth=Growth.TOGETHER)
+@means("drop", growth=Growth.TOGETHER, exact=True)
 def drop(site: Site, a: Bag) -> Bag:
     """The row without the named columns."""
     gone = frozenset(site.args["columns"])
@@ -111,7 +111,7 @@ def drop(site: Site, a: Bag) -> Bag:
     )
 
 
-@means("partition", growth=Growth.TOGETHER)
+@means("partition", growth=Growth.TOGETHER, exact=True)
 def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
     """Each item at the port that `f` names."""
     ports: dict[str, list[Any]] = {port: [] for port in site.args["ports"]}

@@ -13,13 +13,13 @@ from hydro_core.reference.site import Site
 from hydro_core.types.values import Struct, sort_key
 
 
-@means("sort")
+@means("sort", exact=True)
 def sort(site: Site, a: Bag) -> Bag:
     """The items in ascending order."""
     return Bag(sorted(a, key=sort_key))
 
 
-@means("sort_by_key")
+@means("sort_by_key", exact=True)
 def sort_by_key(site: Site, a: Bag) -> Bag:
     """The items by `f(x)`; ties by the item, ascending whatever the direction."""
     fn = site.args["f"]
@@ -29,7 +29,7 @@ def sort_by_key(site: Site, a: Bag) -> Bag:
     return Bag(by_item[place] for place in places)
 
 
-@means("limit")
+@means("limit", exact=True)
 def limit(site: Site, a: Bag) -> Bag:
     """The first n items, or the first n of each key, in the input's order."""
     most = site.args["n"]
@@ -44,7 +44,7 @@ def limit(site: Site, a: Bag) -> Bag:
     return Bag(found)
 
 
-@means("enumerate")
+@means("enumerate", exact=True)
 def enumerate_(site: Site, a: Bag) -> Bag:
     """Each item with its position in this tick, from 0."""
     return Bag(Struct((position, x)) for position, x in enumerate(a))
@@ -72,7 +72,7 @@ def scan_keyed(site: Site, a: Bag) -> Bag:
     return Bag(found)
 
 
-@means("unique_keyed")
+@means("unique_keyed", exact=True)
 def unique_keyed(site: Site, a: Bag) -> Bag:
     """The first item of each key."""
     return Bag(items[0] for items in a.by(key_of(site)).values())

@@ -35,6 +35,8 @@ class Meaning:
     name: str
     function: Function
     growth: Growth | Callable[[Args], Growth]
+    exact: bool
+    """Its items are of the output's type as they are; others are made to fit it."""
 
     def growth_of(self, args: Args) -> Growth:
         """How the output of a node with these arguments grows."""
@@ -45,7 +47,7 @@ _MEANINGS: dict[str, Meaning] = {}
 
 
 def means(
-    *names: str, growth: Growth | Callable[[Args], Growth] = Growth.ANEW
+    *names: str, growth: Growth | Callable[[Args], Growth] = Growth.ANEW, exact: bool = False
 ) -> Callable[[Function], Function]:
     """Registers the function as the meaning of the operators so named."""
 
@@ -53,7 +55,7 @@ def means(
         for name in names:
             if name in _MEANINGS:
                 raise ValueError(f"`{name}` has a meaning already")
-            _MEANINGS[name] = Meaning(name, function, growth)
+            _MEANINGS[name] = Meaning(name, function, growth, exact)
         return function
 
     return register

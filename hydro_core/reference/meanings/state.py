@@ -11,37 +11,37 @@ from hydro_core.reference.site import Site
 from hydro_core.types.values import Struct, canonical
 
 
-@means("persist", growth=Growth.INPUT)
+@means("persist", growth=Growth.INPUT, exact=True)
 def persist(site: Site, a: Past) -> Bag:
     """`Σ_{s≤t} a_s`."""
     return a.earlier + a.now
 
 
-@means("old")
+@means("old", exact=True)
 def old(site: Site, a: Past) -> Bag:
     """`Σ_{s<t} a_s`."""
     return a.earlier + EMPTY
 
 
-@means("window", growth=Growth.INPUT)
+@means("window", growth=Growth.INPUT, exact=True)
 def window(site: Site, a: Past) -> Bag:
     """`Σ_{t−n<s≤t} a_s`."""
     return a.recent + a.now
 
 
-@means("prev")
+@means("prev", exact=True)
 def prev(site: Site, a: Past) -> Bag:
     """`a_{t−1}`."""
     return a.before
 
 
-@means("delta")
+@means("delta", exact=True)
 def delta(site: Site, a: Past) -> Bag:
     """`a_t ∸ a_{t−1}`."""
     return a.now.monus(a.before)
 
 
-@means("changes")
+@means("changes", exact=True)
 def changes(site: Site, a: Past) -> Bag:
     """`(n, x)` where the number of copies of x has changed by n."""
     now, before = a.now.counts(), a.before.counts()
@@ -52,7 +52,7 @@ def changes(site: Site, a: Past) -> Bag:
     return Bag(Struct((n, x)) for n, x in differences if n)
 
 
-@means("persist_mut")
+@means("persist_mut", exact=True)
 def persist_mut(site: Site, commands: Past) -> Bag:
     """What is persisted after all commands so far; a delete takes every copy."""
     state: dict[Any, list[Any]] = {}
@@ -69,7 +69,7 @@ def persist_mut(site: Site, commands: Past) -> Bag:
     return Bag(x for copies in state.values() for x in copies)
 
 
-@means("persist_mut_keyed")
+@means("persist_mut_keyed", exact=True)
 def persist_mut_keyed(site: Site, commands: Past) -> Bag:
     """The value of each key after all commands so far."""
     state = {canonical(pair[0]): pair for pair in commands.result_before}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from assets.flights.landing import FIRST_DAY, LandedTables, land, raw_tables
+from assets.flights.landing import FIRST_DAY, LandedTables, land, raw_tables, read
 
 ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airlines": 16, "airports": 1_458}
 
@@ -37,7 +38,8 @@ def test_a_null_is_a_flight_that_did_not_leave_or_arrive(raw: dict[str, pa.Table
 
 
 def test_a_flight_takes_longer_than_it_is_in_the_air(raw: dict[str, pa.Table]) -> None:
-    """Departure and arrival are instants: had a time zone gone wrong, whole hours would be missing."""
+    """Departure and arrival are instants: had a time zone gone wrong, whole hours would be
+    missing."""
     flights = raw["flights"]
     whole = pc.subtract(flights["arrival"], flights["departure"]).cast(pa.int64())
     on_ground = pc.subtract(pc.divide(whole, 60_000_000), flights["air_time"])
@@ -46,11 +48,37 @@ def test_a_flight_takes_longer_than_it_is_in_the_air(raw: dict[str, pa.Table]) -
 
 
 def test_clocks_become_instants(raw: dict[str, pa.Table]) -> None:
-    """The first flight of the data left Newark at 5:17 and landed in Houston, an hour west, at 8:30."""
-    wanted = (pc.field("day") == FIRST_DAY) & (pc.field("carrier") == "UA") & (pc.field("flight") == 1545)
+    """The first flight of the data left Newark at 5:17 and landed in Houston, an hour west, at
+    8:30."""
+    wanted = (
+        (pc.field("day") == FIRST_DAY)
+        & (pc.field("carrier") == "UA")
+        & (pc.field("flight") == 1545)
+    )
     (flight,) = raw["flights"].filter(wanted).to_pylist()
     assert flight["departure"] == dt.datetime(2013, 1, 1, 10, 17, tzinfo=dt.UTC)
     assert flight["arrival"] == dt.datetime(2013, 1, 1, 14, 30, tzinfo=dt.UTC)
+
+
+def test_every_clock_shows_what_the_data_says(raw: dict[str, pa.Table]) -> None:
+    """The way back, by another engine: local times of the landed instants are the raw ones."""
+    wrong = """
+        select count(*) from raw r
+        join landed f on make_date(r.year, r.month, r.day) = f.day
+            and (r.carrier, r.flight, r.origin) = (f.carrier, f.flight, f.origin)
+        left join airports a on a.airport = f.destination
+        where strftime(timezone('America/New_York', f.scheduled_departure), '%H%M')::int
+                <> r.sched_dep_time
+            or strftime(timezone(coalesce(a.time_zone, 'America/Puerto_Rico'), f.scheduled_arrival),
+                '%H%M')::int <> r.sched_arr_time % 2400
+    """
+    with duckdb.connect() as db:
+        db.register("raw", read("flights"))
+        db.register("landed", raw["flights"])
+        db.register("airports", raw["airports"])
+        joined = wrong.partition("left join")[0]
+        assert db.sql(joined).fetchall() == [(ROWS["flights"],)]
+        assert db.sql(wrong).fetchall() == [(0,)]
 
 
 def test_weather_of_the_hour_is_there_for_nearly_every_flight(raw: dict[str, pa.Table]) -> None:

@@ -1,0 +1,78 @@
+"""`hydrotick run FILE --input NAME=PATH …`: ticks from files, outputs to Parquet."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from hydro_core.cli import output
+from hydro_core.lang.load import load
+from hydro_core.running import Options, Outputs, Ready, check_names, ready, run_items
+from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
+from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.outputs import OutputFiles
+from hydro_core.ticks.tick import TickInput
+
+Rows = list[dict[str, int]]
+
+
+def run_files(arguments: argparse.Namespace, options: Options) -> int:
+    """Runs the ticks that the files hold."""
+    every = Every.parse(arguments.every or "1d")
+    start = parse_time(arguments.start) if arguments.start else None
+    files = [InputFile.parse(text) for text in arguments.input]
+    graph = load(arguments.file)
+    check_names(graph, (file.name for file in files), "of `--input`")
+    declared = {name: node.args["schema"] for name, node in graph.sources.items() if node.args["schema"]}
+    landings = land(files, declared)
+    types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
+    program = ready(graph, types)
+    ticks = cut(landings, every, start)
+    rows = _run(program, ticks, landings, options, arguments.out)
+    _report(rows, arguments)
+    return 0
+
+
+def _run(
+    program: Ready, ticks: Cut, landings: list[Landing], options: Options, out: str | None
+) -> Rows:
+    """Runs the ticks; gives how many rows each output has in each."""
+    rows: Rows = []
+    with ExitStack() as stack:
+        files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
+        inputs = _told(ticks.ticks(landings, {n: s.item for n, s in program.typed.inputs.items()}), ticks.count)
+        for number, outputs in enumerate(run_items(program, inputs, options)):
+            if files:
+                files.write(number, outputs)
+            rows.append({name: len(items) for name, items in outputs.items()})
+            output.print_error(f"tick {number + 1} of {ticks.count}: out {_counts(outputs)}")
+    return rows
+
+
+def _told(ticks: Iterator[TickInput], count: int) -> Iterator[TickInput]:
+    for number, tick in enumerate(ticks):
+        begin = f" ({tick.start:%Y-%m-%dT%H:%M:%SZ})" if tick.start else ""
+        output.print_error(f"tick {number + 1} of {count}{begin}: in {_counts(tick.batches)}")
+        yield tick
+
+
+def _counts(streams: Mapping[str, Any] | Outputs) -> str:
+    return ", ".join(f"{name} {len(items):,}" for name, items in streams.items()) or "nothing"
+
+
+def _report(rows: Rows, arguments: argparse.Namespace) -> None:
+    if arguments.format == "json":
+        output.print_json({"ticks": rows})
+        return
+    if arguments.out:
+        names = sorted({name for tick in rows for name in tick})
+        for name in names:
+            total = sum(tick[name] for tick in rows)
+            output.print_text(f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks")
+        return
+    for number, tick in enumerate(rows):
+        for name, count in tick.items():
+            output.print_text(f"tick {number}  {name}  {count:,} rows")

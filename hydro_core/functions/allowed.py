@@ -1,0 +1,169 @@
+"""What a function of a text program may name: builtins, and methods and attributes by the kind of
+their value.
+
+Functions are deterministic and touch nothing but their arguments. So the lists say what is allowed,
+never what is not: a name or an attribute that stands nowhere here is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from hydro_core.types.values import RowItem, Struct, describe
+
+BUILTINS: Mapping[str, Any] = MappingProxyType(
+    {
+        f.__name__: f
+        for f in (
+            *(abs, all, any, bool, dict, enumerate, float, int, len, list, max, min, range),
+            *(reversed, round, set, sorted, str, sum, tuple, zip),
+            *(date, datetime, timedelta, timezone, Decimal),
+        )
+    }
+)
+POSITION = re.compile(r"_([1-9][0-9]*)")
+
+_SEQUENCE = "count index"
+_STRING = (
+    "capitalize casefold center count encode endswith expandtabs find index isalnum isalpha isascii"
+    " isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper join"
+    " ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition"
+    " rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
+)
+_DATE = "ctime isocalendar isoformat isoweekday replace strftime timetuple toordinal weekday"
+_SET = "difference intersection isdisjoint issubset issuperset symmetric_difference union copy"
+METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
+    {
+        kind: frozenset(names.split())
+        for kind, names in (
+            (bool, ""),
+            (int, "bit_count bit_length to_bytes"),
+            (float, "hex is_integer"),
+            (str, _STRING),
+            (bytes, "count decode endswith find hex index startswith"),
+            (
+                Decimal,
+                "adjusted compare copy_abs copy_negate is_nan is_signed is_zero normalize quantize"
+                " scaleb sqrt to_integral_value",
+            ),
+            (datetime, _DATE + " astimezone date time timestamp utcoffset"),
+            (date, _DATE),
+            (timedelta, "total_seconds"),
+            (Struct, _SEQUENCE),
+            (tuple, _SEQUENCE),
+            (list, _SEQUENCE + " copy"),
+            (range, _SEQUENCE),
+            (RowItem, "get items keys values copy"),
+            (dict, "get items keys values copy"),
+            (set, _SET),
+        )
+    }
+)
+PROPERTIES: Mapping[type, frozenset[str]] = MappingProxyType(
+    {
+        kind: frozenset(names.split())
+        for kind, names in (
+            (int, "real imag numerator denominator"),
+            (float, "real imag"),
+            (datetime, "year month day hour minute second microsecond tzinfo fold"),
+            (date, "year month day"),
+            (timedelta, "days seconds microseconds"),
+            (range, "start stop step"),
+        )
+    }
+)
+CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
+    {
+        "date.fromisoformat": date.fromisoformat,
+        "date.fromordinal": date.fromordinal,
+        "date.fromisocalendar": date.fromisocalendar,
+        "date.min": date.min,
+        "date.max": date.max,
+        "datetime.fromisoformat": datetime.fromisoformat,
+        "datetime.fromordinal": datetime.fromordinal,
+        "datetime.strptime": datetime.strptime,
+        "datetime.combine": datetime.combine,
+        "datetime.fromtimestamp": datetime.fromtimestamp,
+        "datetime.min": datetime.min,
+        "datetime.max": datetime.max,
+        "timezone.utc": UTC,
+        "timedelta.max": timedelta.max,
+        "timedelta.min": timedelta.min,
+        "Decimal.from_float": Decimal.from_float,
+        "dict.fromkeys": dict.fromkeys,
+        "float.fromhex": float.fromhex,
+        "int.from_bytes": int.from_bytes,
+    }
+)
+IMPURE: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(
+        ("now", "today", "utcnow"),
+        "functions are deterministic: give the time in as data, or use `tick()`",
+    )
+    | dict.fromkeys(("format", "format_map"), "`format` reaches into objects: use an f-string")
+    | dict.fromkeys(
+        (
+            *("append", "extend", "insert", "pop", "remove", "sort", "reverse", "clear", "update"),
+            *("add", "discard", "setdefault", "popitem"),
+        ),
+        "items are never changed: make a new one, as `xs + [x]` or `sorted(xs)` do",
+    )
+)
+ALL_METHODS = frozenset[str]().union(*METHODS.values())
+
+
+def visible(name: str) -> bool:
+    """Whether an attribute of this name may be written at all: `_1` may, `_x` and `__class__` not."""
+    return not name.startswith("_") or POSITION.fullmatch(name) is not None
+
+
+def attribute(value: Any, name: str) -> Any:
+    """`value.name` as a function of a text program sees it: by the kind of the value.
+
+    >>> attribute(RowItem(keys=1), "keys"), attribute((5, 6), "_2")
+    (1, 6)
+    """
+    if isinstance(value, dict) and name in value and visible(name):
+        return dict.__getitem__(value, name)
+    found = POSITION.fullmatch(name)
+    if found and isinstance(value, tuple) and int(found[1]) <= len(value):
+        return value[int(found[1]) - 1]
+    kind = type(value)
+    if kind is type:
+        return _of_class(value, name)
+    if name in PROPERTIES.get(kind, ()):
+        return getattr(value, name)
+    if name in METHODS.get(kind, ()):
+        return _method(value, name)
+    if kind is RowItem:
+        return (
+            getattr(value, name) if visible(name) and name not in dir(dict) else _none(value, name)
+        )
+    return _none(value, name)
+
+
+def _of_class(value: type, name: str) -> Any:
+    whole = f"{value.__name__}.{name}"
+    if BUILTINS.get(value.__name__) is value:
+        if whole in CLASS_ATTRIBUTES:
+            return CLASS_ATTRIBUTES[whole]
+        if name in METHODS.get(value, ()):
+            return lambda base, *args, **keywords: attribute(base, name)(*args, **keywords)
+    raise AttributeError(f"{whole} cannot be used here")
+
+
+def _method(value: Any, name: str) -> Callable[..., Any]:
+    # These read the machine's own zone where the value names none.
+    if isinstance(value, datetime) and value.tzinfo is None and name in ("timestamp", "astimezone"):
+        cure = "`.replace(tzinfo=timezone.utc)` gives it one"
+        raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")
+    return getattr(value, name)  # type: ignore[no-any-return]
+
+
+def _none(value: Any, name: str) -> Any:
+    raise AttributeError(f"{describe(value)} has no {name!r}")

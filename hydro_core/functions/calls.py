@@ -1,0 +1,221 @@
+"""Calls become trees: of builtins, of methods, and of functions that can be read, which are read in place."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.expressions import Expressions
+from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.reading import Reading
+from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
+from hydro_core.functions.tree import (
+    Call,
+    Expr,
+    Inner,
+    Let,
+    MakeRow,
+    Method,
+    Opaque,
+    Param,
+    Spread,
+)
+
+_DEPTH = 30
+"""Functions within functions that are read in place."""
+
+
+class Calls(Expressions):
+    """Reads calls and lambdas."""
+
+    def read_Lambda(self, node: ast.Lambda, scope: Scope) -> Expr:  # noqa: N802
+        """A lambda that is given to another function."""
+        if not has_plain_parameters(node.args):
+            return self.opaque("call", node, scope)
+        names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
+        inner = scope.function(names, sees=True)
+        params = tuple(n.name for n in names.values() if isinstance(n, Param))
+        return Inner(params, self.expr(node.body, inner), self.place(node))
+
+    def read_Call(self, node: ast.Call, scope: Scope) -> Expr:  # noqa: N802
+        """A call."""
+        spread = any(isinstance(a, ast.Starred) for a in node.args)
+        if spread or any(k.arg is None for k in node.keywords):
+            return self._spread_call(node, scope)
+        match node.func:
+            case ast.Name(id=name) if name in scope.names:
+                return self._local_call(scope.names[name], node, scope)
+            case ast.Name() as func:
+                return self.call_of(self.meaning(func), node, scope)
+            case ast.Attribute(value=ast.Name(id=base) as name, attr=attr) if (
+                base not in scope.names
+            ):
+                return self._member_call(self.meaning(name), attr, node, scope)
+            case ast.Attribute(value=base, attr=attr):
+                return self._method(self.expr(base, scope), attr, node, scope)
+            case ast.Lambda() as func:
+                return self._inline(func, node, scope, nested=True)
+            case _:
+                return self.opaque("call", node, scope)
+
+    def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
+        match node:
+            case ast.Call(ast.Name(id="dict" as name), args=[] | [_]) if name not in scope.names:
+                if not any(isinstance(a, ast.Starred) for a in node.args):
+                    return self.call_of(self.meaning(node.func), node, scope)  # type: ignore[arg-type]
+        return self.opaque("(call)", node, scope)
+
+    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+        """The call of what `meaning` is."""
+        match meaning:
+            case Builtin("dict"):
+                return self._dict(node, scope)
+            case Builtin(name):
+                return Call(name, *self._arguments(node, scope), self.place(node))
+            case Definition() as definition:
+                return self._defined(definition, node, scope)
+            case Foreign(name):
+                return self._foreign(name, node, scope)
+            case Constant():
+                return self._foreign("call", node, scope)
+
+    def _arguments(self, node: ast.Call, scope: Scope) -> tuple[tuple[Expr, ...], tuple[Any, ...]]:
+        args = tuple(self.expr(a, scope) for a in node.args)
+        return args, tuple((k.arg, self.expr(k.value, scope)) for k in node.keywords)
+
+    def _foreign(self, name: str, node: ast.Call, scope: Scope) -> Expr:
+        args, keywords = self._arguments(node, scope)
+        scope.forget_changeable()
+        return Opaque(name, args, keywords, self.place(node))
+
+    def _dict(self, node: ast.Call, scope: Scope) -> Expr:
+        args = tuple(self.expr(a, scope) for a in node.args)
+        place = self.place(node)
+        if not node.keywords and args:
+            return Call("dict", args, (), place)
+        parts: list[Any] = [Spread(Call("dict", (a,), (), place)) for a in args]
+        for keyword in node.keywords:
+            value = self.expr(keyword.value, scope)
+            parts.append(Spread(value) if keyword.arg is None else (keyword.arg, value))
+        return MakeRow(tuple(parts), place)
+
+    def _member_call(self, meaning: Meaning, attr: str, node: ast.Call, scope: Scope) -> Expr:
+        match meaning:
+            case Builtin(kind):
+                whole = f"{kind}.{attr}"
+                if whole in CLASS_ATTRIBUTES:
+                    return Call(whole, *self._arguments(node, scope), self.place(node))
+                if attr in METHODS.get(BUILTINS[kind], ()) and node.args:
+                    base, *args = node.args
+                    rest = ast.copy_location(ast.Call(node.func, args, node.keywords), node)
+                    return self._method(self.expr(base, scope), attr, rest, scope)
+                return self._foreign(whole, node, scope)
+            case Foreign(name) as module:
+                found = member(module, attr, self.define)
+                if found is not None:
+                    return self.call_of(found, node, scope)
+                return self._foreign(f"{name}.{attr}", node, scope)
+            case _:
+                base_tree = self.as_value(meaning, node, scope)
+                return self._method(base_tree, attr, node, scope)
+
+    def _method(self, base: Expr, attr: str, node: ast.Call, scope: Scope) -> Expr:
+        args, keywords = self._arguments(node, scope)
+        if attr in ALL_METHODS:
+            return Method(base, attr, args, keywords, self.place(node))
+        scope.forget_changeable()
+        return Opaque(attr, (base, *args), keywords, self.place(node))
+
+    def _local_call(self, local: Local, node: ast.Call, scope: Scope) -> Expr:
+        match local:
+            case LocalFunction(inner, level) if level is scope.level:
+                return self._inline(inner, node, scope, nested=True)
+            case LocalFunction(inner):
+                return self.opaque("call", node, scope)
+            case _:
+                return self._method(local, "call", node, scope)
+
+    def _defined(self, definition: Definition, node: ast.Call, scope: Scope) -> Expr:
+        find, locate = self.find, self.locate
+        arguments = self._bound(definition.node, node, scope)
+        if arguments is None or not self._may_inline(definition.node):
+            return self._foreign(definition.name, node, scope)
+        self.find, self.locate = definition.find, definition.locate
+        try:
+            return self._body(definition.node, arguments, node, scope, sees=False)
+        finally:
+            self.find, self.locate = find, locate
+
+    def _inline(
+        self, function: ast.Lambda | ast.FunctionDef, node: ast.Call, scope: Scope, *, nested: bool
+    ) -> Expr:
+        arguments = self._bound(function, node, scope)
+        if arguments is None or not self._may_inline(function):
+            return self.opaque("call", node, scope)
+        return self._body(function, arguments, node, scope, sees=nested)
+
+    def _may_inline(self, function: ast.Lambda | ast.FunctionDef) -> bool:
+        return function not in self.inlining and len(self.inlining) < _DEPTH
+
+    def _bound(
+        self, function: ast.Lambda | ast.FunctionDef, node: ast.Call, scope: Scope
+    ) -> dict[str, Expr] | None:
+        names = [a.arg for a in function.args.args]
+        given = dict(zip(names, node.args, strict=False))
+        given |= {k.arg: k.value for k in node.keywords if k.arg is not None}
+        count = len(node.args) + len(node.keywords)
+        if (
+            not has_plain_parameters(function.args)
+            or set(given) != set(names)
+            or count != len(names)
+        ):
+            return None
+        return {name: self.expr(given[name], scope) for name in given}
+
+    def _body(
+        self,
+        function: ast.Lambda | ast.FunctionDef,
+        arguments: dict[str, Expr],
+        node: ast.Call,
+        scope: Scope,
+        *,
+        sees: bool,
+    ) -> Expr:
+        names: dict[str, Local] = {}
+        lets: list[tuple[str, Expr]] = []
+        for name, value in arguments.items():
+            if is_small(value) or isinstance(value, Inner):
+                names[name] = value
+            else:
+                fresh = scope.new(name)
+                lets.append((fresh, value))
+                names[name] = Param(fresh)
+        self.inlining.append(function)
+        inner = scope.function(names, sees=sees)
+        try:
+            result = self.body(function, inner)
+        finally:
+            self.inlining.pop()
+        if not all(self.is_pure(part, inner) for part in _body_of(function)):
+            scope.forget_changeable()
+        for fresh, value in reversed(lets):
+            result = Let(fresh, value, result, self.place(node))
+        return result
+
+    def body(self, function: ast.Lambda | ast.FunctionDef, scope: Scope) -> Expr:
+        """The tree of a function's body; defined with the statements."""
+        raise NotImplementedError
+
+
+def has_plain_parameters(args: ast.arguments) -> bool:
+    """Whether the parameters are names and nothing else."""
+    others = (args.vararg, args.kwarg, args.defaults, args.kwonlyargs, args.posonlyargs)
+    return not any(others)
+
+
+def _body_of(function: ast.Lambda | ast.FunctionDef) -> list[ast.AST]:
+    return [function.body] if isinstance(function, ast.Lambda) else list(function.body)
+
+
+__all__ = ["Calls", "Reading", "has_plain_parameters"]

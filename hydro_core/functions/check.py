@@ -1,0 +1,175 @@
+"""Which Python expressions a text program may hold: a list of allowed forms, everything else is
+refused.
+
+The check reads the syntax tree only. What remains to be seen at run time, the kind of a value whose
+attribute is read, is guarded there (`allowed.attribute`).
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.allowed import (
+    ALL_METHODS,
+    BUILTINS,
+    CLASS_ATTRIBUTES,
+    IMPURE,
+    METHODS,
+    PROPERTIES,
+    visible,
+)
+from hydro_core.functions.tree import Place
+
+Locate = Callable[[ast.AST], Place]
+"""From a node of the syntax tree to its line and column in the program, both from 1."""
+
+_FORMS = (
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.UnaryOp, ast.BinOp),
+    *(ast.Compare, ast.BoolOp, ast.IfExp, ast.Call, ast.keyword, ast.Tuple, ast.List, ast.Set),
+    *(ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
+    *(ast.JoinedStr, ast.FormattedValue, ast.Lambda, ast.NamedExpr, ast.Starred, ast.arguments),
+    *(ast.arg, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop),
+)
+_CONSTANTS = (bool, int, float, str, bytes, type(None))
+_WORDS = {
+    ast.Await: "`await`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield from`",
+}
+_DEPTH = 200
+"""How deep expressions nest; Python's own compiler gives up a little later."""
+
+
+def place_of(node: ast.AST) -> Place:
+    """The place of a node in the text that was parsed."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", -1) + 1
+
+
+def check_expression(node: ast.expr, names: Iterable[str], locate: Locate = place_of) -> None:
+    """Refuses what a text program may not hold; `names` are those that the caller binds."""
+    _Check(frozenset(names), locate).visit(node, frozenset(_walrus(node)), 0)
+
+
+class _Check:
+    def __init__(self, names: frozenset[str], locate: Locate) -> None:
+        self.names = names
+        self.locate = locate
+
+    def refuse(
+        self, node: ast.AST, message: str, cure: str | None = None, code: str = "type"
+    ) -> NoReturn:
+        raise TypeProblem(message, cure, place=self.locate(node), code=code)  # type: ignore[arg-type]
+
+    def visit(self, node: ast.AST, local: frozenset[str], depth: int) -> None:
+        if depth > _DEPTH:
+            self.refuse(node, "the expression nests too deep")
+        if not isinstance(node, _FORMS):
+            what = _WORDS.get(type(node), f"`{type(node).__name__}`")
+            self.refuse(node, f"{what} cannot be used in a function", code="syntax")
+        match node:
+            case ast.Constant(value=value) if not isinstance(value, _CONSTANTS):
+                self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
+            case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
+                self.refuse(node, "items are never changed: only names are bound", code="syntax")
+            case ast.Name(id=name):
+                self.name(node, name, local)
+            case ast.Attribute(value=base, attr=attr):
+                self.attribute(node, base, attr, local)
+            case ast.Call():
+                self.call(node, local)
+            case ast.Lambda(args=args):
+                plain_parameters(args, lambda message: self.refuse(node, message))
+                local |= {a.arg for a in args.args} | set(_walrus(node))
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                local |= set(_targets(node))
+            case ast.comprehension(is_async=1):
+                self.refuse(node, "`async` cannot be used in a function", code="syntax")
+            case _:
+                pass
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, local, depth + 1)
+
+    def name(self, node: ast.AST, name: str, local: frozenset[str]) -> None:
+        if name in local or name in self.names:
+            return
+        if name in BUILTINS and not name.startswith("_"):
+            return
+        known = sorted(local | self.names | set(BUILTINS))
+        near = difflib.get_close_matches(name, known, 1)
+        cure = (
+            f"did you mean `{near[0]}`?"
+            if near
+            else "functions see their parameters, Python's pure builtins and what the caller binds"
+        )
+        self.refuse(node, f"there is no name `{name}`", cure, "name")
+
+    def attribute(self, node: ast.AST, base: ast.expr, attr: str, local: frozenset[str]) -> None:
+        if not visible(attr):
+            self.refuse(
+                node,
+                f"the attribute `{attr}` cannot be read",
+                f'a column of that name is `["{attr}"]`' if not attr.startswith("__") else None,
+                "name",
+            )
+        if not isinstance(base, ast.Name) or base.id in local:
+            return
+        if base.id in self.names:
+            self.refuse(
+                node, f"`{base.id}.{attr}` cannot be read: bind the value itself", code="name"
+            )
+        kind = BUILTINS.get(base.id)
+        whole = f"{base.id}.{attr}"
+        if kind is not None and whole not in CLASS_ATTRIBUTES and attr not in METHODS.get(kind, ()):
+            self.refuse(node, f"there is no `{whole}` here", IMPURE.get(attr), "name")
+
+    def call(self, node: ast.Call, local: frozenset[str]) -> None:
+        match node.func:
+            case ast.Attribute(value=base, attr=attr) if visible(attr):
+                of_class = (
+                    isinstance(base, ast.Name) and base.id in BUILTINS and base.id not in local
+                )
+                if not of_class and attr not in ALL_METHODS:
+                    near = difflib.get_close_matches(attr, ALL_METHODS, 1)
+                    cure = IMPURE.get(attr) or (f"did you mean `.{near[0]}`?" if near else None)
+                    self.refuse(node.func, f"no item has a method `{attr}`", cure, "name")
+                self.zone(node, base, attr)
+            case _:
+                pass
+
+    def zone(self, node: ast.Call, base: ast.expr, attr: str) -> None:
+        given = len(node.args) + len(node.keywords)
+        if attr == "astimezone" and not given:
+            self.refuse(node, "`astimezone()` reads the machine's zone", "name one: `timezone.utc`")
+        if attr == "fromtimestamp" and given < 2:
+            cure = "name one: `datetime.fromtimestamp(x, timezone.utc)`"
+            self.refuse(node, "`fromtimestamp(x)` reads the machine's zone", cure)
+
+
+def plain_parameters(args: ast.arguments, refuse: Callable[[str], NoReturn]) -> None:
+    """Refuses parameters that are not plain names."""
+    if args.vararg or args.kwarg:
+        refuse("a function has a fixed number of parameters: `*` and `**` cannot be used")
+    if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
+        refuse("parameters are plain names: defaults, `*` and `/` cannot be used")
+
+
+def is_known_attribute(name: str) -> bool:
+    """Whether any kind of value has a property or method of this name."""
+    return name in ALL_METHODS or any(name in names for names in PROPERTIES.values())
+
+
+def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterable[str]:
+    for generator in node.generators:
+        for part in ast.walk(generator.target):
+            if isinstance(part, ast.Name):
+                yield part.id
+
+
+def _walrus(node: ast.AST) -> Iterable[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.NamedExpr):
+            yield part.target.id

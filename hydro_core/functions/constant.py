@@ -1,0 +1,327 @@
+"""Constants: trees without parameters are computed here, node by node, within limits of size and
+steps.
+
+Nothing is compiled or called but the pure operations of the language, so `check` may know the value
+of a fold's start or the items of a `source_iter`, and no text of a program can take more than a
+moment.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
+from hydro_core.functions.scope import FLATTEN
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    IfElse,
+    Index,
+    Inner,
+    Let,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Opaque,
+    Param,
+    Slice,
+    Spread,
+    Unary,
+)
+
+MAX_SIZE = 1_000_000
+"""Elements, characters or bits of any value on the way."""
+MAX_STEPS = 5_000_000
+"""Nodes and elements that one constant may visit."""
+
+Names = Mapping[str, Any]
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+    "is": operator.is_,
+    "is not": operator.is_not,
+}
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+    "not": operator.not_,
+}
+_FAILURES = (
+    *(TypeError, ValueError, ArithmeticError, LookupError, AttributeError, InvalidOperation),
+    *(RecursionError, MemoryError, OverflowError),
+)
+
+
+class _TooLargeError(Exception):
+    """A limit is reached."""
+
+
+def value_of(tree: Expr, names: Names | None = None) -> Any:
+    """The value of a tree in which every parameter has a value in `names`."""
+    evaluation = _Evaluation()
+    try:
+        return evaluation.value(tree, dict(names or {}))
+    except _TooLargeError:
+        raise TypeProblem(
+            "the constant takes too much to compute", place=evaluation.place
+        ) from None
+    except _FAILURES as problem:
+        said = f"the constant has no value: {type(problem).__name__}: {problem}"
+        raise TypeProblem(said, place=evaluation.place) from None
+
+
+class _Evaluation:
+    def __init__(self) -> None:
+        self.steps = 0
+        self.place = (0, 0)
+
+    def step(self, count: int = 1) -> None:
+        self.steps += count
+        if self.steps > MAX_STEPS:
+            raise _TooLargeError
+
+    def value(self, tree: Expr, names: Names) -> Any:
+        self.step()
+        if tree.place != (0, 0):
+            self.place = tree.place
+        found = getattr(self, f"_{type(tree).__name__.lower()}")(tree, names)
+        return self.bounded(found)
+
+    def bounded(self, value: Any) -> Any:
+        """The value, if it is small enough to go on with."""
+        size = value.bit_length() if type(value) is int else 0
+        if isinstance(value, str | bytes | list | tuple | dict | set):
+            size = len(value)
+        if size > MAX_SIZE:
+            raise _TooLargeError
+        return value
+
+    def _const(self, tree: Const, _: Names) -> Any:
+        return tree.value
+
+    def _param(self, tree: Param, names: Names) -> Any:
+        return names[tree.name]
+
+    def _attribute(self, tree: Attribute, names: Names) -> Any:
+        return attribute(self.value(tree.base, names), tree.name)
+
+    def _index(self, tree: Index, names: Names) -> Any:
+        return self.value(tree.base, names)[self.value(tree.index, names)]
+
+    def _slice(self, tree: Slice, names: Names) -> Any:
+        parts = (
+            None if p is None else self.value(p, names) for p in (tree.low, tree.high, tree.step)
+        )
+        return self.value(tree.base, names)[slice(*parts)]
+
+    def _unary(self, tree: Unary, names: Names) -> Any:
+        return _UNARY[tree.op](self.value(tree.operand, names))
+
+    def _binary(self, tree: Binary, names: Names) -> Any:
+        left, right = self.value(tree.left, names), self.value(tree.right, names)
+        self._foresee(tree.op, left, right)
+        return _BINARY[tree.op](left, right)
+
+    def _foresee(self, op: str, left: Any, right: Any) -> None:
+        """Refuses what would be too large before it is computed."""
+        size = 0
+        if op == "**" and isinstance(left, int) and isinstance(right, int):
+            size = left.bit_length() * max(0, right)
+        elif op == "<<" and isinstance(left, int) and isinstance(right, int):
+            size = left.bit_length() + max(0, right)
+        elif op == "*":
+            for a, b in ((left, right), (right, left)):
+                if isinstance(a, str | bytes | list | tuple) and isinstance(b, int):
+                    size = len(a) * max(0, b)
+        elif op == "%" and isinstance(left, str | bytes):
+            raise TypeError("`%` of a text: use an f-string")
+        if size > MAX_SIZE:
+            raise _TooLargeError
+
+    def _compare(self, tree: Compare, names: Names) -> Any:
+        left = self.value(tree.first, names)
+        result: Any = True
+        for op, operand in tree.rest:
+            right = self.value(operand, names)
+            result = _COMPARE[op](left, right)
+            if not result:
+                return result
+            left = right
+        return result
+
+    def _boolop(self, tree: BoolOp, names: Names) -> Any:
+        value: Any = None
+        for operand in tree.values:
+            value = self.value(operand, names)
+            if bool(value) is (tree.op == "or"):
+                return value
+        return value
+
+    def _ifelse(self, tree: IfElse, names: Names) -> Any:
+        return self.value(tree.then if self.value(tree.test, names) else tree.otherwise, names)
+
+    def _call(self, tree: Call, names: Names) -> Any:
+        args = [self._argument(a, names) for a in tree.args]
+        keywords = {k: self._argument(a, names) for k, a in tree.keywords}
+        if tree.name == FLATTEN:
+            return [x for xs in args[0] for x in xs]
+        self._foresee_call(tree.name, args)
+        function = CLASS_ATTRIBUTES.get(tree.name) or BUILTINS[tree.name]
+        if not callable(function):
+            return function
+        result: Any = function(*args, **keywords)
+        if isinstance(result, zip | enumerate | reversed | range):
+            return list(result)
+        return result
+
+    def _foresee_call(self, name: str, args: list[Any]) -> None:
+        if name == "range":
+            if len(range(*args)) > MAX_SIZE:
+                raise _TooLargeError
+            return
+        for arg in args:
+            self.step(len(arg) if isinstance(arg, str | bytes | list | tuple | dict | set) else 1)
+        if (
+            name in ("int", "float", "Decimal")
+            and args
+            and isinstance(args[0], str)
+            and len(args[0]) > 4000
+        ):
+            raise _TooLargeError
+        if name == "str" and args and isinstance(args[0], int) and args[0].bit_length() > 10_000:
+            raise _TooLargeError
+
+    def _argument(self, tree: Expr, names: Names) -> Any:
+        if not isinstance(tree, Inner):
+            return self.value(tree, names)
+
+        def function(*given: Any) -> Any:
+            return self.value(tree.body, {**names, **dict(zip(tree.params, given, strict=True))})
+
+        return function
+
+    def _inner(self, tree: Inner, names: Names) -> Any:
+        raise TypeError("a function is not a constant")
+
+    def _method(self, tree: Method, names: Names) -> Any:
+        base = self.value(tree.base, names)
+        args = [self._argument(a, names) for a in tree.args]
+        keywords = {k: self._argument(a, names) for k, a in tree.keywords}
+        self._foresee_method(tree.name, base, args)
+        result = attribute(base, tree.name)(*args, **keywords)
+        return (
+            list(result)
+            if isinstance(result, type({}.items()) | type({}.keys()) | type({}.values()))
+            else result
+        )
+
+    def _foresee_method(self, name: str, base: Any, args: list[Any]) -> None:
+        widths = [a for a in args if isinstance(a, int)]
+        if (
+            name in ("center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes")
+            and widths
+            and max(widths) > MAX_SIZE
+        ):
+            raise _TooLargeError
+        if name in ("replace", "join") and isinstance(base, str | bytes):
+            sizes = [len(a) for a in args if isinstance(a, str | bytes | list | tuple)]
+            if (len(base) + 1) * (max(sizes, default=0) + 1) > 100 * MAX_SIZE:
+                raise _TooLargeError
+        if name == "scaleb" and widths and abs(widths[0]) > 10_000:
+            raise _TooLargeError
+
+    def _opaque(self, tree: Opaque, _: Names) -> Any:
+        raise TypeError(f"`{tree.name.strip('()')}` is not computed before the program runs")
+
+    def _parts(self, parts: tuple[Any, ...], names: Names) -> list[Any]:
+        found: list[Any] = []
+        for part in parts:
+            if isinstance(part, Spread):
+                found.extend(self.value(part.value, names))
+            else:
+                found.append(self.value(part, names))
+        return found
+
+    def _maketuple(self, tree: MakeTuple, names: Names) -> Any:
+        return tuple(self._parts(tree.parts, names))
+
+    def _makelist(self, tree: MakeList, names: Names) -> Any:
+        parts = self._parts(tree.parts, names)
+        return set(parts) if tree.kind == "set" else parts
+
+    def _makerow(self, tree: MakeRow, names: Names) -> Any:
+        row: dict[str, Any] = {}
+        for part in tree.parts:
+            if isinstance(part, Spread):
+                row.update(self.value(part.value, names))
+            else:
+                row[part[0]] = self.value(part[1], names)
+        return row
+
+    def _comprehension(self, tree: Comprehension, names: Names) -> Any:
+        found = []
+        for item in self.value(tree.source, names):
+            parts = (item,) if len(tree.targets) == 1 else tuple(item)
+            inner = {**names, **dict(zip(tree.targets, parts, strict=True))}
+            if all(self.value(c, inner) for c in tree.conditions):
+                found.append(self.value(tree.element, inner))
+        return set(found) if tree.kind == "set" else found
+
+    def _fstring(self, tree: FString, names: Names) -> Any:
+        texts = []
+        for part in tree.parts:
+            if isinstance(part, str):
+                texts.append(part)
+                continue
+            expr, conversion, spec = part
+            value: Any = self.value(expr, names)
+            if any(len(digits) > 4 for digits in _numbers(spec)):
+                raise _TooLargeError
+            self._foresee_call("str", [value])
+            value = {"r": repr, "s": str, "a": ascii}.get(conversion, lambda x: x)(value)
+            texts.append(format(value, spec))
+        return "".join(texts)
+
+    def _let(self, tree: Let, names: Names) -> Any:
+        return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})
+
+
+def _numbers(text: str) -> list[str]:
+    return "".join(c if c.isdigit() else " " for c in text).split()
+
+
+Plain = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta

@@ -1,0 +1,172 @@
+"""Tuples, rows, lists, sets, comprehensions and f-strings become trees."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Literal
+
+from hydro_core.functions.reading import Reading
+from hydro_core.functions.scope import FLATTEN, UNPACK, Local, Scope
+from hydro_core.functions.tree import (
+    Call,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    Index,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Param,
+    Spread,
+)
+
+
+class Displays(Reading):
+    """Reads what makes a value of several."""
+
+    def read_Tuple(self, node: ast.Tuple, scope: Scope) -> Expr:  # noqa: N802
+        """`(a, *b)`."""
+        return MakeTuple(self._parts(node.elts, scope), self.place(node))
+
+    def read_List(self, node: ast.List, scope: Scope) -> Expr:  # noqa: N802
+        """`[a, *b]`."""
+        return MakeList(self._parts(node.elts, scope), "list", self.place(node))
+
+    def read_Set(self, node: ast.Set, scope: Scope) -> Expr:  # noqa: N802
+        """`{a, *b}`."""
+        return MakeList(self._parts(node.elts, scope), "set", self.place(node))
+
+    def _parts(self, nodes: list[ast.expr], scope: Scope) -> tuple[Expr | Spread, ...]:
+        return tuple(
+            Spread(self.expr(n.value, scope)) if isinstance(n, ast.Starred) else self.expr(n, scope)
+            for n in nodes
+        )
+
+    def read_Dict(self, node: ast.Dict, scope: Scope) -> Expr:  # noqa: N802
+        """A row where the keys are names; a constant where all is constant."""
+        parts: list[tuple[Any, Expr] | Spread] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                parts.append(Spread(self.expr(value, scope)))
+                continue
+            match self.expr(key, scope):
+                case Const(name):
+                    parts.append((name, self.expr(value, scope)))
+                case _:
+                    return self.opaque("(dict)", node, scope)
+        if all(isinstance(p, Spread) or isinstance(p[0], str) for p in parts):
+            return MakeRow(tuple(parts), self.place(node))
+        entries: dict[Any, Any] = {}
+        for part in parts:
+            if isinstance(part, Spread) or not isinstance(part[1], Const):
+                return self.opaque("(dict)", node, scope)
+            entries[part[0]] = part[1].value
+        return Const(entries, self.place(node))
+
+    def read_ListComp(self, node: ast.ListComp, scope: Scope) -> Expr:  # noqa: N802
+        """`[e for x in xs if c]`."""
+        return self._comprehension("list", node, node.generators, scope)
+
+    def read_GeneratorExp(self, node: ast.GeneratorExp, scope: Scope) -> Expr:  # noqa: N802
+        """`(e for x in xs if c)`."""
+        return self._comprehension("generator", node, node.generators, scope)
+
+    def read_SetComp(self, node: ast.SetComp, scope: Scope) -> Expr:  # noqa: N802
+        """`{e for x in xs if c}`."""
+        found = self._comprehension("set", node, node.generators, scope)
+        return Call("set", (found,), place=self.place(node)) if isinstance(found, Call) else found
+
+    def _comprehension(
+        self,
+        kind: Literal["list", "set", "generator"],
+        node: ast.ListComp | ast.GeneratorExp | ast.SetComp,
+        generators: list[ast.comprehension],
+        scope: Scope,
+    ) -> Expr:
+        first, *others = generators
+        if first.is_async or not _is_pattern(first.target):
+            return self.opaque("(comprehension)", node, scope)
+        source = self.expr(first.iter, scope)
+        targets, names = self._targets(first.target, scope)
+        inner = scope.branch(names)
+        conditions = tuple(self.expr(c, inner) for c in first.ifs)
+        place = self.place(node)
+        if others:
+            nested = self._comprehension("list", node, others, inner)
+            lists = Comprehension("list", nested, targets, source, conditions, place)
+            found: Expr = Call(FLATTEN, (lists,), place=place)
+        else:
+            element = self.expr(node.elt, inner)
+            found = Comprehension(kind, element, targets, source, conditions, place)
+        scope.join(inner, names)
+        return found
+
+    def _targets(self, target: ast.expr, scope: Scope) -> tuple[tuple[str, ...], dict[str, Local]]:
+        match target:
+            case ast.Name(id=name):
+                fresh = scope.new(name)
+                return (fresh,), {name: Param(fresh)}
+            case ast.Tuple(elts) | ast.List(elts) if len(elts) > 1 and all(
+                isinstance(e, ast.Name) for e in elts
+            ):
+                plain = [e.id for e in elts if isinstance(e, ast.Name)]
+                fresh_names = tuple(map(scope.new, plain))
+                return fresh_names, dict(zip(plain, map(Param, fresh_names), strict=True))
+            case _:
+                fresh = scope.new("item")
+                return (fresh,), dict(unpacked(target, Param(fresh)))
+
+    def read_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Expr:  # noqa: N802
+        """An f-string; one whose format is computed is known by its parts only."""
+        parts: list[str | tuple[Expr, str, str]] = []
+        for value in node.values:
+            match value:
+                case ast.Constant(value=str(text)):
+                    parts.append(text)
+                case ast.FormattedValue(inner, conversion, None):
+                    parts.append((self.expr(inner, scope), _conversion(conversion), ""))
+                case ast.FormattedValue(
+                    inner, conversion, ast.JoinedStr([ast.Constant(str(spec))])
+                ):
+                    parts.append((self.expr(inner, scope), _conversion(conversion), spec))
+                case _:
+                    return self.opaque("(format)", node, scope)
+        return FString(tuple(parts), self.place(node))
+
+
+def unpacked(target: ast.expr, value: Expr) -> list[tuple[str, Expr]]:
+    """What each name of an assignment's left side stands for."""
+    match target:
+        case ast.Name(id=name):
+            return [(name, value)]
+        case ast.Starred(value=inner):
+            return unpacked(inner, value)
+        case ast.Tuple(elts) | ast.List(elts):
+            star = next((i for i, e in enumerate(elts) if isinstance(e, ast.Starred)), None)
+            parts = _parts_of(value, elts, star)
+            return [pair for e, part in zip(elts, parts, strict=True) for pair in unpacked(e, part)]
+        case _:
+            return []
+
+
+def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Expr]:
+    if (
+        isinstance(value, MakeTuple | MakeList)
+        and star is None
+        and len(value.parts) == len(targets)
+    ):
+        plain = [p for p in value.parts if not isinstance(p, Spread)]
+        if len(plain) == len(targets):
+            return plain
+    whole = Call(UNPACK, (value, Const(len(targets)), Const(star)))
+    return [Index(whole, Const(i)) for i in range(len(targets))]
+
+
+def _is_pattern(target: ast.expr) -> bool:
+    allowed = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
+    return all(isinstance(part, allowed) for part in ast.walk(target))
+
+
+def _conversion(code: int) -> str:
+    return "" if code < 0 else chr(code)

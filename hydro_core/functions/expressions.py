@@ -1,0 +1,248 @@
+"""Operators, names, attributes and subscripts become trees.
+
+What the closed set of trees cannot say becomes an `Opaque` of what it is computed from: a tree
+never says more than the expression means.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from typing import Any
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
+from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.reading import Reading
+from hydro_core.functions.scope import LocalFunction, Scope
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    IfElse,
+    Index,
+    Inner,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Opaque,
+    Param,
+    Slice,
+    Unary,
+)
+
+_BINARY: dict[type[ast.operator], Any] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_UNARY: dict[type[ast.unaryop], Any] = {
+    ast.USub: "-",
+    ast.UAdd: "+",
+    ast.Invert: "~",
+    ast.Not: "not",
+}
+_COMPARE: dict[type[ast.cmpop], Any] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+}
+
+
+def binary_symbol(op: ast.operator) -> Any:
+    """The operator as trees write it, None for `@`."""
+    return _BINARY.get(type(op))
+
+
+class Expressions(Reading):
+    """Reads everything but calls, displays and statements."""
+
+    def read_Constant(self, node: ast.Constant, _: Scope) -> Expr:  # noqa: N802
+        """A literal."""
+        if isinstance(node.value, complex) or node.value is ...:
+            return Opaque("(constant)", (), place=self.place(node))
+        return Const(node.value, self.place(node))
+
+    def read_Name(self, node: ast.Name, scope: Scope) -> Expr:  # noqa: N802
+        """A local name, or what the function closes over."""
+        if node.id not in scope.names:
+            return self.as_value(self.meaning(node), node, scope)
+        match scope.names[node.id]:
+            case LocalFunction(inner) as local:
+                if local.level is scope.level and isinstance(inner, ast.Lambda):
+                    return self.expr(inner, scope)
+                return self.opaque("call", inner, scope)
+            case Param(name):
+                return Param(name, self.place(node))
+            case known:
+                self.read += _size(known)
+                return known
+
+    def meaning(self, node: ast.Name) -> Meaning:
+        """What a free name means."""
+        found = self.find(node.id)
+        if found is None:
+            near = difflib.get_close_matches(node.id, BUILTINS, 1)
+            cure = f"did you mean `{near[0]}`?" if near else None
+            place = self.place(node)
+            raise TypeProblem(f"there is no name `{node.id}`", cure, place=place, code="name")
+        return found
+
+    def as_value(self, meaning: Meaning, node: ast.expr, scope: Scope) -> Expr:
+        """A name that is not called: a constant, or a function that is given to another."""
+        match meaning:
+            case Constant(value):
+                return Const(value, self.place(node))
+            case Builtin(name):
+                return self._wrapped(scope, lambda x: Call(name, (x,), place=self.place(node)))
+            case Definition(node=ast.Lambda(args=args) | ast.FunctionDef(args=args)):
+                params = [ast.Name(a.arg, ast.Load()) for a in args.args]
+                names = {p.id: Param(scope.new(p.id)) for p in params}
+                call = ast.copy_location(ast.Call(node, list(params), []), node)
+                inner = scope.branch(dict(names))
+                body = self.call_of(meaning, call, inner)
+                return Inner(tuple(p.name for p in names.values()), body, self.place(node))
+            case Foreign(name):
+                scope.forget_changeable()
+                return Opaque(name, (), place=self.place(node))
+
+    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+        """A call of what `meaning` is; defined with the calls."""
+        raise NotImplementedError
+
+    def _wrapped(self, scope: Scope, body: Any) -> Expr:
+        name = scope.new("x")
+        return Inner((name,), body(Param(name)))
+
+    def read_Attribute(self, node: ast.Attribute, scope: Scope) -> Expr:  # noqa: N802
+        """A field; or an attribute of a class or module."""
+        match node.value:
+            case ast.Name(id=base) if base not in scope.names:
+                match self.meaning(node.value):
+                    case Builtin(kind):
+                        return self._class_attribute(kind, node, scope)
+                    case Foreign() as module:
+                        found = member(module, node.attr, self.define)
+                        if found is not None:
+                            return self.as_value(found, node, scope)
+                    case _:
+                        pass
+        return Attribute(self.expr(node.value, scope), node.attr, self.place(node))
+
+    def _class_attribute(self, kind: str, node: ast.Attribute, scope: Scope) -> Expr:
+        whole = f"{kind}.{node.attr}"
+        value = CLASS_ATTRIBUTES.get(whole)
+        place = self.place(node)
+        if value is not None and not callable(value):
+            return Const(value, place)
+        if value is not None:
+            return self._wrapped(scope, lambda x: Call(whole, (x,), place=place))
+        if node.attr in METHODS.get(BUILTINS[kind], ()):
+            return self._wrapped(scope, lambda x: Method(x, node.attr, (), place=place))
+        return Opaque(whole, (), place=place)
+
+    def read_Subscript(self, node: ast.Subscript, scope: Scope) -> Expr:  # noqa: N802
+        """`x[i]` and `x[a:b]`."""
+        base = as_constant(self.expr(node.value, scope))
+        place = self.place(node)
+        match node.slice:
+            case ast.Slice(lower, upper, step):
+                low, high, by = (
+                    None if p is None else self.expr(p, scope) for p in (lower, upper, step)
+                )
+                return Slice(base, low, high, by, place)
+            case index:
+                return Index(base, self.expr(index, scope), place)
+
+    def read_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Expr:  # noqa: N802
+        """`-x`; of a number it is a number."""
+        operand = self.expr(node.operand, scope)
+        op = _UNARY[type(node.op)]
+        if op == "-" and isinstance(operand, Const) and type(operand.value) in (int, float):
+            return Const(-operand.value, self.place(node))
+        return Unary(op, operand, self.place(node))
+
+    def read_BinOp(self, node: ast.BinOp, scope: Scope) -> Expr:  # noqa: N802
+        """`a + b`."""
+        op = binary_symbol(node.op)
+        left, right = self.expr(node.left, scope), self.expr(node.right, scope)
+        if op is None:
+            return Opaque("@", (left, right), place=self.place(node))
+        return Binary(op, left, right, self.place(node))
+
+    def read_Compare(self, node: ast.Compare, scope: Scope) -> Expr:  # noqa: N802
+        """`a < b < c`."""
+        first, second = self.expr(node.left, scope), self.expr(node.comparators[0], scope)
+        more = [self.maybe(c, scope) for c in node.comparators[1:]]
+        ops = [_COMPARE[type(op)] for op in node.ops]
+        return Compare(first, tuple(zip(ops, (second, *more), strict=True)), self.place(node))
+
+    def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
+        """`a and b`: what an operand binds is sure in the operands after it, not after the whole."""
+        first, *others = node.values
+        values = [self.expr(first, scope)]
+        branch = scope.branch()
+        values += [self.expr(other, branch) for other in others]
+        scope.join(branch)
+        op: Any = "and" if isinstance(node.op, ast.And) else "or"
+        return BoolOp(op, tuple(values), self.place(node))
+
+    def read_IfExp(self, node: ast.IfExp, scope: Scope) -> Expr:  # noqa: N802
+        """`a if c else b`."""
+        test = self.expr(node.test, scope)
+        then, otherwise = scope.branch(), scope.branch()
+        trees = self.expr(node.body, then), self.expr(node.orelse, otherwise)
+        scope.join(then)
+        scope.join(otherwise)
+        return IfElse(test, *trees, self.place(node))
+
+    def read_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Expr:  # noqa: N802
+        """`(x := a)`: what x is from here on."""
+        value = self.expr(node.value, scope)
+        scope.names[node.target.id] = value
+        return value
+
+
+def as_constant(expr: Expr) -> Expr:
+    """A display of constants as one constant, anything else as it is."""
+    match expr:
+        case MakeRow(parts, place) if all(
+            isinstance(p, tuple) and isinstance(p[1], Const) for p in parts
+        ):
+            return Const({p[0]: p[1].value for p in parts}, place)  # type: ignore[index,union-attr]
+        case MakeTuple(parts, place) if all(isinstance(p, Const) for p in parts):
+            return Const(tuple(p.value for p in parts), place)  # type: ignore[union-attr]
+        case _:
+            return expr
+
+
+def _size(expr: Any) -> int:
+    total, todo = 0, [expr]
+    while todo and total < 1000:
+        part = todo.pop()
+        if isinstance(part, tuple):
+            todo.extend(part)
+        elif hasattr(part, "__dataclass_fields__"):
+            total += 1
+            todo.extend(getattr(part, name) for name in part.__slots__)
+    return total

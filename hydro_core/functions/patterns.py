@@ -1,0 +1,101 @@
+"""`match` statements become conditionals: whether a pattern matches is not known, what it binds mostly is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hydro_core.functions.reading import Reading
+from hydro_core.functions.scope import MATCHED, Local, Scope, is_small
+from hydro_core.functions.tree import BoolOp, Call, Compare, Const, Expr, Index, Let, Opaque, Param
+
+Rest = Callable[[Scope], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A block with when it runs (None: whenever no earlier one does) and what is bound in it."""
+
+    test: Expr | None
+    block: list[ast.stmt]
+    names: dict[str, Local]
+
+
+class Patterns(Reading):
+    """Reads `match`."""
+
+    def match(self, node: ast.Match, scope: Scope, rest: Rest) -> Expr:
+        """The statement, and what comes after it."""
+        subject = self.expr(node.subject, scope)
+        if not is_small(subject):
+            fresh = scope.new("subject")
+            return Let(
+                fresh, subject, self._cases(node, Param(fresh), scope, rest), self.place(node)
+            )
+        return self._cases(node, subject, scope, rest)
+
+    def _cases(self, node: ast.Match, subject: Expr, scope: Scope, rest: Rest) -> Expr:
+        branches = [self._case(case, subject, scope) for case in node.cases]
+        if all(b.test is not None for b in branches):
+            branches.append(Branch(None, [], {}))
+        return self.branches(branches, scope, rest, node)
+
+    def branches(self, branches: list[Branch], scope: Scope, rest: Rest, node: ast.stmt) -> Expr:
+        """What comes after one of several branches; defined with the statements."""
+        raise NotImplementedError
+
+    def _case(self, case: ast.match_case, subject: Expr, scope: Scope) -> Branch:
+        tests, names = self._pattern(case.pattern, subject, scope)
+        if case.guard is not None:
+            tests.append(self.maybe(case.guard, scope.branch(names)))
+        if not tests:
+            return Branch(None, case.body, names)
+        test = (
+            tests[0] if len(tests) == 1 else BoolOp("and", tuple(tests), self.place(case.pattern))
+        )
+        return Branch(test, case.body, names)
+
+    def _pattern(
+        self, node: ast.pattern, subject: Expr, scope: Scope
+    ) -> tuple[list[Expr], dict[str, Local]]:
+        place = self.place(node)
+        match node:
+            case ast.MatchValue(value):
+                return [Compare(subject, (("==", self.expr(value, scope)),), place)], {}
+            case ast.MatchSingleton(value):
+                return [Compare(subject, (("is", Const(value)),), place)], {}
+            case ast.MatchAs(None, name):
+                return [], {} if name is None else {name: subject}
+            case ast.MatchAs(pattern, str(name)) if pattern is not None:
+                tests, names = self._pattern(pattern, subject, scope)
+                return tests, {**names, name: subject}
+            case ast.MatchSequence(patterns):
+                return self._sequence(patterns, subject, scope)
+            case _:
+                bound = [
+                    getattr(part, "name", None) or getattr(part, "rest", None)
+                    for part in ast.walk(node)
+                ]
+                unknown = Opaque("(match)", (subject,), place=place)
+                return [unknown], {name: unknown for name in bound if isinstance(name, str)}
+
+    def _sequence(
+        self, patterns: list[ast.pattern], subject: Expr, scope: Scope
+    ) -> tuple[list[Expr], dict[str, Local]]:
+        star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)
+        whole = Call(MATCHED, (subject, Const(len(patterns)), Const(star)))
+        tests: list[Expr] = [Opaque("(match)", (subject,))]
+        names: dict[str, Local] = {}
+        for i, pattern in enumerate(patterns):
+            part = Index(whole, Const(i))
+            if isinstance(pattern, ast.MatchStar):
+                names |= {} if pattern.name is None else {pattern.name: part}
+                continue
+            inner, bound = self._pattern(pattern, part, scope)
+            tests += inner
+            names |= bound
+        return tests, names
+
+
+__all__ = ["Branch", "Patterns", "Rest"]

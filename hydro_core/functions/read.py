@@ -1,0 +1,241 @@
+"""Functions are read: from the text of a program, or from live Python.
+
+Reading executes nothing of a text program: a lambda is checked, becomes a tree, and is compiled
+when it is first called. What a function closes over is constant and stands in its tree, and in its
+`source`, by which functions are told apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from datetime import date
+from itertools import count
+from types import FunctionType, ModuleType
+from typing import Any
+
+from hydro_core.errors import Span, TypeProblem
+from hydro_core.functions.allowed import BUILTINS
+from hydro_core.functions.call import TextCall
+from hydro_core.functions.calls import has_plain_parameters
+from hydro_core.functions.check import Locate, check_expression, place_of
+from hydro_core.functions.constant import value_of
+from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.names import (
+    Builtin,
+    Constant,
+    Definition,
+    Find,
+    Foreign,
+    finder,
+    meaning_of,
+    visible_builtin,
+)
+from hydro_core.functions.scope import Scope, UnreadableError
+from hydro_core.functions.source import define
+from hydro_core.functions.statements import Reader
+from hydro_core.functions.tree import Call, Expr, Opaque, Param
+from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
+
+_NUMBERS = count(1)
+_LABELS: dict[int, tuple[str, Any]] = {}
+"""Numbers of objects without a name of their own; they are held, so no other object gets their id."""
+_ANNOTATIONS: Mapping[Any, ItemType] = {
+    bool: BOOLEAN,
+    int: LONG,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BINARY,
+    date: DATE,
+}
+
+
+def read_function(
+    tree: ast.expr,
+    bindings: Mapping[str, Any],
+    *,
+    locate: Locate = place_of,
+    span: Span | None = None,
+    algebra: Algebra | None = None,
+    returns: ItemType | None = None,
+) -> Fn:
+    """The function that an argument of a text program is: a lambda, a bound name, or a builtin.
+
+    `locate` gives the line and column in the program of a node of `tree`.
+
+    >>> read_function(ast.parse("lambda k, v: (v, k)", mode="eval").body, {}).params
+    ('k', 'v')
+    """
+    check_expression(tree, bindings, locate)
+    algebra = algebra or Algebra()
+    match tree:
+        case ast.Lambda():
+            find = finder(bindings, define, visible_builtin)
+            source = _canonical(tree, find)
+            read = _tree(tree, find, locate)
+            pure = read is not None and not has_effects(read)
+            params = tuple(a.arg for a in tree.args.args)
+            call = TextCall(tree, bindings)
+            text = ast.unparse(tree)
+            return Fn(text, source, params, call, read, algebra, returns, span, pure)
+        case ast.Name(id=name) if name in bindings and not callable(bindings[name]):
+            problem = f"`{name}` is bound to a value, not to a function"
+            raise TypeProblem(problem, place=locate(tree))
+        case ast.Name(id=name):
+            f = bindings[name] if name in bindings else BUILTINS[name]
+            return read_callable(f, name=name, returns=returns, algebra=algebra, span=span)
+        case _:
+            cure = "write `lambda x: …`, or a name that the caller binds"
+            raise TypeProblem("this is not a function", cure, place=locate(tree))
+
+
+def read_callable(
+    f: Callable[..., Any],
+    *,
+    name: str | None = None,
+    returns: ItemType | None = None,
+    algebra: Algebra | None = None,
+    span: Span | None = None,
+) -> Fn:
+    """A live Python function: with a tree where its source can be read, else called as it is."""
+    algebra = algebra or Algebra()
+    own: str = name or getattr(f, "__name__", type(f).__name__)
+    match meaning_of(own, f, define):
+        case Builtin(builtin):
+            tree: Expr = Call(builtin, (Param("x"),))
+            return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
+        case Definition() as definition:
+            return _defined(f, own, definition, returns, algebra, span)
+        case _:
+            params = _parameters(f, own)
+            source = f"{own} = {_label(f)}"
+            return Fn(own, source, params, f, None, algebra, returns, span)
+
+
+def _defined(
+    f: Callable[..., Any],
+    own: str,
+    definition: Definition,
+    returns: ItemType | None,
+    algebra: Algebra,
+    span: Span | None,
+) -> Fn:
+    params = _parameters(f, own)
+    tree = _tree(definition.node, definition.find, definition.locate)
+    text = ast.unparse(definition.node)
+    name = text if own == "<lambda>" else own
+    pure = tree is not None and not has_effects(tree)
+    source = _canonical(definition.node, definition.find)
+    if returns is None and isinstance(f, FunctionType):
+        returns = _ANNOTATIONS.get(f.__annotations__.get("return"))
+    return Fn(name, source, params, f, tree, algebra, returns, span, pure)
+
+
+def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = place_of) -> Any:
+    """The value of a constant expression, computed within limits and without calling anything.
+
+    A lambda without parameters stands for its body.
+
+    >>> constant(ast.parse("[(1, 'a' * 3), (2, max(4, 5))]", mode="eval").body, {})
+    [(1, 'aaa'), (2, 5)]
+    """
+    check_expression(tree, bindings, locate)
+    if isinstance(tree, ast.Lambda) and not tree.args.args:
+        tree = tree.body
+    reader = Reader(finder(bindings, define, visible_builtin), locate, define)
+    try:
+        return value_of(reader.expr(tree, Scope()))
+    except UnreadableError:
+        raise TypeProblem("the constant is too large", place=locate(tree)) from None
+
+
+def has_effects(tree: Any) -> bool:
+    """Whether something of the tree is not known to leave its arguments unchanged."""
+    todo = [tree]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Opaque) and not part.name.startswith("("):
+            return True
+        if isinstance(part, tuple):
+            todo.extend(part)
+        elif hasattr(part, "__dataclass_fields__"):
+            todo.extend(getattr(part, slot) for slot in part.__slots__)
+    return False
+
+
+def _tree(node: ast.Lambda | ast.FunctionDef, find: Find, locate: Locate) -> Expr | None:
+    reader = Reader(find, locate, define)
+    scope = Scope({a.arg: Param(a.arg) for a in node.args.args})
+    reader.inlining.append(node)
+    try:
+        return reader.body(node, scope)
+    except (UnreadableError, RecursionError):
+        return None
+
+
+def _parameters(f: Callable[..., Any], name: str) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return ("x",)
+    if inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
+        raise TypeProblem(
+            f"`{name}` is asynchronous: a function of a program gives its result at once"
+        )
+    for parameter in parameters:
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        ):
+            if isinstance(f, FunctionType):
+                raise TypeProblem(
+                    f"`{name}` takes `{parameter}`: a function has a fixed number of parameters"
+                )
+            return ("x",)
+        if parameter.default is not parameter.empty and isinstance(f, FunctionType):
+            cure = "what a function closes over is constant, so no default is needed to hold it"
+            raise TypeProblem(f"`{name}` has a default for `{parameter.name}`", cure)
+    return tuple(p.name for p in parameters if p.default is p.empty)
+
+
+def _canonical(node: ast.Lambda | ast.FunctionDef, find: Find) -> str:
+    """The text of a function with what it closes over."""
+    lines = [ast.unparse(node)]
+    seen: set[str] = set()
+    todo = [(node, find)]
+    while todo:
+        function, lookup = todo.pop()
+        bound = {a.arg for a in ast.walk(function) if isinstance(a, ast.arg)}
+        for name in sorted({n.id for n in ast.walk(function) if isinstance(n, ast.Name)} - bound):
+            match lookup(name):
+                case Constant(value):
+                    line = f"{name} = {value!r}"
+                case Definition(_, inner, find_inner):
+                    line = f"{name} = {ast.unparse(inner)}"
+                    if line not in seen:
+                        todo.append((inner, find_inner))
+                case Foreign(_, value):
+                    line = f"{name} = {_label(value)}"
+                case _:
+                    continue
+            if line not in seen:
+                seen.add(line)
+                lines.append(line)
+    return "\nwhere ".join(lines)
+
+
+def _label(value: Any) -> str:
+    """What tells an object that cannot be read from others: its name, if it has one of its own."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if isinstance(value, ModuleType):
+        return f"<module {value.__name__}>"
+    if isinstance(name, str) and "<" not in name and module is not None:
+        return f"<{module}.{name}>"
+    if id(value) not in _LABELS:
+        _LABELS[id(value)] = (f"<{type(value).__name__} {next(_NUMBERS)}>", value)
+    return _LABELS[id(value)][0]
+
+
+__all__ = ["constant", "has_effects", "has_plain_parameters", "read_callable", "read_function"]
