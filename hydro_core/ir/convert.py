@@ -165,5 +165,3 @@ def _is_acyclic(members: Iterable[str], successors: Mapping[str, list[str]]) -> 
     left = set(members)
     inside = {m: [s for s in successors[m] if s in left] for m in sorted(left)}
     return not any(is_cycle(group, inside) for group in components(inside))
-
-
