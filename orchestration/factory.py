@@ -36,7 +36,7 @@ class FlowDefinitions:
 def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     """The Dagster definitions of `flow`; nothing is run and Spark is not started."""
     axis = TickAxis(flow.ticks)
-    shape = shape_of(flow)
+    shape = shape_of(runner.plan(flow))
     specs = _specs(flow, shape, axis)
     tick = _tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(

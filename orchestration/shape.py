@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hydro_core.compile import Compiled
 from hydro_core.ir.graph import Graph, NodeId
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import ItemType, Row, Tuple
@@ -59,9 +57,8 @@ class FlowShape:
     outputs: tuple[OutputShape, ...]
 
 
-def shape_of(compiled: Compiled) -> FlowShape:
-    """The shape of a compiled program."""
-    tick_plan = plan(compiled.typed, compiled.strata)
+def shape_of(tick_plan: TickPlan) -> FlowShape:
+    """The shape of a planned program."""
     graph, strata = tick_plan.graph, tick_plan.strata.of
     numbers = sorted(set(strata.values()))
     types = tick_plan.typed.types
