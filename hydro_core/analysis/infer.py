@@ -56,11 +56,16 @@ class Typed:
         return table
 
 
-def infer(graph: Graph, schemas: Mapping[str, ItemType] | None = None) -> Typed:
-    """The types of a graph; an input without a declaration has its type in `schemas`."""
+def infer(
+    graph: Graph, schemas: Mapping[str, ItemType] | None = None, *, partial: bool = False
+) -> Typed:
+    """The types of a graph; an input without a declaration has its type in `schemas`.
+
+    One with neither is a problem, or if `partial` its items are unknown.
+    """
     everything = predecessors(graph)
     groups = components(everything)
-    items = _Items(graph, schemas or {})
+    items = _Items(graph, schemas or {}, partial)
     for group in groups:
         items.settle(group, is_cycle(group, everything))
     orders = _orders(graph, groups)
@@ -83,8 +88,8 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
 class _Items:
     """The item types found so far, and what was wrong."""
 
-    def __init__(self, graph: Graph, schemas: Mapping[str, ItemType]) -> None:
-        self.graph, self.schemas = graph, schemas
+    def __init__(self, graph: Graph, schemas: Mapping[str, ItemType], partial: bool) -> None:
+        self.graph, self.schemas, self.partial = graph, schemas, partial
         self.of: dict[NodeId, ItemType] = {node.id: UNKNOWN for node in graph}
         self.problems: list[Diagnostic] = []
 
@@ -127,7 +132,7 @@ class _Items:
 
     def _schema(self, node: Node) -> ItemType:
         name = node.args["name"]
-        if name not in self.schemas:
+        if name not in self.schemas and not self.partial:
             self.problems.append(of_schema(self.graph, node))
         return self.schemas.get(name, UNKNOWN)
 

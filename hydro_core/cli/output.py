@@ -40,20 +40,6 @@ def print_warnings(warnings: Sequence[Diagnostic]) -> None:
         print_error(warning.render() + "\n")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, two spaces apart.
-
-    >>> print(table(["name", "type"], [["a", "long"], ["words", "string"]]))
-    name   type
-    a      long
-    words  string
-    """
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    shown = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in shown)
-
-
 def _print(text: str, stream: Any) -> None:
     try:
         print(text, file=stream, flush=True)

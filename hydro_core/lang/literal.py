@@ -64,7 +64,7 @@ def function_text(fn: Fn) -> str:
     text, *closed = fn.source.split("\nwhere ")
     tree = _as_lambda(text)
     if tree is None:
-        return fn.name
+        return _name(fn)
     constants = {name: value for name, value in map(_constant, closed) if value is not None}
     return ast.unparse(ast.fix_missing_locations(_Inline(constants).visit(tree)))
 
@@ -73,8 +73,13 @@ def left_names(fn: Fn) -> tuple[str, ...]:
     """What the function's text names without saying what it is."""
     text, *closed = fn.source.split("\nwhere ")
     if _as_lambda(text) is None:
-        return (fn.name,)
+        return (_name(fn),)
     return tuple(name for name, value in map(_constant, closed) if value is None)
+
+
+def _name(fn: Fn) -> str:
+    """The name of a function that is no expression; a lambda that cannot be read has none of its own."""
+    return fn.name if fn.name.isidentifier() else f"function_{fn.source.rpartition('#')[2]}"
 
 
 def _as_lambda(text: str) -> ast.Lambda | None:
