@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from hydro_core.catalog.spec import Aggregate, Port, TypeProblem
+from hydro_core.catalog.spec import Port, TypeProblem, functions_of
 from hydro_core.errors import Diagnostic, Span
-from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.lang.similar import did_you_mean
 
@@ -25,27 +21,11 @@ def of_type(node: Node, problem: TypeProblem) -> Diagnostic:
 def _place(node: Node, place: tuple[int, int]) -> Span | None:
     if place == (0, 0):
         return node.span
-    for fn in functions(node):
+    for fn in functions_of(node.args):
         if fn.span is not None and fn.span.line <= place[0] <= fn.span.end_line:
             begins = place == (fn.span.line, fn.span.column)
             return fn.span if begins else fn.span.at(*place)
     return node.span
-
-
-def functions(node: Node) -> Iterator[Fn]:
-    """The functions among a node's arguments."""
-    yield from _functions(tuple(node.args.values()))
-
-
-def _functions(value: Any) -> Iterator[Fn]:
-    match value:
-        case Fn():
-            yield value
-        case Aggregate(arguments=arguments):
-            yield from _functions(arguments)
-        case tuple():
-            for part in value:
-                yield from _functions(part)
 
 
 def of_schema(graph: Graph, node: Node) -> Diagnostic:

@@ -173,6 +173,22 @@ class Args(Mapping[str, Any]):
         return Args(tuple(merged.items()))
 
 
+def functions_of(value: Any) -> Iterator[Fn]:
+    """The functions among arguments, in their order."""
+    match value:
+        case Fn():
+            yield value
+        case Args():
+            yield from functions_of(tuple(value.values()))
+        case Aggregate(arguments=arguments):
+            yield from functions_of(arguments)
+        case tuple():
+            for part in value:
+                yield from functions_of(part)
+        case _:
+            return
+
+
 def _exactly(value: Any) -> Hashable:
     """A hashable stand-in that is equal for values of the same type and content only."""
     match value:
