@@ -6,15 +6,15 @@ data. What does not fit is an `input` error that names the tick and the item.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.strata import Strata, stratify
+from hydro_core.analysis.infer import Typed
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
+from hydro_core.lang.similar import did_you_mean
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
@@ -39,28 +39,14 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A program that can run: typed, with its strata."""
-
-    typed: Typed
-    strata: Strata
-
-
-def ready(graph: Graph, schemas: Mapping[str, ItemType]) -> Ready:
-    """Types and stratifies a program, given the schemas of inputs that it does not declare."""
-    typed = infer(graph, schemas)
-    return Ready(typed, stratify(typed))
-
-
-def run_items(program: Ready, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     """The outputs of every tick, as items."""
     if options.engine == "spark":
         return _run_on_spark(program, ticks, options)
     return run_ticks(program.typed, program.strata, ticks, options.settings)
 
 
-def _run_on_spark(program: Ready, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def _run_on_spark(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     # Imported here: Spark takes seconds to load, and most commands do without it.
     try:
         from hydro_core.spark.memory import run_in_memory
@@ -78,7 +64,7 @@ def run_json(
 ) -> list[dict[str, list[Any]]]:
     """The outputs of every tick as JSON values; all of them, or an error."""
     check_ticks(graph, ticks)
-    program = ready(graph, given_types(graph, schemas, ticks))
+    program = compile_graph(graph, given_types(graph, schemas, ticks))
     outputs = program.typed.outputs
     return [
         {name: [to_json(item, outputs[name].item) for item in items] for name, items in tick.items()}
@@ -103,9 +89,8 @@ def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
     """Refuses data for a name that is no input of the program."""
     for name in names:
         if name not in graph.sources:
-            near = difflib.get_close_matches(name, graph.sources, 1)
             known = ", ".join(f"`{n}`" for n in graph.sources) or "none"
-            cure = f"did you mean `{near[0]}`?" if near else f"its inputs: {known}"
+            cure = did_you_mean(name, graph.sources) or f"its inputs: {known}"
             _refuse(f"`{name}` {where} is not an input of the program", cure)
 
 

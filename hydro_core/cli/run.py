@@ -11,6 +11,7 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.run_files import run_files
+from hydro_core.cli.schemas import add_schema_argument
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", metavar="1d", help="a tick's length: 15m 1h 1d 1w 1mo")
     parser.add_argument("--start", metavar="TIME", help="when tick 0 begins (default: the earliest)")
     parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
+    add_schema_argument(parser)
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
     parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
     parser.add_argument("--range", action="store_true", help="all ticks as one job")
@@ -48,6 +50,8 @@ def misuse(arguments: argparse.Namespace) -> str | None:
         return "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH"
     if arguments.batch and arguments.file:
         return "--batch takes its programs from the jobs: leave FILE out"
+    if arguments.schema and not arguments.input:
+        return "--schema goes with --input; with --ticks, schemas stand in the file"
     if not arguments.batch and not arguments.file:
         return "FILE is missing"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
@@ -67,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.input:
         return run_files(arguments, options)
     given = _read_ticks(Path(arguments.ticks))
-    ticks = run_json(load(arguments.file), given.get("schemas", {}), given["ticks"], options)
+    graph = load(arguments.file)
+    output.print_warnings(graph.warnings)
+    ticks = run_json(graph, given.get("schemas", {}), given["ticks"], options)
     output.print_json({"ticks": ticks})
     return 0
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.schemas import schemas_of
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
-from hydro_core.running import Options, Outputs, Ready, check_names, ready, run_items
+from hydro_core.running import Options, Outputs, check_names, run_items
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles
@@ -26,10 +28,12 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     files = [InputFile.parse(text) for text in arguments.input]
     graph = load(arguments.file)
     check_names(graph, (file.name for file in files), "of `--input`")
-    declared = {name: node.args["schema"] for name, node in graph.sources.items() if node.args["schema"]}
-    landings = land(files, declared)
+    given = schemas_of(arguments, graph)
+    declared = {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
+    landings = land(files, {**declared, **given})
     types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
-    program = ready(graph, types)
+    output.print_warnings(graph.warnings)
+    program = compile_graph(graph, {**types, **given})
     ticks = cut(landings, every, start)
     rows = _run(program, ticks, landings, options, arguments.out)
     _report(rows, arguments)
@@ -37,7 +41,7 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
 
 
 def _run(
-    program: Ready, ticks: Cut, landings: list[Landing], options: Options, out: str | None
+    program: Compiled, ticks: Cut, landings: list[Landing], options: Options, out: str | None
 ) -> Rows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []

@@ -88,7 +88,9 @@ def _computed(site: Site, row: Any) -> Mapping[str, Any]:
 
 
 def _columns(site: Site, row: Any) -> Mapping[str, Any]:
-    return {column.name: field(row, column.name) for column in columns_of(site.inputs[0].item)}
+    """The row's columns; where nothing is known of its type, those that it has."""
+    known = columns_of(site.inputs[0].item)
+    return {c.name: field(row, c.name) for c in known} if known else dict(row or {})
 
 
 @means("rename", growth=Growth.TOGETHER, exact=True)
