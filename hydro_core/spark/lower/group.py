@@ -75,7 +75,7 @@ def at_every_tick(step: Step, frame: DataFrame, columns: Sequence[Column]) -> Da
         return frame.agg(*columns).withColumn(TICK, F.lit(step.first).cast("long"))
     found = frame.groupBy(TICK).agg(*columns)
     rest = tick_axis(step).join(found.select(TICK), TICK, "left_anti")
-    return found.unionByName(rest.crossJoin(frame.where(F.lit(value=False)).agg(*columns)))
+    return found.unionByName(rest.crossJoin(frame.where(F.lit(False)).agg(*columns)))
 
 
 @lowers("aggregate")
