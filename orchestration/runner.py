@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assets.spec import FlowAsset
-from hydro_core.errors import DataError, HydroError
+from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -25,7 +25,6 @@ from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.ledger import Commit
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
 
@@ -72,6 +71,7 @@ class TickRunner:
         self.project = project
         self._plans: dict[str, TickPlan] = {}
         self._pipelines: dict[str, Pipeline] = {}
+        self._reports: dict[str, TickReport] = {}
 
     @property
     def settings(self) -> Settings:
@@ -105,6 +105,10 @@ class TickRunner:
         last = Ledger(self.directory(flow)).last_tick
         return 0 if last is None else last + 1
 
+    def last_report(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the tick that this process ran last; None before the first."""
+        return self._reports.get(flow.name)
+
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
@@ -112,9 +116,14 @@ class TickRunner:
     def run(self, flow: FlowAsset, window: Window, log: Log) -> TickReport:
         """Runs the tick of `window`, judges it and commits it; one that is committed is reported again.
 
-        Raises:
-            DataError: the tick may not run now, or its data is at fault; nothing is committed.
+        What is wrong with the program, the data or the state is a report with a problem; nothing is committed then.
         """
+        self._reports.pop(flow.name, None)
+        report = self._run(flow, window, log)
+        self._reports[flow.name] = report
+        return report
+
+    def _run(self, flow: FlowAsset, window: Window, log: Log) -> TickReport:
         pipeline = self.pipeline(flow)
         if window.tick < pipeline.next_tick:
             log(f"{window.key} is committed already")
@@ -184,7 +193,7 @@ class TickRunner:
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         commit = self.pipeline(flow).ledger.commit_of(window.tick)
         if commit is None:
-            raise DataError()
+            raise LookupError(f"no commit made tick {window.tick}")
         names = {spec.name: _asset(spec.role, spec.of) for spec in self.pipeline(flow).tables}
         rows = {names[name]: count for name, count in commit.rows.items() if name in names}
         rows |= {f"landing/{read.name}": read.rows or 0 for read in commit.inputs}

@@ -11,7 +11,7 @@ from assets.spec import FlowAsset
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis
 
-_IN_FLIGHT = [
+IN_FLIGHT = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
     dg.DagsterRunStatus.STARTING,
@@ -32,7 +32,7 @@ def next_tick_sensor(
         description="The next tick, as soon as its window has closed and the tick before is committed.",
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        busy = dg.RunsFilter(tags={"flow": flow.name}, statuses=_IN_FLIGHT)
+        busy = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
         if context.instance.get_run_records(busy, limit=1):
             return dg.SkipReason("a tick is running")
         tick = runner.next_tick(flow)
