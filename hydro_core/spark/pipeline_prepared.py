@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-from hydro_core.spark.executor import Times
 from hydro_core.spark.ledger import Commit, InputRead, Ledger
+from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store import Step, Store
 from hydro_core.spark.store_write import Written
 
