@@ -41,7 +41,7 @@ def compile_text(
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
 ) -> Compiled:
-    """A program's text, types and strata; `schemas` are those of inputs that it does not declare."""
+    """A text with its types and strata; `schemas` are those of inputs that it does not declare."""
     return compile_graph(parse(text, file=file, name=name, bindings=bindings), schemas)
 
 
@@ -56,7 +56,7 @@ def compile_graph(
 def compile_flow(
     graph: Graph, schemas: Mapping[str, ItemType], promised: Mapping[str, ItemType]
 ) -> Compiled:
-    """The types and strata of a flow built in Python; `promised` are the schemas of its forward references."""
+    """A flow with its types and strata; `promised` are the schemas of its forward references."""
     compiled = compile_graph(graph, schemas)
     for name, item in promised.items():
         found = compiled.typed.of(name).item if name in graph.nodes else item

@@ -1,4 +1,4 @@
-"""Diagnostics of the analyses: what is wrong, at its place in the program, with the cure in the program's own words."""
+"""Diagnostics of the analyses, each with its place and its cure in the program's own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cycles that cannot run: an operator that waits, within the tick, for its own output to be complete."""
+"""Cycles that cannot run: an operator waits, within the tick, for its own output."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def _complaint(
     again = f"[{port.name}]{node.id}" if several else node.id
     return Diagnostic(
         "cycle",
-        f"`{node.op.name}` waits for {which} to be complete, which depends on its own output in the "
-        f"same tick: {steps}",
+        f"`{node.op.name}` waits for {which} to be complete, which depends on its own output "
+        f"in the same tick: {steps}",
         node.span,
         node.op.name,
         f"let the next tick read it: `{endpoint} -> prev() -> {again}`",

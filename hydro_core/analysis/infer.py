@@ -1,8 +1,9 @@
 """Types: what items every stream carries, and whether they stand in an order.
 
-Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows into it, widened by what
-comes back. Orders are the greatest fixpoint from "ordered" downwards across ticks; within a cycle of one tick there is
-no order, since items come round as they are found.
+Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows
+into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
+across ticks; within a cycle of one tick there is no order, since items come round as they are
+found.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class _Items:
         while changed and rounds < MAX_ROUNDS:
             changed = False
             rounds += 1
-            for node in group:
-                changed |= self._widen(self.graph[node])
+            for name in group:
+                changed |= self._widen(self.graph[name])
         if changed:
             self.problems.append(_endless(self.graph[group[0]], self.of[group[0]]))
             return
@@ -151,9 +152,7 @@ def _endless(node: Node, item: ItemType) -> Diagnostic:
 def _orders(graph: Graph, groups: list[tuple[NodeId, ...]]) -> Mapping[NodeId, Order]:
     within = predecessors(graph, same_tick)
     round_about = {n for c in components(within) if is_cycle(c, within) for n in c}
-    orders = {
-        node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph
-    }
+    orders = {node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph}
     for group in groups:
         changed = True
         while changed:

@@ -1,7 +1,8 @@
 """A graph as text: `parse(to_text(graph)) == graph`.
 
-Nodes are written in their order, since that is what generated ids are counted by. A node that only the next one reads
-is written before it in one pipeline; every other one is a statement under its id.
+Nodes are written in their order, since that is what generated ids are counted by. A node that
+only the next one reads is written before it in one pipeline; every other one is a statement under
+its id.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ WIDTH = 100
 
 
 def to_text(graph: Graph) -> str:
-    """The program's text. What is no expression stands under its name, for the reader to bind: `names_in` tells which."""
+    """The program's text; functions that are no expressions stand there by name (`names_in`)."""
     for layout in (_Layout(graph), _Layout(graph, plain=True)):
         text = "".join(f"{statement}\n" for statement in layout.statements())
         if _reads_back(text, graph):
@@ -32,7 +33,7 @@ def to_text(graph: Graph) -> str:
 
 
 def names_in(graph: Graph) -> tuple[str, ...]:
-    """The names in the text that its reader must bind: of functions that are no expressions, or call such."""
+    """The names in the text that its reader must bind."""
     return tuple(
         dict.fromkeys(n for node in graph for fn in functions_of(node.args) for n in left_names(fn))
     )
@@ -55,8 +56,9 @@ def _anything(x: Any) -> Any:
 class _Layout:
     """Which nodes share a statement.
 
-    A node with a generated id that one other reads needs no name: it is written before its reader in one pipeline, or
-    its pipeline ends in a port of the reader. With `plain`, every node is a statement of its own.
+    A node with a generated id that one other reads needs no name: it is written before its reader
+    in one pipeline, or its pipeline ends in a port of the reader. With `plain`, every node is a
+    statement of its own.
     """
 
     def __init__(self, graph: Graph, *, plain: bool = False) -> None:
@@ -94,7 +96,9 @@ class _Layout:
             if len(node.inputs) < 2 or node.id in chained:
                 continue
             nameless = [
-                (i, e.node) for i, e in enumerate(node.inputs) if self._is_nameless(self.graph[e.node])
+                (i, e.node)
+                for i, e in enumerate(node.inputs)
+                if self._is_nameless(self.graph[e.node])
             ]
             if not nameless:
                 continue
