@@ -35,7 +35,7 @@ _STRING = (
     " ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition"
     " rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
 )
-_DATE = "ctime isocalendar isoformat isoweekday replace strftime timetuple toordinal weekday"
+_DATE = "ctime isocalendar isoformat isoweekday replace strftime toordinal weekday"
 _SET = "difference intersection isdisjoint issubset issuperset symmetric_difference union copy"
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
@@ -51,7 +51,7 @@ METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
                 "adjusted compare copy_abs copy_negate is_nan is_signed is_zero normalize quantize"
                 " scaleb sqrt to_integral_value",
             ),
-            (datetime, _DATE + " astimezone date time timestamp utcoffset"),
+            (datetime, _DATE + " astimezone date timestamp utcoffset"),
             (date, _DATE),
             (timedelta, "total_seconds"),
             (Struct, _SEQUENCE),

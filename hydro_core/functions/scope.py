@@ -17,6 +17,9 @@ FLATTEN = "(flatten)"
 MATCHED = "(matched)"
 """As an unpacking; it has a value only where the value has as many parts."""
 
+SEQUENCE = "(sequence)"
+"""Whether a value is a tuple or list with as many parts as a pattern names."""
+
 
 class UnreadableError(Exception):
     """The function cannot be read as a tree."""
