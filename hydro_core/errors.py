@@ -40,7 +40,19 @@ class Span:
     end_line: int
     end_column: int
     text: str = field(default="", compare=False, repr=False)
-    """The whole source line, for the picture under the message; empty where it cannot be known."""
+    """The whole source lines, `line` to `end_line`, for the picture; empty where they cannot be known."""
+
+    @property
+    def first_line(self) -> str:
+        """The source line on which the place begins."""
+        return self.text.partition("\n")[0]
+
+    def at(self, line: int, column: int) -> Span:
+        """The place of one character within this one."""
+        lines = self.text.split("\n")
+        inside = 0 <= line - self.line < len(lines)
+        text = lines[line - self.line] if inside else ""
+        return Span(self.file, line, column, line, column + 1, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +138,10 @@ def _picture(span: Span) -> list[str]:
     where = f" --> {span.file}:{span.line}:{span.column}"
     if not span.text:
         return [where]
+    text = span.first_line
     gutter = " " * len(str(span.line))
-    last = span.end_column if span.end_line == span.line else len(span.text) + 1
-    underline = " " * (span.column - 1) + "^" * max(1, last - span.column)
-    return [where, f"{gutter} |", f"{span.line} | {span.text}", f"{gutter} | {underline}"]
+    last = span.end_column if span.end_line == span.line else len(text) + 1
+    # Tabs stay tabs under the line, so the underlining stands where the reader's eye is.
+    indent = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
+    underline = indent + "^" * max(1, last - span.column)
+    return [where, f"{gutter} |", f"{span.line} | {text}", f"{gutter} | {underline}"]
