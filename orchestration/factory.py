@@ -5,8 +5,6 @@ and the outputs. Inside it every asset has one parent at most, the handoff of it
 a forest reliably, of a diamond not. What an asset reads beyond that stands in its metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -84,15 +84,24 @@ def _end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
 
 def _failed(
     flow: FlowAsset, window: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
-) -> DataError:
-    problem = report.problem if report is not None else ""
-    if not problem:
-        events = [event for event in result.all_events if event.is_failure]
-        problem = str(events[0].message) if events else "the run failed"
+) -> Exception:
+    if report is None:
+        return RuntimeError(f"tick {window.key} of `{flow.name}` failed: {_reason(result)}")
     return DataError(
         Diagnostic(
             code="runtime",
-            message=f"tick {window.key} of `{flow.name}` failed: {problem}",
+            message=f"tick {window.key} of `{flow.name}` failed: {report.problem}",
             help="mend its cause and run it again; the ticks before it are committed and stay",
         )
     )
+
+
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    """What the failed step raised, the innermost cause first."""
+    for event in result.all_events:
+        if event.is_step_failure and event.step_failure_data.error is not None:
+            error = event.step_failure_data.error
+            while error.cause is not None:
+                error = error.cause
+            return error.to_string()
+    return "the run failed"
