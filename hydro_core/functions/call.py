@@ -1,5 +1,4 @@
-"""The Python function that a text program's lambda is: compiled on its first call, with nothing in
-reach.
+"""The Python function that a text program's lambda is: compiled on its first call.
 
 It sees its parameters, the pure builtins and what the caller binds; attributes are read through a
 guard that knows what each kind of value has. The object can be pickled: it takes its syntax along,
@@ -29,6 +28,7 @@ class TextCall:
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
+        """The lambda's result."""
         if self._compiled is None:
             self._compiled = compiled(self._node, self._bindings)
         return self._compiled(*arguments)

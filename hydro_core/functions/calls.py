@@ -1,4 +1,4 @@
-"""Calls become trees: of builtins, of methods, and of functions that can be read, which are read in place."""
+"""Calls become trees: of builtins, of methods, and of functions, which are read in place."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Calls(Expressions):
 
     def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
         match node:
-            case ast.Call(ast.Name(id="dict" as name), args=[] | [_]) if name not in scope.names:
+            case ast.Call(ast.Name(id="dict") as name, args=[] | [_]) if "dict" not in scope.names:
                 if not any(isinstance(a, ast.Starred) for a in node.args):
-                    return self.call_of(self.meaning(node.func), node, scope)  # type: ignore[arg-type]
+                    return self.call_of(self.meaning(name), node, scope)
         return self.opaque("(call)", node, scope)
 
     def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:

@@ -198,7 +198,7 @@ class Expressions(Reading):
         return Compare(first, tuple(zip(ops, (second, *more), strict=True)), self.place(node))
 
     def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
-        """`a and b`: what an operand binds is sure in the operands after it, not after the whole."""
+        """`a and b`: what an operand binds is sure in those after it, not after the whole."""
         first, *others = node.values
         values = [self.expr(first, scope)]
         branch = scope.branch()

@@ -1,4 +1,4 @@
-"""What all parts of the reader share: free names, places, and the way out where a tree cannot say it."""
+"""What all parts of the reader share: free names, places, and what a tree cannot say."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reading:
         return self.locate(node)
 
     def opaque(self, label: str, node: ast.AST, scope: Scope) -> Expr:
-        """What is computed from the names in `node`; a label in parentheses loses them where it has effects."""
+        """What is computed from the names in `node`; with effects, the label loses parentheses."""
         locals_ = (scope.names.get(name) for name in names_in(node))
         parts = tuple(
             e for e in locals_ if e is not None and not isinstance(e, LocalFunction | Const)

@@ -17,6 +17,9 @@ FLATTEN = "(flatten)"
 MATCHED = "(matched)"
 """As an unpacking; it has a value only where the value has as many parts."""
 
+SEQUENCE = "(sequence)"
+"""Whether a value is a tuple or list with as many parts as a pattern names."""
+
 
 class UnreadableError(Exception):
     """The function cannot be read as a tree."""
@@ -24,7 +27,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LocalFunction:
-    """A `def` or lambda that is bound to a name inside the function; it reads the names of its level."""
+    """A `def` or lambda bound to a name in the function; it reads the names of its level."""
 
     node: ast.FunctionDef | ast.Lambda
     level: object
@@ -50,7 +53,7 @@ class Scope:
         return Scope({**(self.names if sees else {}), **names}, self.fresh)
 
     def join(self, other: Scope, hidden: Iterable[str] = ()) -> None:
-        """Takes over that names may have been bound in a branch: what they stand for is not known."""
+        """Takes over that a branch may have bound names: what they stand for is not known."""
         for name, value in other.names.items():
             if name not in hidden and self.names.get(name) is not value:
                 both = (value, self.names.get(name))

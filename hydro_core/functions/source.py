@@ -119,16 +119,15 @@ def _is_same(a: CodeType | None, b: CodeType) -> bool:
 
 
 def _is_at(node: Function, code: CodeType) -> bool:
-    """Whether the code's instructions stand within the node: tells two equal lambdas of one line apart."""
-    inside = [
+    """Whether the code's instructions stand within the node: of two equal lambdas, which?"""
+    spots = [
         (line, column)
-        for line, _, column, _ in code.co_positions()
-        if (line is not None and column is not None and line > code.co_firstlineno) or column
+        for line, _, column, end_column in code.co_positions()
+        if line is not None and column is not None and end_column
     ]
-    if not inside:
-        return True
-    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-    return all(start <= (line or 0, column or 0) <= end for line, column in inside)
+    start = (node.lineno, node.col_offset)
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return all(start <= spot <= end for spot in spots)
 
 
 def forget_sources() -> None:
