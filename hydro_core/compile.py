@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata, stratify
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir import render
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
+from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 
 
@@ -25,6 +29,9 @@ class Compiled:
         """The program."""
         return self.typed.graph
 
+    def __str__(self) -> str:
+        return as_text(self.typed, self.strata)
+
 
 def compile_text(
     text: str,
@@ -34,11 +41,47 @@ def compile_text(
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
 ) -> Compiled:
-    """A program's text, types and strata; `schemas` are those of inputs that it does not declare."""
+    """A text with its types and strata; `schemas` are those of inputs that it does not declare."""
     return compile_graph(parse(text, file=file, name=name, bindings=bindings), schemas)
 
 
-def compile_graph(graph: Graph, schemas: Mapping[str, ItemType] | None = None) -> Compiled:
-    """The types and strata of a graph."""
-    typed = infer(graph, schemas)
+def compile_graph(
+    graph: Graph, schemas: Mapping[str, ItemType] | None = None, *, partial: bool = False
+) -> Compiled:
+    """The types and strata of a graph; if `partial`, inputs without a schema have unknown items."""
+    typed = infer(graph, schemas, partial=partial)
     return Compiled(typed, stratify(typed))
+
+
+def compile_flow(
+    graph: Graph, schemas: Mapping[str, ItemType], promised: Mapping[str, ItemType]
+) -> Compiled:
+    """A flow with its types and strata; `promised` are the schemas of its forward references."""
+    compiled = compile_graph(graph, schemas)
+    for name, item in promised.items():
+        found = compiled.typed.of(name).item if name in graph.nodes else item
+        if found != item:
+            message = f"`{name}` was announced as {item}, but its items are {found}"
+            help_ = "announce what it is, or leave the schema away"
+            raise ProgramError(Diagnostic("type", message, graph[name].span, name, help_))
+    return compiled
+
+
+def draw(graph: Graph, style: str, schemas: Mapping[str, ItemType] | None = None) -> str:
+    """A drawing of a program with its strata: svg, mermaid, dot, text or json."""
+    compiled = compile_graph(graph, schemas, partial=True)
+    picture = render.picture_of(graph, compiled.strata.of, compiled.typed.types)
+    match style:
+        case "svg":
+            return render.svg(picture)
+        case "mermaid":
+            return render.mermaid(picture)
+        case "dot":
+            return render.dot(picture)
+        case "text":
+            return render.text(picture)
+        case "json":
+            return json.dumps(render.json(picture), ensure_ascii=False)
+        case _:
+            help_ = "the formats are svg, mermaid, dot, text and json"
+            raise ProgramError(Diagnostic("config", f"there is no format {style!r}", help=help_))

@@ -98,13 +98,12 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        worked = any(
-            [packages(environment), project(environment), java(environment), jars(environment)]
-        )
+        steps = (packages, project, java, jars)
+        worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
         return 1
-    if worked:
+    if any(worked):
         say("ready", f"after {time.monotonic() - started:.0f} s")
     return 0
 
@@ -142,7 +141,8 @@ def java(environment: Environment) -> bool:
     """Unpacks a JDK from its wheel where the machine has no Java that Spark can use."""
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
-    fingerprint = f"{fingerprint_of(REQUIREMENTS / 'jdk.txt')} {machine}"
+    ours = (REQUIREMENTS / "jdk.txt", ROOT / "hydro_core" / "spark" / "java.py")
+    fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("java", fingerprint):
         return False
     if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):

@@ -55,7 +55,7 @@ MAP = _per_item(
 FILTER = _per_item(
     "filter",
     "the items for which `f(x)` is true",
-    type_rules.observed,
+    type_rules.tested,
     _numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
     args=_FUNCTION,
 )
@@ -69,7 +69,7 @@ FILTER_MAP = _per_item(
 INSPECT = _per_item(
     "inspect",
     "the item itself; `f` may look at it",
-    type_rules.observed,
+    type_rules.tested,
     _numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
     args=_FUNCTION,
 )
@@ -77,9 +77,7 @@ SELECT = _per_item(
     "select",
     "the named columns, then the computed ones, nothing else",
     column_rules.selected,
-    _rows(
-        'a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}
-    ),
+    _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
     args=(Arg("columns", "named_columns", default=()), Arg("computed", "computed", default=())),
 )
 WITH_COLUMNS = _per_item(

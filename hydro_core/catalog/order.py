@@ -47,7 +47,7 @@ SORT_BY_KEY = OpSpec(
         Arg("f", "function", required=True),
         Arg("descending", "flag", default=False),
     ),
-    result=type_rules.observed,
+    result=type_rules.ranked,
     keeps_single=True,
     order=OrderRule.GIVES,
     partition=Always(),

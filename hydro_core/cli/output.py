@@ -27,7 +27,7 @@ def print_error(text: str) -> None:
 
 
 def print_problem(error: HydroError, style: str) -> None:
-    """Prints an error: as JSON on standard output where that was asked for, else for people on standard error."""
+    """Prints an error: JSON on standard output if asked for, else text on standard error."""
     if style == "json":
         print_json({"error": error.as_json()})
     else:
@@ -38,20 +38,6 @@ def print_warnings(warnings: Sequence[Diagnostic]) -> None:
     """Prints warnings for people, on standard error."""
     for warning in warnings:
         print_error(warning.render() + "\n")
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Aligned columns, two spaces apart.
-
-    >>> print(table(["name", "type"], [["a", "long"], ["words", "string"]]))
-    name   type
-    a      long
-    words  string
-    """
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    shown = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in shown)
 
 
 def _print(text: str, stream: Any) -> None:

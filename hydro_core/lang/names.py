@@ -1,7 +1,8 @@
 """What the names of a program stand for.
 
-A name stands for its pipeline: what flows into the name enters the first element, what flows out leaves the last. A
-pipeline that ends in another name flows into that one; its own name, when read, stands for what flows into it.
+A name stands for its pipeline: what flows into the name enters the first element, what flows out
+leaves the last. A pipeline that ends in another name flows into that one; its own name, when
+read, stands for what flows into it.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ class Names:
         message = f"`{start}` stands for nothing but itself: {shown}"
         span = self.definitions[start].name_span
         if not any(p.span == span and p.code == "name" for p in self.problems):
-            self._complain("name", message, span, start, "define it by an operator, as in `x = union()`")
+            self._complain(
+                "name", message, span, start, "define it by an operator, as in `x = union()`"
+            )
         return True
 
     def _label(self, own: Label | None, name: Free, side: str) -> Label | None:

@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
@@ -67,10 +66,11 @@ def launch_context(
 @contextmanager
 def _environment(java_home: Path) -> Iterator[None]:
     """The environment in which PySpark finds this installation's Spark, Java, Python and log."""
+    home = Path(pyspark.__file__).parent
     wanted = {
         "JAVA_HOME": str(java_home),
-        "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        "SPARK_CONF_DIR": str(files("hydro_core.spark") / "conf"),
+        "SPARK_HOME": str(home),
+        "SPARK_CONF_DIR": str(home / "conf"),
         "SPARK_LAUNCHER_OPTS": _COMPOSER_OPTIONS,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",

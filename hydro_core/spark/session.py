@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 
@@ -136,7 +137,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
     """Heap and the parts beside it, so that together they stay within the granted memory."""
     heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
     flags = (
-        # On a heap of this size it needs the least memory beside it and starts soonest.
+        # The collector that needs the least memory beside a heap of this size.
         "-XX:+UseSerialGC",
         "-XX:MaxMetaspaceSize=384m",
         "-XX:ReservedCodeCacheSize=160m",
@@ -144,6 +145,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
         "-Duser.timezone=UTC",
+        f'"-Dlog4j2.configurationFile={files("hydro_core.spark") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
     return {

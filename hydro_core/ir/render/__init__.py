@@ -1,4 +1,6 @@
-"""Drawings of a program: text, mermaid, dot, JSON, and SVG that needs neither a browser nor a server."""
+"""Drawings of a program: text, mermaid, dot, JSON, and SVG that needs neither a browser nor a
+server.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
 """Where boxes and arrows go: a layered layout, strata from top to bottom.
 
-A box stands one layer below the lowest box that it reads in the same tick, and every stratum begins a layer of its own.
-Arrows that go over several layers pass through points in between, which take part in the ordering like boxes; arrows
-that go back up (a tick later, or around a cycle) are routed at the side. Within a layer the order comes from averages of
-neighbours, and the coordinates are the least-squares answer to the same wish, with gaps.
+A box stands one layer below the lowest box that it reads in the same tick, and every stratum begins
+a layer of its own. Arrows that go over several layers pass through points in between, which take
+part in the ordering like boxes; arrows that go back up (a tick later, or around a cycle) are routed
+at the side. Within a layer the order comes from averages of neighbours, and the coordinates are the
+least-squares answer to the same wish, with gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.render.picture import Arrow, Picture
@@ -91,17 +93,19 @@ def _layers(picture: Picture) -> dict[NodeId, int]:
         if not arrow.late and stratum[arrow.source] == stratum[arrow.target]:
             reads[arrow.target].append(arrow.source)
     depth = _depths(reads)
-    layers, offset = {}, 0
+    layers: dict[NodeId, int] = {}
+    offset = 0
     for number in picture.strata:
         members = [box.id for box in picture.boxes if box.stratum == number]
-        for member in members:
-            layers[member] = offset + depth[member]
+        layers.update({member: offset + depth[member] for member in members})
         offset += 1 + max(depth[m] for m in members)
     return layers
 
 
 def _depths(reads: Mapping[NodeId, Sequence[NodeId]]) -> dict[NodeId, int]:
-    """The longest way to each box along `reads`, without the readings that close a cycle. Iterative: chains are long."""
+    """The longest way to each box along `reads`, without the readings that close a cycle.
+    Iterative: chains are long.
+    """
     depth: dict[NodeId, int] = {}
     open_: set[NodeId] = set()
     for root in reads:
@@ -155,7 +159,7 @@ def _neighbours(
     above: dict[str, list[str]] = {}
     below: dict[str, list[str]] = {}
     for _, chain in chains:
-        for upper, lower in zip(chain, chain[1:], strict=False):
+        for upper, lower in pairwise(chain):
             if upper != lower:
                 above.setdefault(lower, []).append(upper)
                 below.setdefault(upper, []).append(lower)
@@ -191,7 +195,9 @@ def _coordinates(
             xs[key] = x
     for sweep in range(_SWEEPS):
         for row in order if sweep % 2 == 0 else list(reversed(order)):
-            sides = [above, below] if sweep >= _SWEEPS // 2 else [above if sweep % 2 == 0 else below]
+            sides = (
+                [above, below] if sweep >= _SWEEPS // 2 else [above if sweep % 2 == 0 else below]
+            )
             wish = [
                 _mean([xs[n] for side in sides for n in side.get(key, ())], xs[key]) for key in row
             ]
@@ -200,7 +206,9 @@ def _coordinates(
 
 
 def _spread(wish: Sequence[float], row: Sequence[str], widths: Mapping[str, float]) -> list[float]:
-    """The positions nearest to `wish`, in order and without overlaps: pooled averages of the wishes less the gaps."""
+    """The positions nearest to `wish`, in order and without overlaps: pooled averages of the wishes
+    less the gaps.
+    """
     offsets, total = [], 0.0
     for i, key in enumerate(row):
         if i:

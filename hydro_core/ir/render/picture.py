@@ -1,7 +1,7 @@
 """What every drawing shows: boxes with labels, grouped by stratum, and the arrows between them.
 
-An arrow `waits` where its reader sees the stream only when it is complete (a handoff) and is `late` where the reader
-sees it a tick later, so that a cycle through `prev` is seen to be none.
+An arrow `waits` where its reader sees the stream only when it is complete (a handoff) and is `late`
+where the reader sees it a tick later, so that a cycle through `prev` is seen to be none.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _LONGEST = 34
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node as it is drawn: `title` is the operator with its arguments, `name` what the program calls it."""
+    """A node as it is drawn: `title` is the operator with its arguments, `name` what the program
+    calls it.
+    """
 
     id: NodeId
     title: str
@@ -31,7 +33,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A stream from one box to another; `label` is the port that it enters, where there are several."""
+    """A stream from one box to another; `label` is the port that it enters, where there are
+    several.
+    """
 
     source: NodeId
     target: NodeId
@@ -56,10 +60,13 @@ def picture_of(
     strata: Mapping[NodeId, int] | None = None,
     types: Mapping[Endpoint, StreamType] | None = None,
 ) -> Picture:
-    """The picture of a graph; without `strata` all boxes are in one group, without `types` arrows have none."""
+    """The picture of a graph; without `strata` all boxes are in one group, without `types` arrows
+    have none.
+    """
     strata = strata or {}
     boxes = tuple(
-        Box(node.id, title(node), _name(node), _role(node), strata.get(node.id, 0)) for node in graph
+        Box(node.id, title(node), _name(node), _role(node), strata.get(node.id, 0))
+        for node in graph
     )
     arrows = tuple(arrow for node in graph for arrow in _arrows(node, types or {}))
     return Picture(graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})))
@@ -123,15 +130,14 @@ def _role(node: Node) -> str:
 
 def _arrows(node: Node, types: Mapping[Endpoint, StreamType]) -> list[Arrow]:
     arrows = []
-    ports = node.op.inputs
-    for position, endpoint in enumerate(node.inputs):
-        port = ports[0] if node.op.variadic else ports[position]
+    several = len(node.spec.inputs) > 1
+    for port, endpoint in node.reads():
         stream = types.get(endpoint)
         arrows.append(
             Arrow(
                 endpoint.node,
                 node.id,
-                label=port.name if len(ports) > 1 else "",
+                label=port.name if several else "",
                 type=str(stream.item) if stream else "",
                 waits=port.barrier is Barrier.STRATUM,
                 late=port.barrier is Barrier.TICK,

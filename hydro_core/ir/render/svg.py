@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
+from itertools import pairwise
 
+from hydro_core.ir.graph import NodeId
 from hydro_core.ir.render.layout import Layout, Place, Route, lay_out
 from hydro_core.ir.render.picture import Box, Picture
 
@@ -24,18 +27,24 @@ _STYLE = (
 
 
 def svg(picture: Picture) -> str:
-    """The drawing as the text of an SVG document; strata are bands, dashed arrows arrive a tick later."""
+    """The drawing as the text of an SVG document; strata are bands, dashed arrows arrive a tick
+    later.
+    """
     widths = {box.id: _width(box) for box in picture.boxes}
     layout = lay_out(picture, widths, _HEIGHT)
+    entries = _entries(layout, widths)
     width, height = _size(layout)
+    size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
         f"<title>{escape(picture.name)}</title><style>{_STYLE}</style>",
         _head("fwd", "#5b616b") + _head("late", "#b0562f"),
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *(_band(number, top, bottom, width) for number, top, bottom in layout.bands),
-        *(_arrow(route, layout) for route in layout.routes),
+        *(
+            _arrow(route, layout, entry)
+            for route, entry in zip(layout.routes, entries, strict=True)
+        ),
         *(_box(box, layout.places[box.id], widths[box.id]) for box in picture.boxes),
         "</svg>",
     ]
@@ -44,6 +53,23 @@ def svg(picture: Picture) -> str:
 
 def _size(layout: Layout) -> tuple[float, float]:
     return max(layout.width, 220.0), layout.height
+
+
+def _entries(layout: Layout, widths: Mapping[NodeId, float]) -> list[float]:
+    """How far from the middle of its box each arrow arrives: side by side, in the order they come
+    from.
+    """
+    arriving: dict[NodeId, list[int]] = {}
+    for number, route in enumerate(layout.routes):
+        if not route.back:
+            arriving.setdefault(route.arrow.target, []).append(number)
+    entries = [0.0] * len(layout.routes)
+    for target, numbers in arriving.items():
+        numbers.sort(key=lambda n: layout.routes[n].points[-2][0])
+        gap = min(30.0, widths[target] / (len(numbers) + 1))
+        for place, number in enumerate(numbers):
+            entries[number] = (place - (len(numbers) - 1) / 2) * gap
+    return entries
 
 
 def _lines(box: Box) -> tuple[str, str]:
@@ -59,15 +85,16 @@ def _width(box: Box) -> float:
 
 def _head(name: str, colour: str) -> str:
     return (
-        f'<defs><marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        f'orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker></defs>'
+        f'<defs><marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" '
+        f'markerHeight="9" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker></defs>'
     )
 
 
 def _band(number: int, top: float, bottom: float, width: float) -> str:
     shade = "#f7f8fa" if number % 2 == 0 else "#eff1f5"
     return (
-        f'<rect x="0" y="{top:.1f}" width="{width:.0f}" height="{bottom - top:.1f}" fill="{shade}"/>'
+        f'<rect x="0" y="{top:.1f}" width="{width:.0f}" height="{bottom - top:.1f}" '
+        f'fill="{shade}"/>'
         f'<text class="band" x="10" y="{top + 16:.1f}">stratum {number}</text>'
     )
 
@@ -87,7 +114,7 @@ def _box(box: Box, place: Place, width: float) -> str:
     )
 
 
-def _arrow(route: Route, layout: Layout) -> str:
+def _arrow(route: Route, layout: Layout, entry: float) -> str:
     arrow = route.arrow
     points = list(route.points)
     half = _HEIGHT / 2
@@ -100,7 +127,7 @@ def _arrow(route: Route, layout: Layout) -> str:
     else:
         way = -1 if route.back else 1
         (x0, y0), (x1, y1) = points[0], points[-1]
-        points[0], points[-1] = (x0, y0 + way * half), (x1, y1 - way * (half + 2))
+        points[0], points[-1] = (x0, y0 + way * half), (x1 + entry, y1 - way * (half + 2))
         path = _curve(points)
     late = arrow.late or route.back
     dash = ' stroke-dasharray="5 4"' if arrow.late else ""
@@ -113,14 +140,14 @@ def _arrow(route: Route, layout: Layout) -> str:
     )
     if arrow.label:
         x, y = points[-1]
-        drawn += f'<text class="port" x="{x + 6:.1f}" y="{y - 9:.1f}">{escape(arrow.label)}</text>'
+        drawn += f'<text class="port" x="{x + 5:.1f}" y="{y - 8:.1f}">{escape(arrow.label)}</text>'
     return drawn
 
 
 def _curve(points: list[tuple[float, float]]) -> str:
     """A smooth line: between two points it leaves and arrives vertically."""
     path = [f"M{points[0][0]:.1f},{points[0][1]:.1f}"]
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         middle = (y0 + y1) / 2
         path.append(f"C{x0:.1f},{middle:.1f} {x1:.1f},{middle:.1f} {x1:.1f},{y1:.1f}")
     return " ".join(path)

@@ -119,7 +119,7 @@ def test_a_ledger_whose_data_is_gone_is_a_state_error(ledger: Ledger) -> None:
 
 def test_the_ledger_needs_no_spark() -> None:
     modules = "hydro_core.spark.ledger, hydro_core.spark.ledger_lock"
-    program = f"import sys, {modules}; print('pyspark' in sys.modules")"
+    program = f"import sys, {modules}; print('pyspark' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
