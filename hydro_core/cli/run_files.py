@@ -45,21 +45,25 @@ def _run(
 ) -> Rows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []
+    came: list[str] = []
+    types = {name: stream.item for name, stream in program.typed.inputs.items()}
     with ExitStack() as stack:
         files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
-        inputs = _told(ticks.ticks(landings, {n: s.item for n, s in program.typed.inputs.items()}), ticks.count)
+        inputs = _noted(ticks.ticks(landings, types), came)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
                 files.write(number, outputs)
             rows.append({name: len(items) for name, items in outputs.items()})
-            output.print_error(f"tick {number + 1} of {ticks.count}: out {_counts(outputs)}")
+            said = f"{came[number]}; out: {_counts(outputs)}"
+            output.print_error(f"tick {number + 1} of {ticks.count}{said}")
     return rows
 
 
-def _told(ticks: Iterator[TickInput], count: int) -> Iterator[TickInput]:
-    for number, tick in enumerate(ticks):
+def _noted(ticks: Iterator[TickInput], came: list[str]) -> Iterator[TickInput]:
+    """The ticks; what came in is noted for the progress that is told when the tick is done."""
+    for tick in ticks:
         begin = f" ({tick.start:%Y-%m-%dT%H:%M:%SZ})" if tick.start else ""
-        output.print_error(f"tick {number + 1} of {count}{begin}: in {_counts(tick.batches)}")
+        came.append(f"{begin}, in: {_counts(tick.batches)}")
         yield tick
 
 

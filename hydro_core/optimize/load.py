@@ -209,7 +209,7 @@ def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
     orders = tuple(builder.order(e) for e in loop.reads)
     specs = [graph[n].spec for n in loop.nodes]
     shape = Shape(
-        name=f"loop {endpoint}",
+        name=f"loop:{endpoint}",
         inputs=tuple(map(sort_of, orders)),
         output=sort_of(builder.order(endpoint)),
         linear=(False,) * len(orders),

@@ -81,14 +81,15 @@ def choose(
 ) -> tuple[Plan, float]:
     """The cheapest plan, and the cost of the program as it was written."""
     model = CostModel(space, problem.payloads, stats, goal)
-    sizes = model.sizes()
+    start = preferred(problem, space)
+    sizes = model.sizes(tuple(start.values()))
     costs = model.costs(sizes)
     naive, naive_space = as_written(problem, space)
     written = CostModel(naive_space, problem.payloads, stats, goal)
     named = {cls: space.named[name] for name, cls in naive_space.named.items()}
     written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
     before = plan_cost(naive_space, written.costs(written_sizes), naive)
-    return extract(space, costs, preferred(problem, space)), before
+    return extract(space, costs, start), before
 
 
 def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:

@@ -90,8 +90,9 @@ def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[L
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
         landing = Landing(file, read(file.path, columns))
         for name in (*columns, *((file.column,) if file.column else ())):
-            if name not in landing.landed.types and len(landing.landed):
-                there = ", ".join(landing.landed.types)
+            # An empty file of JSON lines has no columns, and needs none.
+            if landing.landed.names and name not in landing.landed.names:
+                there = ", ".join(landing.landed.names)
                 what = "tick column" if name == file.column else "column"
                 _refuse(file, f"the {what} `{name}` is missing", f"there are {there}")
         found.append(landing)
@@ -153,7 +154,7 @@ def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cu
 
 def _column(landing: Landing, column: str) -> list[Any]:
     """The tick column: integers, or times in UTC."""
-    if column not in landing.landed.types:
+    if not landing.landed.names:
         return []
     values = landing.landed.values(column)
     try:
@@ -170,11 +171,7 @@ def _moment(value: Any) -> Any:
             raise ValueProblem(f"{value} is neither a number nor a time")
         case int():
             return value
-        case str() if value.strip().isdecimal():
-            return int(value)
-        case str():
-            return conform(value, TIMESTAMP)
-        case datetime():
+        case str() | datetime():
             return conform(value, TIMESTAMP)
         case date():
             return conform(value.isoformat(), TIMESTAMP)

@@ -34,7 +34,7 @@ class OutputFiles:
     def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
         for name, stream in outputs.items():
             _check_columns(name, stream)
-            _check_place(directory / name)
+            _check_place(directory, name)
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
@@ -129,7 +129,16 @@ def _check_columns(name: str, stream: StreamType) -> None:
         )
 
 
-def _check_place(place: Path) -> None:
+def _check_place(directory: Path, name: str) -> None:
+    place = directory / name
+    if place.name != name or name.startswith("."):
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"the output `{name}` cannot be written: that is not the name of a folder",
+                help="give the output another name",
+            )
+        )
     if not place.exists():
         return
     ours = place.is_dir() and all(_is_ours(file) for file in place.iterdir())

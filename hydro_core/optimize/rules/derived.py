@@ -22,6 +22,8 @@ TIME = frozenset({"prev", "old", "persist", "chain", "bag"})
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     """The rules of all these shapes."""
     for shape in shapes.values():
+        if shape.op is not None and shape.op.outputs == "none":
+            continue
         if shape.is_bags and shape.inputs and shape.name not in TIME:
             yield from _on_bags(shape, shapes)
         if shape.output is Sort.SEQUENCE:
