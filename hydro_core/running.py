@@ -46,13 +46,17 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
     return run_ticks(program.typed, program.strata, ticks, options.settings)
 
 
-def _run_on_spark(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def _run_on_spark(
+    program: Compiled, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
     # Imported here: Spark takes seconds to load, and most commands do without it.
     try:
         from hydro_core.spark.memory import run_in_memory
     except ModuleNotFoundError:
         raise DataError(
-            Diagnostic("config", "the Spark engine is not available", help="use `--engine reference`")
+            Diagnostic(
+                "config", "the Spark engine is not available", help="use `--engine reference`"
+            )
         ) from None
     return iter(run_in_memory(
             program.typed, program.strata, ticks, options.settings, as_range=options.as_range
@@ -67,7 +71,10 @@ def run_json(
     program = compile_graph(graph, given_types(graph, schemas, ticks))
     outputs = program.typed.outputs
     return [
-        {name: [to_json(item, outputs[name].item) for item in items] for name, items in tick.items()}
+        {
+            name: [to_json(item, outputs[name].item) for item in items]
+            for name, items in tick.items()
+        }
         for tick in run_items(program, read_ticks(program.typed, ticks), options)
     ]
 
@@ -82,7 +89,9 @@ def check_ticks(graph: Graph, ticks: Any) -> None:
         check_names(graph, tick, f"in tick {number}")
         for name, batch in tick.items():
             if not isinstance(batch, list):
-                _refuse(f"the batch of `{name}` in tick {number} is not a list", "give a list of items")
+                _refuse(
+                    f"the batch of `{name}` in tick {number} is not a list", "give a list of items"
+                )
 
 
 def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
@@ -111,7 +120,10 @@ def given_types(
 
 def _schema(name: str, text: Any) -> ItemType:
     if not isinstance(text, str):
-        _refuse(f"the schema of `{name}` is not a string", 'write Spark DDL: `"user string, at timestamp"`')
+        _refuse(
+            f"the schema of `{name}` is not a string",
+            'write Spark DDL: `"user string, at timestamp"`',
+        )
     try:
         return parse_ddl(text)
     except TypeProblem as problem:
@@ -140,7 +152,9 @@ def _read_batch(name: str, tick: int, batch: Sequence[Any], of: ItemType) -> lis
         try:
             items.append(from_json(value, of))
         except ValueProblem as problem:
-            _refuse(f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}")
+            _refuse(
+                f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}"
+            )
     return items
 
 

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an input from Parquet, CSV, JSON lines or Delta; COLUMN says in which tick a row is",
     )
     parser.add_argument("--every", metavar="1d", help="a tick's length: 15m 1h 1d 1w 1mo")
-    parser.add_argument("--start", metavar="TIME", help="when tick 0 begins (default: the earliest)")
+    parser.add_argument(
+        "--start", metavar="TIME", help="when tick 0 begins (default: the earliest)"
+    )
     parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
     add_schema_argument(parser)
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
@@ -63,7 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs what the arguments say; gives the exit code."""
     if arguments.shards is not None:
         raise DataError(
-            Diagnostic("config", "`--shards` is not available yet", help="run without it: the result is the same")
+            Diagnostic(
+                "config",
+                "`--shards` is not available yet",
+                help="run without it: the result is the same",
+            )
         )
     options = Options(arguments.engine, not arguments.no_optimize, arguments.range)
     if arguments.batch:
@@ -83,7 +89,11 @@ def _read_ticks(path: Path) -> Mapping[str, Any]:
     content = _parse_json(_read_text(path), str(path))
     if isinstance(content, list):
         return {"ticks": content}
-    if not isinstance(content, dict) or "ticks" not in content or content.keys() - {"schemas", "ticks"}:
+    if (
+        not isinstance(content, dict)
+        or "ticks" not in content
+        or content.keys() - {"schemas", "ticks"}
+    ):
         raise DataError(
             Diagnostic(
                 "input",

@@ -109,7 +109,11 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", "UTC" if arrow.tz else None)
     if pa.types.is_decimal(arrow) and arrow.precision <= 38:
         return pa.decimal128(arrow.precision, arrow.scale)
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+    if (
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+    ):
         return pa.list_(plain_type(arrow.value_type))
     if pa.types.is_struct(arrow):
         fields = [arrow.field(i) for i in range(arrow.num_fields)]
@@ -123,7 +127,9 @@ def plain_table(table: pa.Table) -> pa.Table:
     for field in table.schema:
         plain = plain_type(field.type)
         try:
-            columns[field.name] = table.column(field.name).cast(plain, safe="[ns" not in str(field.type))
+            columns[field.name] = table.column(field.name).cast(
+                plain, safe="[ns" not in str(field.type)
+            )
         except pa.ArrowInvalid as problem:
             raise ValueProblem(f"{problem} (in column `{field.name}`)") from None
     return pa.table(columns)
@@ -150,7 +156,10 @@ def value_of(item: Any, of: ItemType) -> Any:
         case _ if item is None:
             return None
         case Tuple(fields):
-            return {f"_{i + 1}": value_of(x, t) for i, (x, t) in enumerate(zip(item, fields, strict=True))}
+            return {
+                f"_{i + 1}": value_of(x, t)
+                for i, (x, t) in enumerate(zip(item, fields, strict=True))
+            }
         case Row(fields):
             return {f.name: value_of(item[f.name], f.type) for f in fields}
         case Array(element):

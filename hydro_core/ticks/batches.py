@@ -38,13 +38,20 @@ class InputFile:
         """
         name, equals, path = text.partition("=")
         before, colon, column = path.rpartition(":")
-        has_column = colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        has_column = (
+            colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        )
         if not (name.strip() and equals and path):
             raise DataError(
-                Diagnostic("config", f"`--input {text}` is not NAME=PATH[:COLUMN]",
-                           help="for example `--input orders=data/orders.parquet:day`")
+                Diagnostic(
+                    "config",
+                    f"`--input {text}` is not NAME=PATH[:COLUMN]",
+                    help="for example `--input orders=data/orders.parquet:day`",
+                )
             )
-        return InputFile(name.strip(), before if has_column else path, column if has_column else None)
+        return InputFile(
+            name.strip(), before if has_column else path, column if has_column else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,9 @@ class Cut:
     every: Every
     start: datetime | None
 
-    def ticks(self, landings: Sequence[Landing], types: Mapping[str, ItemType]) -> Iterator[TickInput]:
+    def ticks(
+        self, landings: Sequence[Landing], types: Mapping[str, ItemType]
+    ) -> Iterator[TickInput]:
         """The ticks one after the other; items are made when their tick comes."""
         for tick in range(self.count):
             batches = {
@@ -131,14 +140,18 @@ class Cut:
 def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cut:
     """Cuts the inputs into ticks."""
     columns = {x.file.name: _column(x, x.file.column) for x in landings if x.file.column}
-    times = {name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)}
+    times = {
+        name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)
+    }
     numbers = {name for name, values in columns.items() if any(isinstance(v, int) for v in values)}
     by_name = {landing.file.name: landing for landing in landings}
     if times and numbers:
         file = by_name[min(numbers)].file
         _refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
     if numbers and start is not None:
-        _refuse(by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers")
+        _refuse(
+            by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers"
+        )
     if times and start is None:
         start = every.floor(min(v for name in times for v in columns[name]))
     found: dict[str, dict[int, list[int]]] = {}

@@ -59,7 +59,10 @@ def _files(path: str) -> list[Path]:
     found = [Path(p) for p in glob.glob(path, recursive=True)] if is_pattern(path) else [Path(path)]
     files = sorted(file for place in found for file in _within(place))
     if not files:
-        _refuse(f"there is nothing to read at `{path}`", "name a file, a folder, a glob or a Delta table")
+        _refuse(
+            f"there is nothing to read at `{path}`",
+            "name a file, a folder, a glob or a Delta table",
+        )
     return files
 
 
@@ -78,7 +81,10 @@ def _kind(file: Path) -> str:
     suffixes = [s for s in file.suffixes if s != ".gz"]
     kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
-        _refuse(f"`{file}` is of no known kind", f"known are {', '.join(_KINDS)}, each also with .gz, and Delta tables")
+        _refuse(
+            f"`{file}` is of no known kind",
+            f"known are {', '.join(_KINDS)}, each also with .gz, and Delta tables",
+        )
     return kind
 
 
@@ -136,11 +142,22 @@ def _read_csv(files: list[Path], declared: Declared) -> Landed:
 
 def _csv_type(name: str, item: ItemType) -> pa.DataType:
     """How a column is read: dates, timestamps and decimals as text, which they are made of exactly."""
-    if item == BOOLEAN or is_integer(item) or (is_numeric(item) and not isinstance(item, DecimalType)):
+    if (
+        item == BOOLEAN
+        or is_integer(item)
+        or (is_numeric(item) and not isinstance(item, DecimalType))
+    ):
         return arrow_type(item)
-    if item == STRING or isinstance(item, DecimalType) or str(item) in ("date", "timestamp", "timestamp_ntz"):
+    if (
+        item == STRING
+        or isinstance(item, DecimalType)
+        or str(item) in ("date", "timestamp", "timestamp_ntz")
+    ):
         return pa.string()
-    _refuse(f"the column `{name}` is of type {item}, which CSV has no form for", "use Parquet or JSON lines")
+    _refuse(
+        f"the column `{name}` is of type {item}, which CSV has no form for",
+        "use Parquet or JSON lines",
+    )
 
 
 def _together(path: str, tables: list[pa.Table]) -> pa.Table:
@@ -163,9 +180,14 @@ def _json_lines(file: Path) -> Iterable[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as problem:
-                _refuse(f"`{file}`, line {number} is not JSON: {problem}", "each line is one JSON object")
+                _refuse(
+                    f"`{file}`, line {number} is not JSON: {problem}",
+                    "each line is one JSON object",
+                )
             if not isinstance(row, dict):
-                _refuse(f"`{file}`, line {number} is no JSON object", "each line is one JSON object")
+                _refuse(
+                    f"`{file}`, line {number} is no JSON object", "each line is one JSON object"
+                )
             yield row
 
 

@@ -115,7 +115,9 @@ class JsonRows:
         """The rows at these places."""
         for place in places:
             row = self._objects[place]
-            yield RowItem((name, self._value(name, row.get(name), to)) for name, to in wanted.items())
+            yield RowItem(
+                (name, self._value(name, row.get(name), to)) for name, to in wanted.items()
+            )
 
     @staticmethod
     def _value(name: str, value: Any, to: ItemType) -> Any:

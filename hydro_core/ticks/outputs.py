@@ -38,7 +38,9 @@ class OutputFiles:
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
-        self._files = {name: _File(self._scratch / name, stream) for name, stream in outputs.items()}
+        self._files = {
+            name: _File(self._scratch / name, stream) for name, stream in outputs.items()
+        }
 
     def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
         """Adds what a tick has put out."""
