@@ -15,7 +15,7 @@ from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded, Loop
-from hydro_core.optimize.shape import BAG, Payload, Sort
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -215,7 +215,7 @@ def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
 
 def _operator(enode: ENode) -> OpSpec:
     name = enode.shape.name.removesuffix("!")
-    op = operator("chain") if name == "chain" else enode.shape.op
+    op = operator(name) if name in {CHAIN, UNION} else enode.shape.op
     if op is None:
         raise KeyError(f"{enode.shape.name} is no operator")
     return op

@@ -34,7 +34,7 @@ BAGS = (
     ("bag-sort-by", "(bag (sort_by_key! ?f ?a)) => ?a", "sorting changes the order alone"),
     (
         "bag-chain",
-        "(bag (chain! ?a ?b)) => (chain (bag ?a) (bag ?b))",
+        "(bag (chain! ?a ?b)) => (union (bag ?a) (bag ?b))",
         "the items of both, in whatever order",
     ),
 )
