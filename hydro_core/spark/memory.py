@@ -28,7 +28,7 @@ from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.relation import ITEM, ORD, TICK
 from hydro_core.spark.session import shared_session
-from hydro_core.spark.settle import collected
+from hydro_core.spark.settle import collected, exactly
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
@@ -132,7 +132,8 @@ class Memory:
         frames = {}
         for name, relation in result.outputs.items():
             events = relation.events(first, last)
-            frames[_output(name)] = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frames[_output(name)] = exactly(frame, relation.item)
         frames |= {_slot(slot): frame for slot, frame in result.state.items()}
         return collect(frames)
 
@@ -141,7 +142,7 @@ class Memory:
             new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
             if slot.mode is Mode.APPEND and old is not None:
                 new = pa.concat_tables([old, new])
-            self.kept[slot.id] = new
+            self.kept[slot.id] = new.combine_chunks()
 
     def _outputs(self, tables: Mapping[str, pa.Table], first: int, last: int) -> list[Outputs]:
         types = self.plan.typed.outputs

@@ -13,15 +13,16 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.array_udf import folded_in_python, scanned_in_python
-from hydro_core.spark.columns import NotCompilable, literal, to_column
-from hydro_core.spark.lower.items import at, convert, type_at
+from hydro_core.spark.columns import NotCompilable, to_column
+from hydro_core.spark.lower.items import at, convert, literal, type_at
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.relation import ORD
+from hydro_core.spark.relation import ORD, TICK
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType, Row, Tuple
+
+Argument = tuple[Column, ItemType]
 
 
 def fold_column(step: Step, init: Any, acc: ItemType, value: Column, item: ItemType) -> Column:
@@ -50,13 +51,12 @@ def _folded(
     fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType, *, spread: bool
 ) -> Column:
     try:
-        result = result_type(fn, (acc, item), spread=False)
         return F.aggregate(
             values,
             start.cast(spark_type(acc)),
-            lambda a, x: convert(to_column(fn, arguments(fn, a, acc, x, item, spread=spread)), result, acc).cast(
-                spark_type(acc)
-            ),
+            lambda a, x: to_column(
+                fn, arguments(fn, (a, acc), (x, item), spread=spread), result=acc, tick=F.col(TICK)
+            ).cast(spark_type(acc)),
         )
     except NotCompilable:
         return folded_in_python(fn, acc, item, values, start, pairwise=not spread)
@@ -68,10 +68,10 @@ def scanned(fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType
 
 
 def arguments(
-    fn: Fn, acc: Column, acc_type: ItemType, x: Column, item: ItemType, *, spread: bool
-) -> list[tuple[Column, ItemType]]:
+    fn: Fn, acc: Argument, x: Argument, *, spread: bool
+) -> tuple[Argument, ...]:
     """What the function gets: the accumulator, then the item, or its fields where it has more parameters."""
-    count = len(fn.params) - 1
+    count, (column, item) = len(fn.params) - 1, x
     if count == 1 or not spread or not isinstance(item, Tuple | Row):
-        return [(acc, acc_type), (x, item)]
-    return [(acc, acc_type), *((at(x, item, i), type_at(item, i)) for i in range(count))]
+        return (acc, x)
+    return (acc, *((at(column, item, i), type_at(item, i)) for i in range(count)))
