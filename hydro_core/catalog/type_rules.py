@@ -7,10 +7,11 @@ rule that is given `UNKNOWN` answers with what it can know, and never complains.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
+from hydro_core.functions.result_type import accumulator_type, result_type
 from hydro_core.types.common import common_type, type_of, type_of_all
 from hydro_core.types.item import (
     LONG,
@@ -31,12 +32,6 @@ from hydro_core.types.values import ValueProblem
 Types = tuple[ItemType, ...]
 
 __all__ = ["TypeRule", "Types"]
-
-MAX_WIDENINGS = 40
-"""An accumulator's type may widen so often before it is said to grow for ever.
-
-A decimal sum grows a digit at a time.
-"""
 
 TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
@@ -76,13 +71,17 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 def given_by(fn: Fn, types: Types) -> ItemType:
     """What a function gives for an item; one that cannot be read must say so itself."""
+    _check_said(fn)
+    return result_type(fn, types, spread=True)
+
+
+def _check_said(fn: Fn) -> None:
     if fn.tree is None and fn.returns is None:
         raise TypeProblem(
             f"the source of `{fn.name}` cannot be read, so nothing says what it gives",
             'say so, as in `returns="long"`, or in the function: `def f(x) -> int`',
             place=place_of(fn),
         )
-    return result_type(fn, types, spread=True)
 
 
 def mapped(args: Args, types: Types) -> ItemType:
@@ -211,9 +210,10 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
     said = f" (of `{argument}`)" if argument else ""
     missing = [name for name in names if row.column(name) is None]
     if missing:
-        raise TypeProblem(
-            f"there is no column {missing[0]!r}{said}", f"the columns are {', '.join(row.names)}"
-        )
+        near = get_close_matches(missing[0], row.names, n=1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        columns = f"{meant}the columns are {', '.join(row.names)}"
+        raise TypeProblem(f"there is no column {missing[0]!r}{said}", columns)
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise TypeProblem(f"the column {twice[0]!r} would stand twice{said}", "name it once")
@@ -245,24 +245,8 @@ def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) 
 
     With `spread`, a function of several parameters gets the item's fields after the accumulator.
     """
-    found = init
-    for _ in range(MAX_WIDENINGS):
-        after = result_type(fn, (found, item), spread=spread)
-        both = common_type(found, after)
-        if both is None:
-            raise TypeProblem(
-                f"the accumulator is {found} at first and {after} after an item",
-                "let the function give what it gets as its first argument",
-                place=place_of(fn),
-            )
-        if both == found:
-            return found
-        found = both
-    raise TypeProblem(
-        f"the type of the accumulator grows without end: {init}, then {found}, …",
-        "let the function give what it gets as its first argument",
-        place=place_of(fn),
-    )
+    _check_said(fn)
+    return accumulator_type(fn, init, item, spread=spread)
 
 
 def folded(args: Args, types: Types) -> ItemType:

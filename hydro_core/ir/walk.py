@@ -115,6 +115,11 @@ def in_reading_order(graph: Graph) -> list[Node]:
     return [graph[n] for c in components(predecessors(graph, same_tick)) for n in c]
 
 
+def is_generated(node: Node) -> bool:
+    """Whether the program gave the node no name: its id is the operator and a number."""
+    return node.id.removeprefix(f"{node.op.name}_").isdigit()
+
+
 def outputs(node: Node) -> tuple[Endpoint, ...]:
     """What can be read of a node."""
     if node.op.outputs == "none" or (node.op.optional_input and node.inputs):

@@ -17,6 +17,7 @@ from hydro_core.catalog.spec import Aggregate, Arg, functions_of
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import is_generated
 from hydro_core.lang.literal import function_text, left_names, literal, quoted, schema_text
 from hydro_core.lang.resolve import parse
 
@@ -78,8 +79,7 @@ class _Layout:
         return undeclared and node.id == node.args["name"] and self.reads[node.id] > 0
 
     def _is_nameless(self, node: Node) -> bool:
-        generated = node.id.startswith(f"{node.op.name}_")
-        return generated and node.op.outputs == "one" and self.reads[node.id] == 1
+        return is_generated(node) and node.op.outputs == "one" and self.reads[node.id] == 1
 
     def _chain(self) -> None:
         nodes = [node for node in self.graph if node.id not in self.implicit]
@@ -142,7 +142,7 @@ class _Layout:
             yield self._pipeline([node.id], chain[1:], f"{last.id} = ")
 
     def _is_unread(self, node: Node) -> bool:
-        return not self.reads[node.id] and node.id.startswith(f"{node.op.name}_")
+        return not self.reads[node.id] and is_generated(node)
 
     def _pipeline(self, start: list[str], chain: list[Node], head: str) -> str:
         elements = start + [_element(self.graph, n, n.id in self.ported) for n in chain]
