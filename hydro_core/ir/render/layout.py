@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The points that an arrow passes, from box centre to box centre; `back` for one that leads up."""
+    """The points that an arrow passes, from centre to centre; `back` where it leads up."""
 
     arrow: Arrow
     points: tuple[tuple[float, float], ...]
@@ -191,8 +191,7 @@ def _coordinates(
     above, below = _neighbours(chains)
     xs: dict[str, float] = {}
     for row in order:
-        for key, x in zip(row, _spread([0.0] * len(row), row, widths), strict=True):
-            xs[key] = x
+        xs.update(zip(row, _spread([0.0] * len(row), row, widths), strict=True))
     for sweep in range(_SWEEPS):
         for row in order if sweep % 2 == 0 else list(reversed(order)):
             sides = (
