@@ -1,9 +1,9 @@
 """What is said to a user when a program or its data is wrong.
 
-A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises
-them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a `DataError`
-(a tick, its data or its state is at fault). Both are caught at one boundary, the command line or
-the asset factory; anything else is a bug.
+A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and
+raises them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a
+`DataError` (a tick, its data or its state is at fault). Both are caught at one boundary, the
+command line or the asset factory; anything else is a bug.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CODES: tuple[str, ...] = get_args(Code)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a program: lines and columns count from 1, `end_column` is one past the last character."""
+    """A place in a program; lines and columns count from 1, `end_column` is one past the end."""
 
     file: str
     line: int
@@ -40,7 +40,19 @@ class Span:
     end_line: int
     end_column: int
     text: str = field(default="", compare=False, repr=False)
-    """The whole source line, for the picture under the message; empty where it cannot be known."""
+    """The source lines, `line` to `end_line`, for the picture; empty where they are not known."""
+
+    @property
+    def first_line(self) -> str:
+        """The source line on which the place begins."""
+        return self.text.partition("\n")[0]
+
+    def at(self, line: int, column: int) -> Span:
+        """The place of one character within this one."""
+        lines = self.text.split("\n")
+        inside = 0 <= line - self.line < len(lines)
+        text = lines[line - self.line] if inside else ""
+        return Span(self.file, line, column, line, column + 1, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ class ProgramError(HydroError):
 
 
 class DataError(HydroError):
-    """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
+    """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
@@ -126,7 +138,10 @@ def _picture(span: Span) -> list[str]:
     where = f" --> {span.file}:{span.line}:{span.column}"
     if not span.text:
         return [where]
+    text = span.first_line
     gutter = " " * len(str(span.line))
-    last = span.end_column if span.end_line == span.line else len(span.text) + 1
-    underline = " " * (span.column - 1) + "^" * max(1, last - span.column)
-    return [where, f"{gutter} |", f"{span.line} | {span.text}", f"{gutter} | {underline}"]
+    last = span.end_column if span.end_line == span.line else len(text) + 1
+    # Tabs stay tabs under the line, so the underlining stands where the reader's eye is.
+    indent = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
+    underline = indent + "^" * max(1, last - span.column)
+    return [where, f"{gutter} |", f"{span.line} | {text}", f"{gutter} | {underline}"]

@@ -1,7 +1,8 @@
 """Every limit and default of the core, each with its reason.
 
-Settings are values: whoever runs something passes them in. The environment is read by the outermost layer only
-(`orchestration/settings.py`, the command line), which makes a changed copy: `Settings().with_(max_iterations=10)`.
+Settings are values: whoever runs something passes them in. The environment is read by the outermost
+layer only (`orchestration/settings.py`, the command line), which makes a changed copy:
+`Settings().with_(max_iterations=10)`.
 """
 
 from __future__ import annotations
@@ -28,30 +29,37 @@ class SparkSettings:
     """What the embedded JVM takes in all, heap and the rest: a laptop runs it beside a browser."""
 
     shuffle_partitions: int | None = None
-    """Partitions after a shuffle; None: one per core, since a task costs about 10 ms whatever it holds."""
+    """Partitions after a shuffle; None: one per core, since every further task costs time on small
+    ticks."""
 
     checkpoint_interval: int = 100
-    """Commits between two checkpoints of a Delta log. One checkpoint costs a second, and reading the hundred
-    small files that at most follow it costs less than Delta's default of a checkpoint every ten commits."""
+    """Commits between two checkpoints of a Delta log. One checkpoint costs a second, and reading
+    the hundred small files that at most follow it costs less than Delta's default of a checkpoint
+    every ten commits."""
 
     small_write_rows: int = 100_000
-    """Up to this many rows a write is collected and goes through delta-rs: 0.1 to 0.3 s where Spark takes 0.3
-    to 0.5 s. Beyond, Spark writes without passing the rows through the driver."""
+    """Up to this many rows a write is collected and goes through delta-rs: 0.1 to 0.3 s where Spark
+    takes 0.3 to 0.5 s. Beyond, Spark writes without passing the rows through the driver."""
 
     broadcast_bytes: int = 32 * MEBIBYTE
-    """The largest join side that Spark sends whole to every task instead of shuffling both sides."""
+    """The largest join side that Spark sends whole to every task instead of shuffling both
+    sides."""
 
     compact_every: int = 100
-    """Ticks between two compactions of a table: reading 700 small files takes 1.6 to 3.2 s, one file 0.2 s."""
+    """Ticks between two compactions of a table: reading 700 small files takes 1.6 to 3.2 s, one
+    file 0.2 s."""
 
     log_level: str = "OFF"
-    """What Spark's own log prints to standard error. Failures reach the user as errors of ours, so nothing."""
+    """What Spark's own log prints to standard error. Failures reach the user as errors of ours, so
+    nothing."""
 
     java_home: Path | None = None
-    """A Java 17 or later to use; None: the machine's if it has one, else the one that `make setup` unpacked."""
+    """A Java 17 or later to use; None: the machine's if it has one, else the one that `make setup`
+    unpacked."""
 
     share: Path | None = None
-    """The directory with `jars/` and `jdk/`; None: `share/hydrotick` of the running Python environment."""
+    """The directory with `jars/` and `jdk/`; None: `share/hydrotick` of the running Python
+    environment."""
 
     extra: tuple[tuple[str, str], ...] = ()
     """Further Spark configuration, pairs of key and value; wins over everything above."""
@@ -71,15 +79,17 @@ class Settings:
     """The limits of running programs, and how Spark is started."""
 
     max_iterations: int = 1000
-    """Rounds of a fixpoint within one tick. Real recursions end in tens of rounds; one that is not done after a
-    thousand almost surely produces new items for ever, and the error should come before the night is over."""
+    """Rounds of a fixpoint within one tick. Real recursions end in tens of rounds; one that is not
+    done after a thousand almost surely produces new items for ever, and the error should come
+    before the night is over."""
 
     max_cycle_items: int = 10_000_000
     """Items that circulate in one cycle within a tick. A cycle that doubles its items stays under
     `max_iterations` for long and fills memory first, so it has a limit of its own."""
 
     compared_ticks: int = 20
-    """Random ticks on which an optimized program is compared with the naive one before it may be used."""
+    """Random ticks on which an optimized program is compared with the naive one before it may be
+    used."""
 
     shown_items: int = 20
     """Items of an output that a person is shown before `…`: a screen, not a table dump."""
@@ -107,5 +117,7 @@ def size_in_bytes(text: str) -> int:
     """
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None:
-        raise ValueError(f"`{text}` is no size: write a whole number with k, m, g or t, such as `2g`")
+        raise ValueError(
+            f"`{text}` is no size: write a whole number with k, m, g or t, such as `2g`"
+        )
     return int(match[1]) * _UNITS[match[2]]

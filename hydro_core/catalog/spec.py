@@ -1,24 +1,24 @@
-"""What an operator is: one `OpSpec` each, whose columns are all that analyses, rules and engines may rely on.
+"""What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
-The columns are those of the language page's operator table. Nothing outside the catalogue, the meanings and the
-lowerings asks for an operator by its name.
+The columns are those of the language page's operator table. Nothing outside the catalogue, the
+meanings and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.fn import Fn
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.stream import Order
 
 
 class Barrier(Enum):
-    """What an input waits for: nothing, the end of an earlier stratum, or the end of the tick before."""
+    """What an input waits for: nothing, an earlier stratum, or the tick before."""
 
     NONE = "none"
     STRATUM = "stratum"
@@ -53,6 +53,12 @@ class Port:
     linear: bool = False
     needs: Order = Order.NONE
     aliases: tuple[str, ...] = ()
+    keyword: str = ""
+    """The argument that may name this input's stream instead: `join(right=customers)`."""
+    elided: bool = False
+    """What flows in without a label enters here, although there are other ports."""
+    cure: str = ""
+    """How to do without the order that is needed, beside imposing one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +75,23 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class OnKey:
-    """Equal keys must meet: the first field, or the columns of the argument `by` or `on`; on every keyed input."""
+    """Equal keys must meet.
+
+    The key is the columns of the argument `by` or `on`, else what stands at `at`, a path for each
+    input.
+    """
+
+    at: tuple[FieldPath, ...] = (("0",), ("0",))
 
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
-    """Equal items must meet: any field serves, the same one on every input."""
+    """Equal items must meet: any field serves, the same one on every input.
+
+    Where the item is wrapped, the fields are those below `at`.
+    """
+
+    at: FieldPath = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +130,7 @@ ArgKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """An argument of an operator. `positional` ones may be given by place, in the order of the entry."""
+    """An argument of an operator; `positional` ones may be given by place, in the entry's order."""
 
     name: str
     kind: ArgKind
@@ -127,15 +144,15 @@ class Arg:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named aggregate over columns (`str`) or functions of the row: `sum("v")`, `max_by("status", "at")`."""
+    """A named aggregate over columns or functions of the row: `max_by("status", "at")`."""
 
     function: str
     arguments: tuple[str | Fn, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Args(Mapping[str, Any]):
-    """The arguments of one node, defaults filled in; hashable."""
+    """The arguments of one node, defaults filled in; 1, 1.0 and True are three values."""
 
     entries: tuple[tuple[str, Any], ...] = ()
 
@@ -151,10 +168,50 @@ class Args(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Args) and _exactly(self.entries) == _exactly(other.entries)
+
+    def __hash__(self) -> int:
+        return hash(_exactly(self.entries))
+
     def with_(self, **changes: Any) -> Args:
         """A copy with some arguments replaced or added."""
         merged = {**dict(self.entries), **changes}
         return Args(tuple(merged.items()))
+
+
+NO_ARGS = Args()
+
+
+def functions_of(value: Any) -> Iterator[Fn]:
+    """The functions among arguments, in their order."""
+    match value:
+        case Fn():
+            yield value
+        case Args():
+            yield from functions_of(tuple(value.values()))
+        case Aggregate(arguments=arguments):
+            yield from functions_of(arguments)
+        case tuple():
+            for part in value:
+                yield from functions_of(part)
+        case _:
+            return
+
+
+def _exactly(value: Any) -> Hashable:
+    """A hashable stand-in that is equal for values of the same type and content only."""
+    match value:
+        case list() | tuple():
+            return (type(value).__name__, *map(_exactly, value))
+        case Mapping():
+            return ("row", *((name, _exactly(item)) for name, item in value.items()))
+        case float():
+            return ("float", repr(value))
+        case bool() | int() | str() | bytes() | None:
+            return (type(value).__name__, value)
+        case _:
+            return (type(value).__name__, str(value)) if value.__hash__ is None else value
 
 
 TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
@@ -174,9 +231,13 @@ class Example:
 Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OpSpec:
-    """An operator. Only what differs from the default is written in its entry."""
+    """An operator. Only what differs from the default is written in its entry.
+
+    Entries are equal when they are the same object. Columns that depend on the arguments (the
+    ports of a padded join, the partition rule of `limit`) are those of `at(args)`.
+    """
 
     name: str
     family: Family
@@ -194,6 +255,7 @@ class OpSpec:
     zero: bool = True
     """Empty inputs give an empty output."""
     idempotent: bool = False
+    """Copies in the input change nothing, and a second application neither."""
     monotone: bool = True
     """A larger input never takes an item out of the output of the same tick."""
     time_invariant: bool = True
@@ -203,7 +265,22 @@ class OpSpec:
     partition: PartitionRule = Always()
     single: bool = False
     """The output has at most one item each tick."""
+    internal: bool = False
+    """Plans may have it, programs cannot name it."""
+    keeps_single: bool = False
+    """The output has at most one item each tick where every input has."""
     aliases: tuple[str, ...] = ()
+    refine: Callable[[Args], Mapping[str, Any]] | None = None
+    """The columns that differ under these arguments: `{"partition": OnKey()}`."""
+
+    def at(self, args: Args) -> OpSpec:
+        """The entry as it is under these arguments."""
+        changes = self.refine(args) if self.refine else {}
+        return replace(self, **changes, refine=None) if changes else self
+
+    def ports(self, args: Args) -> tuple[Port, ...]:
+        """The inputs as they are under these arguments."""
+        return self.at(args).inputs
 
     def port(self, name: str) -> int | None:
         """The position of the input `name`, by its name or an alias; None where there is none."""

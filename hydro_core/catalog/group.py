@@ -1,0 +1,223 @@
+"""Operators that make few items of many, over all or key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.spec import (
+    Arg,
+    Args,
+    Barrier,
+    Example,
+    Never,
+    OnAnyField,
+    OnKey,
+    OpSpec,
+    OrderRule,
+    Port,
+)
+from hydro_core.types.stream import Order
+
+_WHOLE = Never("one result is made of all items")
+_INIT = Arg("init", "value", required=True)
+_STEP = Arg("f", "function", required=True, leading=1)
+_BY = Arg("by", "columns", positional=False)
+_UNORDERED_CURE = "declare the function `commutative=True` if the order does not matter to it"
+_LONGS = {"a": "long"}
+_PAIRS = {"a": "(string, long)"}
+
+
+def _blocking(needs: Order, cure: str = "") -> tuple[Port, ...]:
+    return (Port("in", barrier=Barrier.STRATUM, needs=needs, aliases=("0",), cure=cure),)
+
+
+def _order_of_function(args: Args) -> Mapping[str, Any]:
+    """A function that does not care about the order makes an operator that does not."""
+    needs = Order.NONE if args["f"].algebra.commutative else Order.TOTAL
+    return {"inputs": _blocking(needs, _UNORDERED_CURE)}
+
+
+UNIQUE = OpSpec(
+    name="unique",
+    family="group",
+    meaning="each distinct item once",
+    inputs=(Port("in", aliases=("0",)),),
+    result=type_rules.first,
+    idempotent=True,
+    keeps_single=True,
+    partition=OnAnyField(),
+    example=Example("a -> unique() -> out", ({"a": [1, 1, 2]},), ({"out": [1, 2]},), _LONGS),
+)
+
+UNIQUE_KEYED = OpSpec(
+    name="unique_keyed",
+    family="group",
+    meaning="the first value of each key",
+    inputs=_blocking(Order.TOTAL),
+    args=(_BY,),
+    result=type_rules.unpaired,
+    monotone=False,
+    idempotent=True,
+    keeps_single=True,
+    partition=OnKey(),
+    example=Example(
+        "a -> sort() -> unique_keyed() -> out",
+        ({"a": [["x", 2], ["x", 1], ["y", 3]]},),
+        ({"out": [["x", 1], ["y", 3]]},),
+        _PAIRS,
+    ),
+)
+
+FOLD = OpSpec(
+    name="fold",
+    family="group",
+    meaning="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
+    inputs=_blocking(Order.NONE),
+    args=(_INIT, _STEP),
+    result=type_rules.folded,
+    refine=_order_of_function,
+    zero=False,
+    monotone=False,
+    single=True,
+    order=OrderRule.LOSES,
+    partition=_WHOLE,
+    example=Example(
+        "a -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
+        ({"a": [1, 2]}, {"a": []}),
+        ({"out": [3]}, {"out": [0]}),
+        _LONGS,
+    ),
+)
+
+REDUCE = OpSpec(
+    name="reduce",
+    family="group",
+    meaning="one item, `f` over all items; none on no input",
+    inputs=_blocking(Order.NONE),
+    args=(_STEP,),
+    result=type_rules.reduced,
+    refine=_order_of_function,
+    monotone=False,
+    single=True,
+    order=OrderRule.LOSES,
+    partition=_WHOLE,
+    example=Example(
+        "a -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
+        ({"a": [1, 3, 2]}, {"a": []}),
+        ({"out": [3]}, {"out": []}),
+        _LONGS,
+    ),
+)
+
+FOLD_KEYED = OpSpec(
+    name="fold_keyed",
+    family="group",
+    meaning="`fold` of the values of each key that is there",
+    inputs=_blocking(Order.NONE),
+    args=(_INIT, _STEP, _BY),
+    result=type_rules.folded_by_key,
+    refine=_order_of_function,
+    monotone=False,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    example=Example(
+        "a -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
+        ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
+        ({"out": [["x", 3], ["y", 3]]},),
+        _PAIRS,
+    ),
+)
+
+REDUCE_KEYED = OpSpec(
+    name="reduce_keyed",
+    family="group",
+    meaning="`reduce` of the values of each key",
+    inputs=_blocking(Order.NONE),
+    args=(_STEP, _BY),
+    result=type_rules.reduced_by_key,
+    refine=_order_of_function,
+    monotone=False,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    example=Example(
+        "a -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
+        ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
+        ({"out": [["x", 2], ["y", 3]]},),
+        _PAIRS,
+    ),
+)
+
+LATEST = OpSpec(
+    name="latest",
+    family="group",
+    meaning="of each key the row with the greatest `order`, nulls first; "
+    "of a tie the greatest item",
+    inputs=_blocking(Order.NONE),
+    args=(
+        Arg("by", "columns", required=True, positional=False),
+        Arg("order", "order", required=True, positional=False),
+    ),
+    result=type_rules.newest,
+    monotone=False,
+    idempotent=True,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    example=Example(
+        'a -> latest(by="k", order="at") -> out',
+        ({"a": [{"k": "x", "at": 1}, {"k": "x", "at": 3}, {"k": "y", "at": 2}]},),
+        ({"out": [{"k": "x", "at": 3}, {"k": "y", "at": 2}]},),
+        {"a": "k string, at long"},
+    ),
+)
+
+
+def _aggregate_columns(args: Args) -> Mapping[str, Any]:
+    ordered = [a.function for _, a in args["aggregates"] if AGGREGATES[a.function].needs_order]
+    by_key = args["by"] is not None
+    return {
+        "inputs": _blocking(
+            Order.TOTAL if ordered else Order.NONE,
+            "`any_value`, `min_by` and `max_by` do without" if ordered else "",
+        ),
+        "zero": by_key,
+        "single": not by_key,
+        "partition": OnKey() if by_key else _WHOLE,
+    }
+
+
+AGGREGATE = OpSpec(
+    name="aggregate",
+    family="group",
+    meaning="Spark's aggregates over columns or functions of the rows, of each key or of all",
+    inputs=_blocking(Order.NONE),
+    args=(_BY, Arg("aggregates", "aggregates", default=())),
+    result=column_rules.aggregated,
+    refine=_aggregate_columns,
+    monotone=False,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    example=Example(
+        'a -> aggregate(by="k", n=count(), total=sum("v")) -> out',
+        ({"a": [{"k": "x", "v": 1}, {"k": "x", "v": 2}, {"k": "y", "v": None}]},),
+        ({"out": [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}]},),
+        {"a": "k string, v long"},
+    ),
+)
+
+ENTRIES = (
+    UNIQUE,
+    UNIQUE_KEYED,
+    FOLD,
+    REDUCE,
+    FOLD_KEYED,
+    REDUCE_KEYED,
+    LATEST,
+    AGGREGATE,
+)

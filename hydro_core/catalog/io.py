@@ -1,0 +1,93 @@
+"""Where streams begin and end."""
+
+from __future__ import annotations
+
+from hydro_core.catalog import type_rules
+from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec, Port
+
+SOURCE = OpSpec(
+    name="source",
+    family="io",
+    meaning="the tick's input batch",
+    inputs=(),
+    args=(
+        Arg("schema", "schema", required=True),
+        Arg("name", "name", positional=False),
+        Arg("fds", "fds", positional=False, default=()),
+    ),
+    result=type_rules.declared,
+    example=Example(
+        program='words = source("string"); words -> out',
+        ticks=({"words": ["a", "b"]}, {"words": []}),
+        gives=({"out": ["a", "b"]}, {"out": []}),
+    ),
+)
+
+SOURCE_ITER = OpSpec(
+    name="source_iter",
+    family="io",
+    meaning="the items at tick 0, empty after",
+    inputs=(),
+    args=(
+        Arg("items", "items", required=True),
+        Arg("schema", "schema", positional=False),
+    ),
+    result=type_rules.listed,
+    time_invariant=False,
+    partition=HeldByAll(),
+    example=Example(
+        program="source_iter([1, 2]) -> out",
+        ticks=({}, {}),
+        gives=({"out": [1, 2]}, {"out": []}),
+    ),
+)
+
+TICK = OpSpec(
+    name="tick",
+    family="io",
+    meaning="one row each tick: its number, and its times where the ticks have them",
+    inputs=(),
+    result=type_rules.tick_row,
+    zero=False,
+    time_invariant=False,
+    partition=HeldByAll(),
+    single=True,
+    example=Example(
+        program='tick() -> select("tick") -> out',
+        ticks=({}, {}),
+        gives=({"out": [{"tick": 0}]}, {"out": [{"tick": 1}]}),
+    ),
+)
+
+SINK = OpSpec(
+    name="sink",
+    family="io",
+    meaning="the output of that name; several sinks of one name add up",
+    inputs=(Port("in", linear=True, aliases=("0",)),),
+    args=(Arg("name", "name", required=True),),
+    outputs="none",
+    result=type_rules.first,
+    example=Example(
+        program='a -> sink("out"); b -> sink("out")',
+        ticks=({"a": [1], "b": [1, 2]},),
+        gives=({"out": [1, 1, 2]},),
+        schemas={"a": "long", "b": "long"},
+    ),
+)
+
+NULL = OpSpec(
+    name="null",
+    family="io",
+    meaning="discards what flows in; or a stream without items",
+    inputs=(Port("in", linear=True, aliases=("0",)),),
+    optional_input=True,
+    result=type_rules.first,
+    example=Example(
+        program="null() -> out; a -> null()",
+        ticks=({"a": [1]},),
+        gives=({"out": []},),
+        schemas={"a": "long"},
+    ),
+)
+
+ENTRIES = (SOURCE, SOURCE_ITER, TICK, SINK, NULL)

@@ -1,0 +1,177 @@
+"""Operators that look at one item at a time."""
+
+from __future__ import annotations
+
+from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog.spec import Arg, Example, OpSpec, Port, TypeRule
+
+_IN = (Port("in", linear=True, aliases=("0",)),)
+_FUNCTION = (Arg("f", "function", required=True),)
+
+
+def _per_item(
+    name: str,
+    meaning: str,
+    result: TypeRule,
+    example: Example,
+    *,
+    args: tuple[Arg, ...] = (),
+    at_most_one: bool = True,
+) -> OpSpec:
+    return OpSpec(
+        name=name,
+        family="itemwise",
+        meaning=meaning,
+        inputs=_IN,
+        args=args,
+        result=result,
+        keeps_single=at_most_one,
+        example=example,
+    )
+
+
+def _numbers(program: str, gives: list[object], items: tuple[int, ...] = (1, 2, 3)) -> Example:
+    return Example(program, ({"a": list(items)},), ({"out": gives},), {"a": "long"})
+
+
+def _rows(program: str, *gives: dict[str, object]) -> Example:
+    rows = [{"k": "x", "v": 1}, {"k": "y", "v": 2}]
+    return Example(program, ({"a": rows},), ({"out": list(gives)},), {"a": "k string, v long"})
+
+
+IDENTITY = _per_item(
+    "identity",
+    "the item itself",
+    type_rules.first,
+    _numbers("a -> identity() -> out", [1, 2, 3]),
+)
+MAP = _per_item(
+    "map",
+    "`f(x)` of each item",
+    type_rules.mapped,
+    _numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
+    args=_FUNCTION,
+)
+FILTER = _per_item(
+    "filter",
+    "the items for which `f(x)` is true",
+    type_rules.tested,
+    _numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
+    args=_FUNCTION,
+)
+FILTER_MAP = _per_item(
+    "filter_map",
+    "`f(x)` of each item, where it is not None",
+    type_rules.mapped,
+    _numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
+    args=_FUNCTION,
+)
+INSPECT = _per_item(
+    "inspect",
+    "the item itself; `f` may look at it",
+    type_rules.tested,
+    _numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
+    args=_FUNCTION,
+)
+SELECT = _per_item(
+    "select",
+    "the named columns, then the computed ones, nothing else",
+    column_rules.selected,
+    _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
+    args=(Arg("columns", "named_columns", default=()), Arg("computed", "computed", default=())),
+)
+WITH_COLUMNS = _per_item(
+    "with_columns",
+    "adds or replaces the computed columns",
+    column_rules.with_columns,
+    _rows(
+        "a -> with_columns(v=lambda r: r.v * 2, w=lambda r: r.v) -> out",
+        {"k": "x", "v": 2, "w": 1},
+        {"k": "y", "v": 4, "w": 2},
+    ),
+    args=(Arg("computed", "computed", required=True),),
+)
+RENAME = _per_item(
+    "rename",
+    'new names for columns, in their places: `rename(new="old")`',
+    column_rules.renamed,
+    _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
+    args=(Arg("renames", "renames", required=True),),
+)
+DROP = _per_item(
+    "drop",
+    "the row without the named columns",
+    column_rules.dropped,
+    _rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
+    args=(Arg("columns", "named_columns", required=True),),
+)
+FLAT_MAP = _per_item(
+    "flat_map",
+    "the elements of `f(x)`, an array or a tuple",
+    type_rules.spread_mapped,
+    _numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
+    args=_FUNCTION,
+    at_most_one=False,
+)
+FLATTEN = _per_item(
+    "flatten",
+    "the elements of the item, an array or a tuple",
+    type_rules.flattened,
+    Example(
+        "a -> flatten() -> out",
+        ({"a": [[1, 2], [], [3]]},),
+        ({"out": [1, 2, 3]},),
+        {"a": "array<long>"},
+    ),
+    at_most_one=False,
+)
+TEE = OpSpec(
+    name="tee",
+    family="itemwise",
+    meaning="copies of the stream; implicit wherever a name is used twice",
+    inputs=_IN,
+    outputs="copies",
+    result=type_rules.first,
+    keeps_single=True,
+    example=Example(
+        "t = a -> tee(); t[0] -> out; t[1] -> map(lambda x: x + 1) -> more",
+        ({"a": [1, 2]},),
+        ({"out": [1, 2], "more": [2, 3]},),
+        {"a": "long"},
+    ),
+)
+PARTITION = OpSpec(
+    name="partition",
+    family="itemwise",
+    meaning="each item goes to the port that `f` names; an undeclared one fails the tick",
+    inputs=_IN,
+    outputs="ports",
+    args=(*_FUNCTION, Arg("ports", "ports", required=True)),
+    result=type_rules.routed,
+    keeps_single=True,
+    aliases=("demux",),
+    example=Example(
+        'p = a -> partition(lambda x: "even" if x % 2 == 0 else "odd", ["even", "odd"])\n'
+        "p[even] -> evens\n"
+        "p[odd] -> odds",
+        ({"a": [1, 2, 3]},),
+        ({"evens": [2], "odds": [1, 3]},),
+        {"a": "long"},
+    ),
+)
+
+ENTRIES = (
+    IDENTITY,
+    MAP,
+    FILTER,
+    FILTER_MAP,
+    INSPECT,
+    SELECT,
+    WITH_COLUMNS,
+    RENAME,
+    DROP,
+    FLAT_MAP,
+    FLATTEN,
+    TEE,
+    PARTITION,
+)

@@ -1,0 +1,160 @@
+"""Operators that know of earlier ticks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hydro_core.catalog import type_rules
+from hydro_core.catalog.spec import (
+    Arg,
+    Barrier,
+    Example,
+    OnAnyField,
+    OnKey,
+    OpSpec,
+    OrderRule,
+    Port,
+    State,
+)
+from hydro_core.types.stream import Order
+
+_LINEAR = (Port("in", linear=True, aliases=("0",)),)
+_PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
+_WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
+_COMMANDS = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
+_LONGS = {"a": "long"}
+_TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
+
+PERSIST = OpSpec(
+    name="persist",
+    family="state",
+    meaning="all items of the ticks up to this one",
+    inputs=_LINEAR,
+    result=type_rules.first,
+    order=OrderRule.LOSES,
+    state=State.HISTORY,
+    example=Example(
+        "a -> persist() -> out",
+        _TICKS,
+        ({"out": [1]}, {"out": [1, 1, 2]}, {"out": [1, 1, 2]}),
+        _LONGS,
+    ),
+)
+
+OLD = OpSpec(
+    name="old",
+    family="state",
+    meaning="all items of the ticks before this one",
+    inputs=_PAST,
+    result=type_rules.first,
+    order=OrderRule.LOSES,
+    state=State.HISTORY,
+    example=Example(
+        "a -> old() -> out", _TICKS, ({"out": []}, {"out": [1]}, {"out": [1, 1, 2]}), _LONGS
+    ),
+)
+
+WINDOW = OpSpec(
+    name="window",
+    family="state",
+    meaning="all items of the last n ticks, this one included",
+    inputs=_LINEAR,
+    args=(Arg("n", "integer", required=True),),
+    result=type_rules.first,
+    order=OrderRule.LOSES,
+    state=State.WINDOW,
+    example=Example(
+        "a -> window(2) -> out",
+        _TICKS,
+        ({"out": [1]}, {"out": [1, 1, 2]}, {"out": [1, 2]}),
+        _LONGS,
+    ),
+)
+
+PREV = OpSpec(
+    name="prev",
+    family="state",
+    meaning="the items of the tick before",
+    inputs=_PAST,
+    result=type_rules.first,
+    state=State.LAST,
+    keeps_single=True,
+    aliases=("defer_tick",),
+    example=Example(
+        "a -> prev() -> out", _TICKS, ({"out": []}, {"out": [1]}, {"out": [1, 2]}), _LONGS
+    ),
+)
+
+DELTA = OpSpec(
+    name="delta",
+    family="state",
+    meaning="the items that were not there in the tick before, copies counted",
+    inputs=_WHOLE,
+    result=type_rules.first,
+    monotone=False,
+    keeps_single=True,
+    order=OrderRule.LOSES,
+    state=State.LAST,
+    partition=OnAnyField(),
+    example=Example(
+        "a -> delta() -> out", _TICKS, ({"out": [1]}, {"out": [2]}, {"out": []}), _LONGS
+    ),
+)
+
+CHANGES = OpSpec(
+    name="changes",
+    family="state",
+    meaning="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
+    inputs=_WHOLE,
+    result=type_rules.counted,
+    monotone=False,
+    order=OrderRule.LOSES,
+    state=State.LAST,
+    partition=OnAnyField(),
+    example=Example(
+        "a -> changes() -> out",
+        _TICKS,
+        ({"out": [[1, 1]]}, {"out": [[1, 2]]}, {"out": [[-1, 1], [-1, 2]]}),
+        _LONGS,
+    ),
+)
+
+PERSIST_MUT = OpSpec(
+    name="persist_mut",
+    family="state",
+    meaning='what is there after all commands `("persist", x)` and `("delete", x)`; '
+    "delete removes every copy",
+    inputs=_COMMANDS,
+    result=type_rules.commanded,
+    monotone=False,
+    order=OrderRule.LOSES,
+    state=State.COMMANDS,
+    partition=OnAnyField(at=("1",)),
+    example=Example(
+        'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x))\n'
+        "  -> persist_mut() -> out",
+        ({"a": [[1, "x"], [1, "y"]]}, {"a": [[0, "x"]]}),
+        ({"out": ["x", "y"]}, {"out": ["y"]}),
+        {"a": "(long, string)"},
+    ),
+)
+
+PERSIST_MUT_KEYED = OpSpec(
+    name="persist_mut_keyed",
+    family="state",
+    meaning='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
+    inputs=_COMMANDS,
+    result=type_rules.commanded_by_key,
+    monotone=False,
+    order=OrderRule.LOSES,
+    state=State.COMMANDS,
+    partition=OnKey(at=(("1",),)),
+    example=Example(
+        'a -> sort() -> map(lambda k, v: ("persist", k, v)) -> persist_mut_keyed() -> out',
+        ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
+        ({"out": [["x", 1], ["y", 2]]}, {"out": [["x", 3], ["y", 2]]}),
+        {"a": "(string, long)"},
+    ),
+)
+
+ENTRIES = (PERSIST, OLD, WINDOW, PREV, DELTA, CHANGES, PERSIST_MUT, PERSIST_MUT_KEYED)

@@ -1,0 +1,345 @@
+"""Type rules: from the arguments and the inputs' item types to the output's.
+
+A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
+rule that is given `UNKNOWN` answers with what it can know, and never complains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import accumulator_type, result_type
+from hydro_core.types.common import common_type, type_of, type_of_all
+from hydro_core.types.item import (
+    LONG,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    Array,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    Unknown,
+    at,
+    is_integer,
+)
+from hydro_core.types.values import ValueProblem
+
+Types = tuple[ItemType, ...]
+
+__all__ = ["TypeRule", "Types"]
+
+TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
+
+
+def first(args: Args, types: Types) -> ItemType:
+    """The first input's items."""
+    return types[0] if types else UNKNOWN
+
+
+def declared(args: Args, types: Types) -> ItemType:
+    """The schema that is written with the operator."""
+    schema: ItemType | None = args["schema"]
+    if schema is None:
+        return UNKNOWN
+    for left, right in args.get("fds", ()):
+        for path in (*left, *right):
+            if at(schema, tuple(path.split("."))) is None:
+                help_ = f"the schema is {schema}; fields within fields are written `a.b`"
+                raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
+    return schema
+
+
+def listed(args: Args, types: Types) -> ItemType:
+    """The schema if there is one, else what the written items have in common."""
+    if args["schema"] is not None:
+        return declared(args, types)
+    try:
+        return type_of_all(args["items"])
+    except ValueProblem as problem:
+        raise TypeProblem(str(problem), 'give the items\' type: `schema="…"`') from None
+
+
+def tick_row(args: Args, types: Types) -> ItemType:
+    """The row of `tick()`."""
+    return TICK_ROW
+
+
+def given_by(fn: Fn, types: Types) -> ItemType:
+    """What a function gives for an item; one that cannot be read must say so itself."""
+    _check_said(fn)
+    return result_type(fn, types, spread=True)
+
+
+def _check_said(fn: Fn) -> None:
+    if fn.tree is None and fn.returns is None:
+        raise TypeProblem(
+            f"the source of `{fn.name}` cannot be read, so nothing says what it gives",
+            'say so, as in `returns="long"`, or in the function: `def f(x) -> int`',
+            place=place_of(fn),
+        )
+
+
+def mapped(args: Args, types: Types) -> ItemType:
+    """What the function gives for an item."""
+    return given_by(args["f"], types)
+
+
+def tested(args: Args, types: Types) -> ItemType:
+    """The item itself, once the function has been found to be at home with it."""
+    result_type(args["f"], types, spread=True)
+    return types[0]
+
+
+def ranked(args: Args, types: Types) -> ItemType:
+    """The item itself, for which the function gives something to sort by."""
+    mapped(args, types)
+    return types[0]
+
+
+def routed(args: Args, types: Types) -> ItemType:
+    """The item itself; the function must name a port."""
+    port = mapped(args, types)
+    if port not in (STRING, UNKNOWN) and not is_integer(port):
+        raise TypeProblem(
+            f"the function must name a port, a string or an integer, but gives {port}",
+            "give one of " + ", ".join(map(repr, args["ports"])),
+            place=place_of(args["f"]),
+        )
+    return types[0]
+
+
+def spread_mapped(args: Args, types: Types) -> ItemType:
+    """The elements of what the function gives."""
+    found = mapped(args, types)
+    return _elements(
+        found, f"the function must give an array or a tuple, but gives {found}", args["f"]
+    )
+
+
+def flattened(args: Args, types: Types) -> ItemType:
+    """The elements of the item."""
+    return _elements(types[0], f"the items must be arrays or tuples, but are {types[0]}", None)
+
+
+def _elements(found: ItemType, message: str, fn: Fn | None) -> ItemType:
+    place = place_of(fn) if fn else (0, 0)
+    match found:
+        case Unknown():
+            return UNKNOWN
+        case Array(element):
+            return element
+        case Tuple(fields):
+            return common(fields, "the fields of the tuple", place=place)
+        case _:
+            help_ = "`list(…)` makes an array of a string's characters" if found == STRING else None
+            raise TypeProblem(message, help_, place=place)
+
+
+def common(types: Iterable[ItemType], what: str, *, place: tuple[int, int] = (0, 0)) -> ItemType:
+    """The type in which all of these can be written."""
+    result: ItemType = UNKNOWN
+    for item in types:
+        both = common_type(result, item)
+        if both is None:
+            raise TypeProblem(
+                f"{what} have different types: {result} and {item}",
+                "make them the same first, with `map` or `select`",
+                place=place,
+            )
+        result = both
+    return result
+
+
+def united(args: Args, types: Types) -> ItemType:
+    """What the inputs have in common, columns in the order of the first."""
+    return common(types, "the inputs")
+
+
+def paired(args: Args, types: Types) -> ItemType:
+    """`(T, U)`."""
+    return Tuple(types)
+
+
+def subtracted(args: Args, types: Types) -> ItemType:
+    """The first input's items; the second's must be comparable with them."""
+    common(types, "the inputs")
+    return types[0]
+
+
+def without_keys(args: Args, types: Types) -> ItemType:
+    """The pairs of `pos`; their keys must be comparable with the items of `neg`."""
+    key, _ = pair(types[0], "[pos]", 'rows are joined by name: `join(right=…, on=…, how="anti")`')
+    common((key, types[1]), "the keys of [pos] and the items of [neg]")
+    return types[0]
+
+
+def pair(item: ItemType, who: str, help: str | None = None) -> tuple[ItemType, ItemType]:  # noqa: A002
+    """The types of key and value; a problem if the item is no pair."""
+    match item:
+        case Unknown():
+            return UNKNOWN, UNKNOWN
+        case Tuple((key, value)):
+            return key, value
+        case _:
+            raise TypeProblem(
+                f"{who} must be pairs (key, value), but are {item}",
+                help or "make them so first: `map(lambda x: (key, value))`",
+            )
+
+
+def unpaired(args: Args, types: Types) -> ItemType:
+    """The pairs, or with `by` the rows, as they come in."""
+    if args["by"] is None:
+        pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
+    else:
+        columns_of(types[0], args["by"], "by")
+    return types[0]
+
+
+def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tuple[Field, ...]:
+    """The columns of these names; a problem if the item is no row, or lacks one."""
+    names = tuple(names)
+    if isinstance(item, Unknown):
+        return tuple(Field(name, UNKNOWN) for name in names)
+    row = row_of(item)
+    said = f" (of `{argument}`)" if argument else ""
+    missing = [name for name in names if row.column(name) is None]
+    if missing:
+        near = get_close_matches(missing[0], row.names, n=1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        columns = f"{meant}the columns are {', '.join(row.names)}"
+        raise TypeProblem(f"there is no column {missing[0]!r}{said}", columns)
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        raise TypeProblem(f"the column {twice[0]!r} would stand twice{said}", "name it once")
+    return tuple(field for name in names for field in row.fields if field.name == name)
+
+
+def row_of(item: ItemType) -> Row:
+    """The item as a row; a problem if it is none."""
+    if isinstance(item, Row):
+        return item
+    raise TypeProblem(
+        f"the items must be rows, but are {item}",
+        'make rows of them first: `map(lambda x: {"name": x})`',
+    )
+
+
+def place_of(fn: Fn) -> tuple[int, int]:
+    """Where a function stands in its file."""
+    return (fn.span.line, fn.span.column) if fn.span else (0, 0)
+
+
+def enumerated(args: Args, types: Types) -> ItemType:
+    """`(long, T)`."""
+    return Tuple((LONG, types[0]))
+
+
+def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:
+    """The type of the accumulator: the smallest that holds the start and what the function makes.
+
+    With `spread`, a function of several parameters gets the item's fields after the accumulator.
+    """
+    _check_said(fn)
+    return accumulator_type(fn, init, item, spread=spread)
+
+
+def folded(args: Args, types: Types) -> ItemType:
+    """The accumulator."""
+    return accumulated(type_of(args["init"]), args["f"], types[0])
+
+
+def reduced(args: Args, types: Types) -> ItemType:
+    """An item, widened to what the function makes of two."""
+    return accumulated(types[0], args["f"], types[0], spread=False)
+
+
+def folded_by_key(args: Args, types: Types) -> ItemType:
+    """`(K, A)`, or the key's columns and the accumulator's."""
+    init, fn, by = type_of(args["init"]), args["f"], args["by"]
+    if by is None:
+        key, value = pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
+        return Tuple((key, accumulated(init, fn, value)))
+    keys = columns_of(types[0], by, "by")
+    found = accumulated(init, fn, types[0])
+    if isinstance(types[0], Unknown):
+        return UNKNOWN
+    fields = found.fields if isinstance(found, Row) else (Field("value", found),)
+    clash = [field.name for field in fields if field.name in by]
+    if clash:
+        raise TypeProblem(
+            f"the accumulator's column {clash[0]!r} has the name of a key column",
+            "call it something else",
+            place=place_of(fn),
+        )
+    return Row((*keys, *fields))
+
+
+def reduced_by_key(args: Args, types: Types) -> ItemType:
+    """`(K, V)` or rows, as they come in, values widened to what the function makes of two."""
+    fn, by = args["f"], args["by"]
+    if by is None:
+        key, value = pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
+        return Tuple((key, accumulated(value, fn, value, spread=False)))
+    columns_of(types[0], by, "by")
+    found = accumulated(types[0], fn, types[0], spread=False)
+    if not (isinstance(found, Row) and isinstance(types[0], Row)):
+        return found
+    # The key columns stay the key, whatever the function makes of them.
+    kept = (
+        f if f.name in by else Field(f.name, found.column(f.name) or UNKNOWN)
+        for f in types[0].fields
+    )
+    return Row(tuple(kept))
+
+
+def newest(args: Args, types: Types) -> ItemType:
+    """The row."""
+    columns_of(types[0], args["by"], "by")
+    order = args["order"]
+    if isinstance(order, Fn):
+        given_by(order, types)
+    else:
+        columns_of(types[0], order, "order")
+    return types[0]
+
+
+def limited(args: Args, types: Types) -> ItemType:
+    """The item; `by` names columns."""
+    if args["by"] is not None:
+        columns_of(types[0], args["by"], "by")
+    return types[0]
+
+
+def counted(args: Args, types: Types) -> ItemType:
+    """`(long, T)`."""
+    return Tuple((LONG, types[0]))
+
+
+_COMMANDS = 'give `("persist", x)` and `("delete", x)`'
+_KEYED_COMMANDS = 'give `("persist", key, value)` and `("delete", key, None)`'
+
+
+def commanded(args: Args, types: Types) -> ItemType:
+    """What the commands are about."""
+    return _command(types[0], 2, _COMMANDS)[0]
+
+
+def commanded_by_key(args: Args, types: Types) -> ItemType:
+    """`(K, V)` of the commands `(word, K, V)`."""
+    return Tuple(_command(types[0], 3, _KEYED_COMMANDS))
+
+
+def _command(item: ItemType, size: int, cure: str) -> Types:
+    match item:
+        case Unknown():
+            return (UNKNOWN,) * (size - 1)
+        case Tuple((word, *rest)) if len(rest) == size - 1 and word in (STRING, UNKNOWN):
+            return tuple(rest)
+        case _:
+            raise TypeProblem(f"the items must be commands, but are {item}", cure)

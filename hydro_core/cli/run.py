@@ -1,0 +1,162 @@
+"""`hydrotick run`: a program on ticks from a JSON file, on many jobs, or on files cut into ticks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hydro_core.cli import output
+from hydro_core.cli.run_files import run_files
+from hydro_core.cli.schemas import add_schema_argument
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.lang.load import load
+from hydro_core.lang.resolve import parse
+from hydro_core.running import Options, run_json
+
+JOB_KEYS = frozenset({"name", "program", "file", "schemas", "ticks"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `hydrotick run`."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument("--ticks", metavar="T.json", help="the ticks, as JSON")
+    parser.add_argument("--batch", metavar="JOBS.jsonl", help="many programs, a line each")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=PATH[:COLUMN]",
+        help="an input from Parquet, CSV, JSON lines or Delta; COLUMN says in which tick a row is",
+    )
+    parser.add_argument("--every", metavar="1d", help="a tick's length: 15m 1h 1d 1w 1mo")
+    parser.add_argument(
+        "--start", metavar="TIME", help="when tick 0 begins (default: the earliest)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
+    add_schema_argument(parser)
+    parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
+    parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
+    parser.add_argument("--range", action="store_true", help="all ticks as one job")
+    parser.add_argument("--shards", type=int, metavar="N", help="run N shards")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def misuse(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the arguments together, None if nothing is."""
+    forms = [bool(arguments.ticks), bool(arguments.batch), bool(arguments.input)]
+    if sum(forms) != 1:
+        return "give one of --ticks T.json, --batch JOBS.jsonl and --input NAME=PATH"
+    if arguments.batch and arguments.file:
+        return "--batch takes its programs from the jobs: leave FILE out"
+    if arguments.schema and not arguments.input:
+        return "--schema goes with --input; with --ticks, schemas stand in the file"
+    if not arguments.batch and not arguments.file:
+        return "FILE is missing"
+    if not arguments.input and (arguments.every or arguments.start or arguments.out):
+        return "--every, --start and --out go with --input"
+    return None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs what the arguments say; gives the exit code."""
+    if arguments.shards is not None:
+        raise DataError(
+            Diagnostic(
+                "config",
+                "`--shards` is not available yet",
+                help="run without it: the result is the same",
+            )
+        )
+    options = Options(arguments.engine, not arguments.no_optimize, arguments.range)
+    if arguments.batch:
+        return run_batch(Path(arguments.batch), options)
+    if arguments.input:
+        return run_files(arguments, options)
+    given = _read_ticks(Path(arguments.ticks))
+    graph = load(arguments.file)
+    output.print_warnings(graph.warnings)
+    ticks = run_json(graph, given.get("schemas", {}), given["ticks"], options)
+    output.print_json({"ticks": ticks})
+    return 0
+
+
+def _read_ticks(path: Path) -> Mapping[str, Any]:
+    """`{"schemas": …, "ticks": […]}`, or the list of ticks alone."""
+    content = _parse_json(_read_text(path), str(path))
+    if isinstance(content, list):
+        return {"ticks": content}
+    if (
+        not isinstance(content, dict)
+        or "ticks" not in content
+        or content.keys() - {"schemas", "ticks"}
+    ):
+        raise DataError(
+            Diagnostic(
+                "input",
+                f"`{path}` holds no ticks",
+                help='write `{"schemas": {"input": "schema"}, "ticks": [{"input": [item]}]}`',
+            )
+        )
+    return content
+
+
+def run_batch(path: Path, options: Options) -> int:
+    """Runs the jobs of a file; every one is answered on a line of its own, as soon as it is done."""
+    for number, line in enumerate(_read_text(path).splitlines(), 1):
+        if line.strip():
+            output.print_json(_answer(line, f"{path}, line {number}", path.parent, options))
+    return 0
+
+
+def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping[str, Any]:
+    name: Any = None
+    try:
+        job = _job(line, where)
+        name = job.get("name")
+        if "file" in job:
+            graph = load(_beside(directory, job["file"]))
+        else:
+            graph = parse(job["program"], file=f"<{name}>")
+        ticks = run_json(graph, job.get("schemas") or {}, job.get("ticks", []), options)
+    except HydroError as error:
+        return {"name": name, "error": error.as_json()}
+    except Exception:  # noqa: BLE001 - a bug in one job must not end the others
+        output.print_error(f"job {name!r}:\n{traceback.format_exc()}")
+        return {"name": name, "error": Diagnostic("runtime", "internal error").as_json()}
+    return {"name": name, "ticks": ticks}
+
+
+def _job(line: str, where: str) -> Mapping[str, Any]:
+    job = _parse_json(line, where)
+    if not isinstance(job, dict) or ("program" in job) == ("file" in job) or job.keys() - JOB_KEYS:
+        raise DataError(
+            Diagnostic(
+                "input",
+                f"{where} is not a job",
+                help='a job is `{"name": …, "program": … or "file": …, "schemas": …, "ticks": […]}`',
+            )
+        )
+    return job
+
+
+def _beside(directory: Path, file: str) -> str:
+    """The program's file, relative to the jobs; `module:attribute` stands for itself."""
+    return str(directory / file) if file.endswith(".hydro") else file
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise DataError(Diagnostic("input", f"`{path}` cannot be read: {problem}")) from None
+
+
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise DataError(Diagnostic("input", f"{where} is not JSON: {problem}")) from None

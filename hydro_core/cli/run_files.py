@@ -1,0 +1,88 @@
+"""`hydrotick run FILE --input NAME=PATH …`: ticks from files, outputs to Parquet."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from hydro_core.cli import output
+from hydro_core.cli.schemas import schemas_of
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.lang.load import load
+from hydro_core.running import Options, Outputs, check_names, run_items
+from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
+from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.outputs import OutputFiles
+from hydro_core.ticks.tick import TickInput
+
+Rows = list[dict[str, int]]
+
+
+def run_files(arguments: argparse.Namespace, options: Options) -> int:
+    """Runs the ticks that the files hold."""
+    every = Every.parse(arguments.every or "1d")
+    start = parse_time(arguments.start) if arguments.start else None
+    files = [InputFile.parse(text) for text in arguments.input]
+    graph = load(arguments.file)
+    check_names(graph, (file.name for file in files), "of `--input`")
+    given = schemas_of(arguments, graph)
+    declared = {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
+    landings = land(files, {**declared, **given})
+    types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
+    output.print_warnings(graph.warnings)
+    program = compile_graph(graph, {**types, **given})
+    ticks = cut(landings, every, start)
+    rows = _run(program, ticks, landings, options, arguments.out)
+    _report(rows, arguments)
+    return 0
+
+
+def _run(
+    program: Compiled, ticks: Cut, landings: list[Landing], options: Options, out: str | None
+) -> Rows:
+    """Runs the ticks; gives how many rows each output has in each."""
+    rows: Rows = []
+    came: list[str] = []
+    types = {name: stream.item for name, stream in program.typed.inputs.items()}
+    with ExitStack() as stack:
+        files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
+        inputs = _noted(ticks.ticks(landings, types), came)
+        for number, outputs in enumerate(run_items(program, inputs, options)):
+            if files:
+                files.write(number, outputs)
+            rows.append({name: len(items) for name, items in outputs.items()})
+            said = f"{came[number]}; out: {_counts(outputs)}"
+            output.print_error(f"tick {number + 1} of {ticks.count}{said}")
+    return rows
+
+
+def _noted(ticks: Iterator[TickInput], came: list[str]) -> Iterator[TickInput]:
+    """The ticks; what came in is noted for the progress that is told when the tick is done."""
+    for tick in ticks:
+        begin = f" ({tick.start:%Y-%m-%dT%H:%M:%SZ})" if tick.start else ""
+        came.append(f"{begin}, in: {_counts(tick.batches)}")
+        yield tick
+
+
+def _counts(streams: Mapping[str, Any] | Outputs) -> str:
+    return ", ".join(f"{name} {len(items):,}" for name, items in streams.items()) or "nothing"
+
+
+def _report(rows: Rows, arguments: argparse.Namespace) -> None:
+    if arguments.format == "json":
+        output.print_json({"ticks": rows})
+        return
+    if arguments.out:
+        names = sorted({name for tick in rows for name in tick})
+        for name in names:
+            total = sum(tick[name] for tick in rows)
+            output.print_text(
+                f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks"
+            )
+        return
+    for number, tick in enumerate(rows):
+        for name, count in tick.items():
+            output.print_text(f"tick {number}  {name}  {count:,} rows")

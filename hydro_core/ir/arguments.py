@@ -1,0 +1,140 @@
+"""Arguments in S-expressions: functions by name, everything else as `name=literal`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.read import constant
+from hydro_core.types.ddl import parse_ddl, to_ddl
+
+OPEN = {
+    "computed": lambda name, text, functions: (name, functions[text]),
+    "renames": lambda name, text, _: (name, ast.literal_eval(text)),
+    "aggregates": lambda name, text, functions: (name, _aggregate(text, functions)),
+}
+"""Kinds of arguments that are open lists of `name=…`."""
+
+
+def printed(op: OpSpec, args: Args, names: Mapping[Fn, str]) -> list[str]:
+    """The arguments as they are printed: positional functions, then `name=literal`, defaults left out."""
+    first, rest = [], []
+    for arg in op.args:
+        value = args[arg.name] if arg.name in args else arg.default
+        if arg.kind == "function" and isinstance(value, Fn):
+            first.append(names[value])
+        elif arg.kind in OPEN:
+            rest += [f"{name}={_open(value, names)}" for name, value in value or ()]
+        elif value != arg.default or arg.required or type(value) is not type(arg.default):
+            rest.append(f"{arg.name}={_literal(arg, value, names)}")
+    return first + rest
+
+
+def read_argument(
+    name: str, given: Sequence[str | None], functions: Mapping[str, Fn]
+) -> tuple[OpSpec, Args, tuple[int, ...]]:
+    """The operator called `name`, its arguments, and the positions of `given` that are streams.
+
+    `given` is what follows the operator: the text of an atom, None for an expression.
+    """
+    op = operator(name)
+    wanted = [a for a in op.args if a.kind == "function"]
+    values: dict[str, Any] = {a.name: a.default for a in op.args}
+    opened: dict[str, list[tuple[str, Any]]] = {}
+    streams: list[int] = []
+    for position, text in enumerate(given):
+        key, equals, literal = (text or "").partition("=")
+        if text is not None and wanted and not equals:
+            values[wanted.pop(0).name] = functions[text]
+        elif text is not None and equals and key.isidentifier():
+            _keyword(op, key, literal, functions, values, opened)
+        else:
+            streams.append(position)
+    values |= {kind: tuple(pairs) for kind, pairs in opened.items()}
+    return op, Args(tuple(values.items())), tuple(streams)
+
+
+def _keyword(
+    op: OpSpec,
+    key: str,
+    literal: str,
+    functions: Mapping[str, Fn],
+    values: dict[str, Any],
+    opened: dict[str, list[tuple[str, Any]]],
+) -> None:
+    arg = op.arg(key)
+    if arg is not None and arg.kind not in OPEN:
+        values[key] = _value(arg, literal, functions)
+        return
+    open_arg = next((a for a in op.args if a.kind in OPEN), None)
+    if open_arg is None:
+        raise ValueError(f"`{op.name}` has no argument {key!r}")
+    opened.setdefault(open_arg.name, []).append(OPEN[open_arg.kind](key, literal, functions))
+
+
+def _literal(arg: Arg, value: Any, names: Mapping[Fn, str]) -> str:
+    if isinstance(value, Fn):
+        return names[value]
+    if arg.kind == "schema" and value is not None:
+        return repr(to_ddl(value))
+    return literal(value)
+
+
+def _value(arg: Arg, text: str, functions: Mapping[str, Fn]) -> Any:
+    if text in functions:
+        return functions[text]
+    if arg.kind == "schema":
+        return None if text == "None" else parse_ddl(ast.literal_eval(text))
+    if arg.kind in {"value", "items"}:
+        value = constant(ast.parse(text, mode="eval").body, {})
+        return tuple(value) if arg.kind == "items" else value
+    return ast.literal_eval(text)
+
+
+def literal(value: Any) -> str:
+    """The Python expression of an item."""
+    match value:
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return f'float("{value}")'
+        case tuple():
+            parts = ", ".join(map(literal, value))
+            return f"({parts},)" if len(value) == 1 else f"({parts})"
+        case list():
+            return f"[{', '.join(map(literal, value))}]"
+        case Mapping():
+            return "{" + ", ".join(f"{k!r}: {literal(v)}" for k, v in dict.items(value)) + "}"  # type: ignore[arg-type]
+        case datetime():
+            return f"datetime.fromisoformat({value.isoformat()!r})"
+        case date():
+            return f"date.fromisoformat({value.isoformat()!r})"
+        case Decimal():
+            return f"Decimal({str(value)!r})"
+        case _:
+            return repr(value)
+
+
+def _open(value: Any, names: Mapping[Fn, str]) -> str:
+    match value:
+        case Fn():
+            return names[value]
+        case Aggregate(function, arguments):
+            inner = ", ".join(names[a] if isinstance(a, Fn) else repr(a) for a in arguments)
+            return f"{function}({inner})"
+        case _:
+            return repr(value)
+
+
+def _aggregate(text: str, functions: Mapping[str, Fn]) -> Aggregate:
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ValueError(f"{text} is not an aggregate")
+    parts = tuple(
+        functions[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in call.args
+    )
+    return Aggregate(call.func.id, parts)

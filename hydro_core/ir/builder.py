@@ -1,0 +1,85 @@
+"""Nodes under construction: they know each other by number until they get their ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
+from hydro_core.errors import Diagnostic, Span
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+
+Wire = tuple[int, str]
+"""The output of a draft: its number, and the port where it has several."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A node to be; `name` is what the program calls it."""
+
+    op: OpSpec
+    args: Args = NO_ARGS
+    span: Span | None = None
+    name: str | None = None
+    inputs: list[Wire] = field(default_factory=list)
+
+    @property
+    def own_name(self) -> str | None:
+        """The name that its arguments give it."""
+        return self.args.get("name") if self.op.family == "io" else None
+
+
+def build(
+    drafts: Sequence[Draft], name: str = "flow", warnings: Iterable[Diagnostic] = ()
+) -> Graph:
+    """The graph of the drafts."""
+    ids = _ids(drafts)
+    nodes = (
+        Node(
+            ids[i],
+            draft.op,
+            draft.args,
+            tuple(Endpoint(ids[source], port) for source, port in draft.inputs),
+            draft.span,
+        )
+        for i, draft in enumerate(drafts)
+    )
+    return Graph.of(nodes, name, warnings)
+
+
+def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
+    """Names first, then inputs and outputs by their own names, then operators and numbers."""
+    ids: dict[int, NodeId] = {i: d.name for i, d in enumerate(drafts) if d.name is not None}
+    taken = set(ids.values())
+    for i, draft in enumerate(drafts):
+        own = draft.own_name
+        if i not in ids and own is not None:
+            ids[i] = _free(own, taken)
+            taken.add(ids[i])
+    counts: Counter[str] = Counter()
+    for i, draft in enumerate(drafts):
+        if i in ids:
+            continue
+        counts[draft.op.name] += 1
+        while f"{draft.op.name}_{counts[draft.op.name]}" in taken:
+            counts[draft.op.name] += 1
+        ids[i] = f"{draft.op.name}_{counts[draft.op.name]}"
+        taken.add(ids[i])
+    return [ids[i] for i in range(len(drafts))]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def source_args(name: str, **others: Any) -> Args:
+    """The arguments of a source, in the entry's order."""
+    given: Mapping[str, Any] = {"schema": None, "name": name, "fds": (), **others}
+    return Args(tuple(given.items()))

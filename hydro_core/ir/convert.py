@@ -1,0 +1,167 @@
+"""Between graphs, which have cycles and sharing, and terms, which bind them by name.
+
+Every output is a term of its own. A stream that is read more than once is bound by `let`, streams that feed each other
+by `letrec`; sources are free. Ids, arguments and places survive both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.term import App, Let, LetRec, Ref, Term
+from hydro_core.ir.walk import components, is_cycle
+
+Bindings = tuple[tuple[str, Term], ...]
+
+
+def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
+    """The term of every sink, by the sink's id; the sink itself is left out."""
+    return {sink.id: to_term(graph, sink.inputs[0]) for sink in graph.named("sink")}
+
+
+def to_term(graph: Graph, root: Endpoint) -> Term:
+    """The term of one stream."""
+    reads = _reads(graph, root)
+    groups = components({str(e): [str(r) for r in rs] for e, rs in reads.items()})
+    ends = {str(e): e for e in reads}
+    successors = {str(e): [str(r) for r in rs] for e, rs in reads.items()}
+    uses: dict[str, int] = {str(root): 1}
+    for read in reads.values():
+        for e in read:
+            uses[str(e)] = uses.get(str(e), 0) + 1
+    work = _Terms(graph, ends, uses)
+    layers: list[tuple[bool, Bindings]] = []
+    for group in groups:
+        if is_cycle(group, successors):
+            layers.append((True, work.recursive(group, successors)))
+        elif uses[group[0]] > 1 and graph[ends[group[0]].node].inputs:
+            name = work.bind(group[0])
+            layers.append((False, ((name, work.application(group[0])),)))
+    body = work.term(str(root))
+    for is_recursive, bindings in reversed(layers):
+        body = LetRec(bindings, body) if is_recursive else Let(*bindings[0], body)
+    return body
+
+
+@dataclass(slots=True)
+class _Terms:
+    graph: Graph
+    ends: Mapping[str, Endpoint]
+    uses: Mapping[str, int]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def bind(self, end: str) -> str:
+        """A name for a stream: its own, where no input is called so."""
+        node = self.ends[end].node
+        name = node if not self.ends[end].port else f"{node}_{self.ends[end].port}"
+        taken = {*self.names.values(), *self.graph.sources, "let", "letrec"}
+        while name in taken:
+            name += "_"
+        self.names[end] = name
+        return name
+
+    def recursive(self, group: tuple[str, ...], successors: Mapping[str, list[str]]) -> Bindings:
+        """The bindings of a cycle: streams that are read more than once, and one on every cycle."""
+        inside = set(group)
+        bound = [e for e in group if self.uses[e] > 1] or [group[0]]
+        while not _is_acyclic(inside - set(bound), successors):
+            bound.append(next(e for e in group if e not in bound))
+        named = [(self.bind(e), e) for e in group if e in bound]
+        return tuple((name, self.application(e)) for name, e in named)
+
+    def term(self, end: str) -> Term:
+        """A stream as it is read."""
+        return Ref(self.names[end]) if end in self.names else self.application(end)
+
+    def application(self, end: str) -> Term:
+        """A stream as its operator applied to what it reads."""
+        endpoint = self.ends[end]
+        node = self.graph[endpoint.node]
+        inputs = tuple(self.term(str(e)) for e in node.inputs)
+        return App(node.op, node.args, inputs, endpoint.port, node.id, node.span)
+
+
+def to_graph(terms: Mapping[str, Term], sinks: Mapping[str, Node], name: str = "flow") -> Graph:
+    """The graph in which each term flows into the sink of its name; equal parts are one node."""
+    work = _Nodes(dict.fromkeys(sinks, True))
+    ends = {sink: work.place(term, {}) for sink, term in terms.items()}
+    last = [sinks[sink].with_(inputs=(end,)) for sink, end in ends.items()]
+    return Graph.of((*work.nodes.values(), *last), name)
+
+
+@dataclass(slots=True)
+class _Nodes:
+    taken: dict[NodeId, bool]
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    known: dict[tuple[object, ...], NodeId] = field(default_factory=dict)
+    cycles: dict[tuple[object, ...], Mapping[str, Endpoint]] = field(default_factory=dict)
+
+    def place(self, term: Term, bound: Mapping[str, Endpoint]) -> Endpoint:
+        """The stream of a term, its nodes made."""
+        match term:
+            case Ref(name):
+                return bound[name]
+            case Let(name, value, body):
+                return self.place(body, {**bound, name: self.place(value, bound)})
+            case LetRec(bindings, body):
+                return self.place(body, {**bound, **self._cycle(bindings, bound)})
+            case App(op, args, inputs, port):
+                read = tuple(self.place(i, bound) for i in inputs)
+                key = (op, args, read)
+                if key not in self.known:
+                    self.known[key] = self._make(term, read)
+                return Endpoint(self.known[key], port)
+
+    def _cycle(self, bindings: Bindings, bound: Mapping[str, Endpoint]) -> Mapping[str, Endpoint]:
+        """The streams of a `letrec`: their nodes are named before what they read is known."""
+        key = (bindings, tuple(sorted(bound.items())))
+        if key in self.cycles:
+            return self.cycles[key]
+        made: dict[str, Endpoint] = {}
+        apps: dict[str, App] = {}
+        for name, term in bindings:
+            if not isinstance(term, App):
+                raise ValueError(f"{name} is bound to something that is no operator")
+            made[name] = Endpoint(self._id(term), term.port)
+            apps[name] = term
+        inner = {**bound, **made}
+        for name, app in apps.items():
+            read = tuple(self.place(i, inner) for i in app.inputs)
+            node = made[name].node
+            self.nodes[node] = Node(node, app.op, app.args, read, app.span)
+        self.cycles[key] = made
+        return made
+
+    def _make(self, app: App, read: tuple[Endpoint, ...]) -> NodeId:
+        name = self._id(app)
+        self.nodes[name] = Node(name, app.op, app.args, read, app.span)
+        return name
+
+    def _id(self, app: App) -> NodeId:
+        wanted = app.origin or (app.args["name"] if app.op.name == "source" else "")
+        name, number = wanted, 1
+        while not name or name in self.taken:
+            name = f"{app.op.name}_{number}"
+            number += 1
+        self.taken[name] = True
+        return name
+
+
+def _reads(graph: Graph, root: Endpoint) -> Mapping[Endpoint, tuple[Endpoint, ...]]:
+    found: dict[Endpoint, tuple[Endpoint, ...]] = {}
+    todo = [root]
+    while todo:
+        endpoint = todo.pop()
+        if endpoint not in found:
+            found[endpoint] = graph[endpoint.node].inputs
+            todo += reversed(found[endpoint])
+    return found
+
+
+def _is_acyclic(members: Iterable[str], successors: Mapping[str, list[str]]) -> bool:
+    left = set(members)
+    inside = {m: [s for s in successors[m] if s in left] for m in sorted(left)}
+    return not any(is_cycle(group, inside) for group in components(inside))

@@ -1,0 +1,223 @@
+"""Where boxes and arrows go: a layered layout, strata from top to bottom.
+
+A box stands one layer below the lowest box that it reads in the same tick, and every stratum begins
+a layer of its own. Arrows that go over several layers pass through points in between, which take
+part in the ordering like boxes; arrows that go back up (a tick later, or around a cycle) are routed
+at the side. Within a layer the order comes from averages of neighbours, and the coordinates are the
+least-squares answer to the same wish, with gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hydro_core.ir.graph import NodeId
+from hydro_core.ir.render.picture import Arrow, Picture
+
+LAYER_GAP = 64.0
+BOX_GAP = 26.0
+_SWEEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The centre of a box, and the layer that it is in."""
+
+    x: float
+    y: float
+    layer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The points that an arrow passes, from centre to centre; `back` where it leads up."""
+
+    arrow: Arrow
+    points: tuple[tuple[float, float], ...]
+    back: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A picture with coordinates: x grows to the right, y down, in pixels; all x are positive."""
+
+    places: Mapping[NodeId, Place]
+    routes: tuple[Route, ...]
+    width: float
+    height: float
+    bands: tuple[tuple[int, float, float], ...]
+    """Each stratum with the y where it begins and ends."""
+
+
+def lay_out(picture: Picture, widths: Mapping[NodeId, float], height: float) -> Layout:
+    """The layout of a picture whose boxes have these widths and one height."""
+    layers = _layers(picture)
+    rows, chains = _rows(picture, layers, dict(widths))
+    order = _ordered(rows, chains)
+    xs = _coordinates(order, chains, rows.widths)
+    left = min((xs[k] - rows.widths[k] / 2 for row in order for k in row), default=0.0) - 40
+    right = max((xs[k] + rows.widths[k] / 2 for row in order for k in row), default=0.0) + 40
+    step = height + LAYER_GAP
+    top = 40 + height / 2
+    places = {
+        box.id: Place(xs[box.id] - left, top + layers[box.id] * step, layers[box.id])
+        for box in picture.boxes
+    }
+    routes = []
+    for arrow, chain in chains:
+        back = layers[arrow.source] >= layers[arrow.target]
+        points = [(xs[k] - left, top + rows.layer[k] * step) for k in chain]
+        routes.append(Route(arrow, tuple(reversed(points)) if back else tuple(points), back))
+    total = top + max(layers.values(), default=0) * step + height / 2 + 40
+    return Layout(places, tuple(routes), right - left, total, _bands(picture, layers, step, height))
+
+
+def _bands(
+    picture: Picture, layers: Mapping[NodeId, int], step: float, height: float
+) -> tuple[tuple[int, float, float], ...]:
+    bands = []
+    for stratum in picture.strata:
+        rows = [layers[box.id] for box in picture.boxes if box.stratum == stratum]
+        top = 40 + min(rows) * step - LAYER_GAP / 2 + 4
+        bands.append((stratum, top, 40 + max(rows) * step + height + LAYER_GAP / 2 - 4))
+    return tuple(bands)
+
+
+def _layers(picture: Picture) -> dict[NodeId, int]:
+    """The layer of every box; arrows that close a cycle and those that come late do not count."""
+    reads: dict[NodeId, list[NodeId]] = {box.id: [] for box in picture.boxes}
+    stratum = {box.id: box.stratum for box in picture.boxes}
+    for arrow in picture.arrows:
+        if not arrow.late and stratum[arrow.source] == stratum[arrow.target]:
+            reads[arrow.target].append(arrow.source)
+    depth = _depths(reads)
+    layers: dict[NodeId, int] = {}
+    offset = 0
+    for number in picture.strata:
+        members = [box.id for box in picture.boxes if box.stratum == number]
+        layers.update({member: offset + depth[member] for member in members})
+        offset += 1 + max(depth[m] for m in members)
+    return layers
+
+
+def _depths(reads: Mapping[NodeId, Sequence[NodeId]]) -> dict[NodeId, int]:
+    """The longest way to each box along `reads`, without the readings that close a cycle.
+    Iterative: chains are long.
+    """
+    depth: dict[NodeId, int] = {}
+    open_: set[NodeId] = set()
+    for root in reads:
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                open_.discard(node)
+                depth[node] = max((depth[r] + 1 for r in reads[node] if r in depth), default=0)
+            elif node not in depth and node not in open_:
+                open_.add(node)
+                stack.append((node, True))
+                stack += [(r, False) for r in reads[node] if r not in depth and r not in open_]
+    return depth
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Boxes and the points between layers, by their keys."""
+
+    rows: list[list[str]]
+    layer: dict[str, int]
+    widths: dict[str, float]
+
+
+def _rows(
+    picture: Picture, layers: Mapping[NodeId, int], widths: dict[str, float]
+) -> tuple[_Rows, list[tuple[Arrow, tuple[str, ...]]]]:
+    rows: list[list[str]] = [[] for _ in range(max(layers.values(), default=0) + 1)]
+    layer = dict(layers)
+    for box in picture.boxes:
+        rows[layers[box.id]].append(box.id)
+    chains: list[tuple[Arrow, tuple[str, ...]]] = []
+    for number, arrow in enumerate(picture.arrows):
+        upper, lower = arrow.source, arrow.target
+        if layers[upper] > layers[lower]:
+            upper, lower = lower, upper
+        between = []
+        for at in range(layers[upper] + 1, layers[lower]):
+            key = f"\0{number}.{at}"
+            layer[key], widths[key] = at, 10.0
+            rows[at].append(key)
+            between.append(key)
+        chains.append((arrow, (upper, *between, lower)))
+    return _Rows(rows, layer, widths), chains
+
+
+def _neighbours(
+    chains: Sequence[tuple[Arrow, tuple[str, ...]]],
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    above: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for _, chain in chains:
+        for upper, lower in pairwise(chain):
+            if upper != lower:
+                above.setdefault(lower, []).append(upper)
+                below.setdefault(upper, []).append(lower)
+    return above, below
+
+
+def _ordered(rows: _Rows, chains: Sequence[tuple[Arrow, tuple[str, ...]]]) -> list[list[str]]:
+    above, below = _neighbours(chains)
+    order = [list(row) for row in rows.rows]
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        sides = above if down else below
+        for row in order[1:] if down else order[-2::-1]:
+            rank = {k: i / max(1, len(r) - 1) for r in order for i, k in enumerate(r)}
+            here = {k: i for i, k in enumerate(row)}
+            row.sort(key=lambda k: (_mean([rank[n] for n in sides.get(k, ())], rank[k]), here[k]))
+    return order
+
+
+def _mean(values: Sequence[float], otherwise: float) -> float:
+    return sum(values) / len(values) if values else otherwise
+
+
+def _coordinates(
+    order: Sequence[Sequence[str]],
+    chains: Sequence[tuple[Arrow, tuple[str, ...]]],
+    widths: Mapping[str, float],
+) -> dict[str, float]:
+    above, below = _neighbours(chains)
+    xs: dict[str, float] = {}
+    for row in order:
+        xs.update(zip(row, _spread([0.0] * len(row), row, widths), strict=True))
+    for sweep in range(_SWEEPS):
+        for row in order if sweep % 2 == 0 else list(reversed(order)):
+            sides = (
+                [above, below] if sweep >= _SWEEPS // 2 else [above if sweep % 2 == 0 else below]
+            )
+            wish = [
+                _mean([xs[n] for side in sides for n in side.get(key, ())], xs[key]) for key in row
+            ]
+            xs.update(zip(row, _spread(wish, row, widths), strict=True))
+    return xs
+
+
+def _spread(wish: Sequence[float], row: Sequence[str], widths: Mapping[str, float]) -> list[float]:
+    """The positions nearest to `wish`, in order and without overlaps: pooled averages of the wishes
+    less the gaps.
+    """
+    offsets, total = [], 0.0
+    for i, key in enumerate(row):
+        if i:
+            total += (widths[row[i - 1]] + widths[key]) / 2 + BOX_GAP
+        offsets.append(total)
+    pools: list[list[float]] = []
+    for want, offset in zip(wish, offsets, strict=True):
+        pools.append([want - offset, 1.0])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            (a, n), (b, m) = pools[-2], pools[-1]
+            pools[-2:] = [[(a * n + b * m) / (n + m), n + m]]
+    flat = [mean for mean, count in pools for _ in range(int(count))]
+    return [mean + offset for mean, offset in zip(flat, offsets, strict=True)]

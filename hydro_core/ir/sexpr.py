@@ -1,0 +1,258 @@
+"""S-expressions: how the optimizer prints and reads programs (language page, section 5).
+
+    (delta (cross (persist add_member) (persist messages)))
+
+An operator, its arguments, its inputs. Functions appear as names; other arguments, where they are not the default, as
+`name=literal`. An output port stands in brackets after the operator. `(let v bound body)` binds a shared part,
+`(letrec x bound body)` a stream that feeds itself; where several feed each other, `(letrec (x bound y bound) body)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.arguments import printed, read_argument
+from hydro_core.ir.term import App, Let, LetRec, Ref, Term, applications
+
+WIDTH = 96
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """What is not a list."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Tree = Atom | tuple["Tree", ...]
+
+
+def read(text: str) -> Tree:
+    """The one tree that is written in `text`; raises `ValueError` where it is not one.
+
+    >>> str(read("(map f x)")[0])
+    'map'
+    """
+    trees = read_all(text)
+    if len(trees) != 1:
+        raise ValueError(f"one expression is due, not {len(trees)}: {text!r}")
+    return trees[0]
+
+
+def read_all(text: str) -> tuple[Tree, ...]:
+    """All trees that are written in `text`; `;` starts a comment."""
+    stack: list[list[Tree]] = [[]]
+    for token in _tokens(text):
+        if token == "(":
+            stack.append([])
+        elif token == ")":
+            if len(stack) == 1:
+                raise ValueError(f"a bracket is closed that was not opened: {text!r}")
+            done = tuple(stack.pop())
+            stack[-1].append(done)
+        else:
+            stack[-1].append(Atom(token))
+    if len(stack) > 1:
+        raise ValueError(f"a bracket is not closed: {text!r}")
+    return tuple(stack[0])
+
+
+def show_tree(tree: Tree, indent: int = 0, width: int = WIDTH) -> str:
+    """The tree as text, in lines of at most `width` characters where that is possible."""
+    flat = flatten(tree)
+    if isinstance(tree, Atom) or indent + len(flat) <= width or len(tree) < 2:
+        return flat
+    head, *rest = tree
+    leading: list[Tree] = []
+    while rest and isinstance(rest[0], Atom):
+        leading.append(rest.pop(0))
+    first = " ".join(flatten(t) for t in (head, *leading))
+    inner = indent + 2
+    lines = [f"({first}", *(" " * inner + show_tree(t, inner, width) for t in rest)]
+    return "\n".join(lines) + ")"
+
+
+def flatten(tree: Tree) -> str:
+    """The tree in one line."""
+    return tree.text if isinstance(tree, Atom) else f"({' '.join(map(flatten, tree))})"
+
+
+def function_names(terms: Iterable[Term]) -> Mapping[Fn, str]:
+    """A name for every function in the terms; different functions get different names."""
+    names: dict[Fn, str] = {}
+    taken: set[str] = set()
+    for term in terms:
+        for app in applications(term):
+            for fn in functions_of(app):
+                if fn in names:
+                    continue
+                base = fn.name if fn.name.isidentifier() else "fn"
+                name, number = base, 1
+                while name in taken:
+                    number += 1
+                    name = f"{base}_{number}"
+                names[fn] = name
+                taken.add(name)
+    return names
+
+
+def functions_of(app: App) -> Iterator[Fn]:
+    """The functions among the arguments of an application."""
+    for value in app.args.values():
+        yield from _functions(value)
+
+
+def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
+    """The term as an S-expression."""
+    known = function_names([term]) if names is None else names
+    return show_tree(to_tree(term, known))
+
+
+def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
+    """The term as a tree of atoms."""
+    match term:
+        case Ref(name):
+            return Atom(name)
+        case App(op=op, args=args) if op.name == "source":
+            return Atom(args["name"])
+        case App(op=op, args=args, inputs=inputs, port=port):
+            head = Atom(f"{op.name}[{port}]" if port else op.name)
+            given = [Atom(text) for text in printed(op, args, names)]
+            return (head, *given, *(to_tree(i, names) for i in inputs))
+        case Let(name, bound, body):
+            return (Atom("let"), Atom(name), to_tree(bound, names), to_tree(body, names))
+        case LetRec(((name, bound),), body):
+            return (Atom("letrec"), Atom(name), to_tree(bound, names), to_tree(body, names))
+        case LetRec(bindings, body):
+            pairs = tuple(t for name, b in bindings for t in (Atom(name), to_tree(b, names)))
+            return (Atom("letrec"), pairs, to_tree(body, names))
+
+
+def parse(
+    text: str, functions: Mapping[str, Fn] | None = None, inputs: Mapping[str, App] | None = None
+) -> Term:
+    """The term that is written so; a free name is the source of that name, or what `inputs` says.
+
+    `functions` are the functions by their printed names.
+    """
+    return from_tree(read(text), functions or {}, inputs or {})
+
+
+def from_tree(
+    tree: Tree,
+    functions: Mapping[str, Fn],
+    inputs: Mapping[str, App],
+    bound: frozenset[str] = frozenset(),
+) -> Term:
+    """The term of a tree, in which the names in `bound` are references."""
+    if isinstance(tree, Atom):
+        if tree.text in bound:
+            return Ref(tree.text)
+        return inputs[tree.text] if tree.text in inputs else _source(tree.text)
+    if not tree or not isinstance(tree[0], Atom):
+        raise ValueError(f"{flatten(tree)} does not begin with an operator")
+    match tree[0].text, tree[1:]:
+        case "let", (Atom(name), value, body):
+            inner = from_tree(body, functions, inputs, bound | {name})
+            return Let(name, from_tree(value, functions, inputs, bound), inner)
+        case "letrec", (Atom(name), value, body):
+            return _letrec(((name, value),), body, functions, inputs, bound)
+        case "letrec", (tuple() as pairs, body):
+            named = tuple(zip(map(flatten, pairs[::2]), pairs[1::2], strict=True))
+            return _letrec(named, body, functions, inputs, bound)
+        case head, rest:
+            return _application(head, rest, functions, inputs, bound)
+
+
+def _letrec(
+    pairs: tuple[tuple[str, Tree], ...],
+    body: Tree,
+    functions: Mapping[str, Fn],
+    inputs: Mapping[str, App],
+    bound: frozenset[str],
+) -> Term:
+    known = bound | {name for name, _ in pairs}
+    bindings = tuple((name, from_tree(t, functions, inputs, known)) for name, t in pairs)
+    return LetRec(bindings, from_tree(body, functions, inputs, known))
+
+
+def _application(
+    head: str,
+    rest: tuple[Tree, ...],
+    functions: Mapping[str, Fn],
+    inputs: Mapping[str, App],
+    bound: frozenset[str],
+) -> Term:
+    name, _, port = head.partition("[")
+    op, args, streams = read_argument(name, [_raw(t) for t in rest], functions)
+    children = tuple(from_tree(rest[i], functions, inputs, bound) for i in streams)
+    return App(op, args, children, port.removesuffix("]"))
+
+
+def _raw(tree: Tree) -> str | None:
+    return tree.text if isinstance(tree, Atom) else None
+
+
+def _source(name: str) -> App:
+    op, args, _ = read_argument("source", [f"name={name!r}"], {})
+    return App(op, args)
+
+
+def _functions(value: object) -> Iterator[Fn]:
+    if isinstance(value, Fn):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _functions(part)
+    elif hasattr(value, "arguments"):
+        yield from _functions(value.arguments)
+
+
+def _tokens(text: str) -> Iterator[str]:
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char.isspace():
+            at += 1
+        elif char == ";":
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif char in "()":
+            yield char
+            at += 1
+        else:
+            end = _atom_end(text, at)
+            yield text[at:end]
+            at = end
+
+
+def _atom_end(text: str, at: int) -> int:
+    """The end of the atom that starts at `at`: brackets and quotes in it belong to it."""
+    open_brackets: list[str] = []
+    while at < len(text):
+        char = text[at]
+        if char in "'\"":
+            at = _quote_end(text, at)
+            continue
+        if char in BRACKETS:
+            open_brackets.append(BRACKETS[char])
+        elif open_brackets and char == open_brackets[-1]:
+            open_brackets.pop()
+        elif not open_brackets and (char.isspace() or char in ");"):
+            return at
+        at += 1
+    return at
+
+
+def _quote_end(text: str, at: int) -> int:
+    quote = text[at]
+    at += 1
+    while at < len(text) and text[at] != quote:
+        at += 2 if text[at] == "\\" else 1
+    return at + 1

@@ -1,0 +1,129 @@
+"""Ways through a graph, none of them recursive: a program may be as long as it likes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from hydro_core.catalog.spec import Barrier, Port
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+
+Successors = Mapping[NodeId, list[NodeId]]
+
+
+def same_tick(port: Port) -> bool:
+    """Whether what enters at the port is of this tick."""
+    return port.barrier is not Barrier.TICK
+
+
+def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: True) -> Successors:
+    """Of each node those that it reads, at ports that `follow` approves, each once."""
+    return {
+        node.id: list(dict.fromkeys(e.node for port, e in node.reads() if follow(port)))
+        for node in graph
+    }
+
+
+def components(successors: Successors) -> list[tuple[NodeId, ...]]:
+    """The strongly connected components, each after those that its members lead to.
+
+    >>> components({"a": ["b"], "b": ["c"], "c": ["b"]})
+    [('b', 'c'), ('a',)]
+    """
+    search = _Search(successors)
+    for root in successors:
+        if root not in search.index:
+            search.explore(root)
+    return search.found
+
+
+class _Search:
+    """Tarjan's search, with a stack of its own in the place of recursion."""
+
+    def __init__(self, successors: Successors) -> None:
+        self.successors = successors
+        self.order = {node: i for i, node in enumerate(successors)}
+        self.found: list[tuple[NodeId, ...]] = []
+        self.index: dict[NodeId, int] = {}
+        self.low: dict[NodeId, int] = {}
+        self.open: list[NodeId] = []
+        self.is_open: set[NodeId] = set()
+        self.way: list[tuple[NodeId, Iterator[NodeId]]] = []
+
+    def explore(self, root: NodeId) -> None:
+        """Finds the components of all that `root` leads to."""
+        self._enter(root)
+        while self.way:
+            node, rest = self.way[-1]
+            after = next(rest, None)
+            if after is None:
+                self._leave(node)
+            elif after not in self.index:
+                self._enter(after)
+            elif after in self.is_open:
+                self.low[node] = min(self.low[node], self.index[after])
+
+    def _enter(self, node: NodeId) -> None:
+        self.index[node] = self.low[node] = len(self.index)
+        self.open.append(node)
+        self.is_open.add(node)
+        self.way.append((node, iter(self.successors[node])))
+
+    def _leave(self, node: NodeId) -> None:
+        self.way.pop()
+        if self.way:
+            parent = self.way[-1][0]
+            self.low[parent] = min(self.low[parent], self.low[node])
+        if self.low[node] == self.index[node]:
+            members = [self.open.pop()]
+            while members[-1] != node:
+                members.append(self.open.pop())
+            self.is_open.difference_update(members)
+            self.found.append(tuple(sorted(members, key=self.order.__getitem__)))
+
+
+def shortest_path(
+    successors: Successors, start: NodeId, end: NodeId, within: Iterable[NodeId]
+) -> list[NodeId]:
+    """A shortest way from `start` to `end` through nodes of `within`; empty where none is."""
+    allowed = set(within)
+    before: dict[NodeId, NodeId | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        node = queue.popleft()
+        if node == end:
+            way: list[NodeId] = []
+            step: NodeId | None = node
+            while step is not None:
+                way.append(step)
+                step = before[step]
+            return way[::-1]
+        for after in successors[node]:
+            if after in allowed and after not in before:
+                before[after] = node
+                queue.append(after)
+    return []
+
+
+def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
+    """Whether a component is a cycle and not a single node that does not reach itself."""
+    return len(component) > 1 or component[0] in successors[component[0]]
+
+
+def in_reading_order(graph: Graph) -> list[Node]:
+    """The nodes, each after those of this tick that it reads, cycles in the order of the text."""
+    return [graph[n] for c in components(predecessors(graph, same_tick)) for n in c]
+
+
+def is_generated(node: Node) -> bool:
+    """Whether the program gave the node no name: its id is the operator and a number."""
+    return node.id.removeprefix(f"{node.op.name}_").isdigit()
+
+
+def outputs(node: Node) -> tuple[Endpoint, ...]:
+    """What can be read of a node."""
+    if node.op.outputs == "none" or (node.op.optional_input and node.inputs):
+        return ()
+    if node.op.outputs == "ports":
+        return tuple(Endpoint(node.id, port) for port in node.args["ports"])
+    return (Endpoint(node.id),)

@@ -1,0 +1,256 @@
+"""The arguments of a text program: Python expressions, parsed as Python, none of them run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hydro_core.catalog.aggregates import AGGREGATES, NAMES
+from hydro_core.catalog.spec import Aggregate, OpSpec, TypeProblem
+from hydro_core.errors import Diagnostic, Span
+from hydro_core.functions.allowed import BUILTINS
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.read import constant, read_function
+from hydro_core.lang.signature import ArgumentProblem, Bound, bind
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.lang.source import Source
+from hydro_core.lang.syntax import ArgumentText, Element
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem
+
+_BEFORE = "_("
+_FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamArgument:
+    """A stream that is named as an argument, with an output port if it has several."""
+
+    position: int | None
+    name: str
+    label: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of one call."""
+
+    bound: Bound[ast.expr]
+    streams: tuple[StreamArgument, ...]
+
+
+class ArgumentsError(Exception):
+    """The arguments are wrong; the diagnostic says where."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+def read_arguments(
+    source: Source, element: Element, op: OpSpec, bindings: Mapping[str, Any]
+) -> Arguments:
+    """The arguments of an operator call."""
+    text = element.arguments
+    assert text is not None
+    reader = TextReader(source, text, bindings)
+    try:
+        call = _parse(source, text)
+        positional, keywords = _split(call)
+        bound = bind(op, positional, keywords, reader)
+        streams = tuple(_stream(reader, position, tree) for position, tree in bound.streams)
+    except ArgumentProblem as wrong:
+        at = wrong.written if isinstance(wrong.written, ast.AST) else None
+        span = reader.span(at) if at is not None else element.span
+        raise ArgumentsError(
+            Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help)  # type: ignore[arg-type]
+        ) from None
+    except TypeProblem as wrong:
+        raise ArgumentsError(_of_function(source, element, op, wrong)) from None
+    except SyntaxError as wrong:
+        raise ArgumentsError(_of_syntax(source, text, op, wrong)) from None
+    except (RecursionError, MemoryError):
+        message = f"the arguments of `{op.name}` are nested too deeply"
+        raise ArgumentsError(
+            Diagnostic("syntax", message, element.span, op.name, "split the expression up")
+        ) from None
+    return Arguments(bound, streams)
+
+
+def _parse(source: Source, text: ArgumentText) -> ast.Call:
+    """The arguments as a call. Positions in it are those of the text behind `_(`."""
+    try:
+        tree = ast.parse(f"{_BEFORE}{text.text}\n)", mode="eval").body
+    except ValueError as wrong:
+        raise SyntaxError(str(wrong)) from None
+    match tree:
+        case ast.Call(func=ast.Name()):
+            return tree
+        case _:
+            raise SyntaxError("these are no arguments")
+
+
+def _split(call: ast.Call) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
+    for part in call.args:
+        if isinstance(part, ast.Starred):
+            raise ArgumentProblem(
+                "syntax", "`*` cannot be used here", "write the arguments out", part
+            )
+    keywords: list[tuple[str, ast.expr]] = []
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            help_ = "write the arguments out"
+            raise ArgumentProblem("syntax", "`**` cannot be used here", help_, keyword.value)
+        keywords.append((keyword.arg, keyword.value))
+    return call.args, keywords
+
+
+def _stream(reader: TextReader, position: int | None, tree: ast.expr) -> StreamArgument:
+    match tree:
+        case ast.Name(id=name):
+            return StreamArgument(position, name, None, reader.span(tree))
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=label)):
+            return StreamArgument(position, name, label, reader.span(tree))
+        case ast.Subscript(
+            value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as label)
+        ):
+            return StreamArgument(position, name, str(label), reader.span(tree))
+    raise ArgumentProblem(
+        "syntax",
+        "a stream must be named here",
+        "give the pipeline a name in a statement of its own, and write the name here",
+        tree,
+    )
+
+
+def _of_function(source: Source, element: Element, op: OpSpec, wrong: TypeProblem) -> Diagnostic:
+    span = element.span
+    if wrong.place != (0, 0):
+        offset = source.offset(*wrong.place)
+        span = source.span(offset, offset + 1)
+    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help or _FUNCTION)
+
+
+def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
+    """Python's own complaint, at its place in the program."""
+    line, column = wrong.lineno or 1, wrong.offset or 1
+    inside = _offset(text.text, line, max(0, column - 1))
+    at = text.start + min(inside, len(text.text))
+    message = f"the arguments of `{op.name}` are not Python: {wrong.msg}"
+    return Diagnostic(
+        "syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text)
+    )
+
+
+def _usage_of_python(text: str) -> str:
+    if text.lstrip().startswith("|"):
+        return "a function is written `lambda x: …`"
+    if "->" in text:
+        return "an argument names a stream: give the pipeline a name in a statement of its own"
+    return "arguments are Python expressions: `map(lambda x: x + 1)`"
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """The offset in the arguments of a character of the call that was parsed."""
+    starts = [0]
+    for part in text.split("\n")[: line - 1]:
+        starts.append(starts[-1] + len(part) + 1)
+    return max(0, starts[-1] + column - (len(_BEFORE) if line == 1 else 0))
+
+
+@dataclass(frozen=True)
+class TextReader:
+    """Reads trees; the places it tells are those of the program's file."""
+
+    source: Source
+    text: ArgumentText
+    bindings: Mapping[str, Any]
+    _lines: list[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_lines", f"{_BEFORE}{self.text.text}".split("\n"))
+
+    def constant(self, tree: ast.expr) -> Any:
+        """The value; a function without parameters is called."""
+        match tree:
+            case ast.Lambda(args=ast.arguments(args=[], posonlyargs=[], kwonlyargs=[]), body=body):
+                return constant(body, self.bindings, locate=self.locate)
+            case ast.Name(id=name) if name in self.bindings or name in BUILTINS:
+                value = self.bindings.get(name, BUILTINS.get(name))
+                return value() if callable(value) else value
+        try:
+            return constant(tree, self.bindings, locate=self.locate)
+        except ValueProblem as problem:
+            raise ArgumentProblem("type", str(problem), None, tree) from None
+
+    def is_function(self, tree: ast.expr) -> bool:
+        """Whether it is a lambda or the name of something that can be called."""
+        if isinstance(tree, ast.Name):
+            bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
+            return (bound is None and tree.id not in self.bindings) or callable(bound)
+        return isinstance(tree, ast.Lambda)
+
+    def function(self, tree: ast.expr, returns: ItemType | None) -> Fn:
+        """The function; a name must be bound by the caller."""
+        fn = read_function(tree, self.bindings, locate=self.locate)
+        return replace(fn, span=self.span(tree), returns=returns or fn.returns)
+
+    def aggregate(self, tree: ast.expr) -> Aggregate:
+        """An aggregate with its columns and functions of the row."""
+        match tree:
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+                pass
+            case _:
+                help_ = 'one of them is written `count()`, `sum("v")` or `sum(lambda r: r.v * 2)`'
+                raise ArgumentProblem("type", "an aggregate must stand here", help_, tree)
+        if name not in NAMES:
+            help_ = did_you_mean(name, NAMES) or f"the aggregates are {', '.join(AGGREGATES)}"
+            raise ArgumentProblem("type", f"there is no aggregate `{name}`", help_, tree)
+        return check_count(Aggregate(NAMES[name], tuple(map(self._aggregated, args))), tree)
+
+    def _aggregated(self, tree: ast.expr) -> str | Fn:
+        if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
+            return tree.value
+        if self.is_function(tree):
+            return self.function(tree, None)
+        help_ = (
+            'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
+        )
+        raise ArgumentProblem(
+            "type", "an aggregate is over a column or a function of the row", help_, tree
+        )
+
+    def locate(self, tree: ast.AST) -> tuple[int, int]:
+        """Line and column of a part of the arguments, in the program's file."""
+        line, column = getattr(tree, "lineno", 1), getattr(tree, "col_offset", len(_BEFORE))
+        return self.source.position(self._absolute(line, column))
+
+    def span(self, tree: ast.AST) -> Span:
+        """The place of a part of the arguments."""
+        start = self._absolute(getattr(tree, "lineno", 1), getattr(tree, "col_offset", 0))
+        end = self._absolute(getattr(tree, "end_lineno", 1), getattr(tree, "end_col_offset", 0))
+        return self.source.span(start, end)
+
+    def _absolute(self, line: int, column: int) -> int:
+        """Python counts bytes of UTF-8, we count characters."""
+        head = self._lines[line - 1] if line <= len(self._lines) else ""
+        characters = len(head.encode()[:column].decode(errors="ignore"))
+        before = sum(len(text) + 1 for text in self._lines[: line - 1])
+        return self.text.start + max(0, before + characters - len(_BEFORE))
+
+
+def check_count(aggregate: Aggregate, written: object) -> Aggregate:
+    """The aggregate, if it has as many arguments as it needs."""
+    spec = AGGREGATES[aggregate.function]
+    count = len(aggregate.arguments)
+    if count >= spec.least and (spec.most is None or count <= spec.most):
+        return aggregate
+    wanted = str(spec.least) if spec.most == spec.least else f"{spec.least} or more"
+    if spec.most is not None and spec.most > spec.least:
+        wanted = f"{spec.least} to {spec.most}"
+    arguments = "argument" if wanted == "1" else "arguments"
+    message = f"`{spec.name}` takes {wanted} {arguments}, not {count}"
+    raise ArgumentProblem("arity", message, f"`{spec.name}` is {spec.meaning}", written)

@@ -1,0 +1,16 @@
+"""What a user may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A question after the likeliest of the known words, None where none is near.
+
+    >>> did_you_mean("persits", ["prev", "persist", "map"])
+    'did you mean `persist`?'
+    """
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else None

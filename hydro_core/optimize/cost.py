@@ -1,0 +1,259 @@
+"""What a plan costs: the rows that a tick touches.
+
+Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it reads, stores and
+gives. In the tick plan a history is dear, since all of it is read each tick; in the range plan all ticks are one
+relation, so `persist`, `old`, `prev` and `delta` only change a column and are free, and a join costs its candidate pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hydro_core.optimize.shape import Payload
+from hydro_core.optimize.space import ClassId, ENode, Space
+
+Goal = Literal["tick", "range"]
+
+ROWS = 1000.0
+TICKS = 100.0
+KEYS_EXPONENT = 0.8
+"""n rows are expected to have n**0.8 different keys."""
+SELECTIVITY = 0.5
+NODE = 1.0
+"""What a node costs by being there."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputStatistics:
+    """Of one input: rows in a tick, rows of all history, different keys in history."""
+
+    rows: float = ROWS
+    history: float | None = None
+    keys: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of the data: `{"ticks": 100, "inputs": {"orders": {"rows": 10, "history": 1e6}}}`."""
+
+    ticks: float = TICKS
+    inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
+    selectivity: Mapping[str, float] = field(default_factory=dict)
+    """Of filters, by the node's id or the function's name."""
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Statistics:
+        """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
+        unknown = set(data) - {"ticks", "inputs", "selectivity"}
+        if unknown:
+            raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
+        try:
+            inputs = {name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()}
+        except TypeError as problem:
+            raise ValueError(f"inputs have rows, history and keys: {problem}") from None
+        return Statistics(
+            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {}))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CostModel:
+    """Sizes of classes and costs of nodes of one space."""
+
+    space: Space
+    payloads: Sequence[Payload]
+    statistics: Statistics
+    goal: Goal
+
+    def sizes(self, first: Sequence[int] = ()) -> list[float]:
+        """The expected rows of each class in a tick (the range plan: in all ticks).
+
+        A class has the size that its nodes give when it is first reached from the inputs, the nodes at `first` before
+        all others; going on from there would let estimates shrink in a circle.
+        """
+        found = [math.inf] * len(self.space.of)
+        self._spread([self.space.nodes[i] for i in first], found)
+        self._spread(self.space.nodes, found)
+        for cls, size in enumerate(found):
+            # only streams that feed themselves have no size yet: they hold some history
+            if math.isinf(size):
+                found[cls] = ROWS * self.statistics.ticks
+        return found
+
+    def costs(self, sizes: Sequence[float]) -> list[float]:
+        """The cost of every node."""
+        return [self.cost(node, sizes) for node in self.space.nodes]
+
+    def cost(self, node: ENode, sizes: Sequence[float]) -> float:
+        """What the node touches in a tick."""
+        name = _name(node)
+        into = [sizes[c] for c in node.inputs]
+        out = sizes[node.cls]
+        if self.goal == "range" and name in _FREE_IN_RANGES:
+            return NODE
+        return NODE + _COSTS.get(name, _reads)(into, out)
+
+    def _spread(self, nodes: Sequence[ENode], found: list[float]) -> None:
+        waiting = list(nodes)
+        while True:
+            ready: dict[ClassId, float] = {}
+            left = []
+            for node in waiting:
+                if not math.isinf(found[node.cls]):
+                    continue
+                into = [found[c] for c in node.inputs]
+                if any(map(math.isinf, into)):
+                    left.append(node)
+                    continue
+                ready[node.cls] = min(ready.get(node.cls, math.inf), self._size(node, into))
+            if not ready:
+                return
+            for cls, size in ready.items():
+                found[cls] = size
+            waiting = left
+
+    def _size(self, node: ENode, into: list[float]) -> float:
+        name = _name(node)
+        if name in {"source", "source_iter"}:
+            return self._given(node)
+        if name in {"persist", "old"}:
+            return into[0] * self._ticks()
+        if name == "window":
+            return into[0] * min(self._ticks(), self._args(node).get("n", 1))
+        if name in {"delta", "changes"}:
+            return into[0] / self._ticks()
+        if name in {"filter", "filter_map"}:
+            return into[0] * self._selectivity(node)
+        return _SIZES.get(name, _first)(into)
+
+    def _given(self, node: ENode) -> float:
+        args = self._args(node)
+        scale = self.statistics.ticks if self.goal == "range" else 1.0
+        if "items" in args:
+            return max(0.01, len(args["items"]) / self.statistics.ticks) * scale
+        known = self.statistics.inputs.get(args["name"], InputStatistics())
+        return max(known.rows, 1e-3) * scale
+
+    def _selectivity(self, node: ENode) -> float:
+        fn = self._args(node).get("f")
+        return self.statistics.selectivity.get(getattr(fn, "name", ""), SELECTIVITY)
+
+    def _ticks(self) -> float:
+        return 1.0 if self.goal == "range" else self.statistics.ticks
+
+    def _args(self, node: ENode) -> Mapping[str, Any]:
+        return {} if node.payload is None else self.payloads[node.payload].args
+
+
+def keys(rows: float) -> float:
+    """How many different keys so many rows have."""
+    return rows if rows <= 1 else rows**KEYS_EXPONENT
+
+
+def _name(node: ENode) -> str:
+    return node.shape.name.removesuffix("!").removesuffix(":global")
+
+
+def _first(into: list[float]) -> float:
+    return into[0] if into else 1.0
+
+
+def _pairs(into: list[float]) -> float:
+    return into[0] * into[1]
+
+
+def _matches(into: list[float]) -> float:
+    most = max(keys(into[0]), keys(into[1]))
+    return into[0] * into[1] / most if most > 0 else 0.0
+
+
+def _half(into: list[float]) -> float:
+    return into[0] * SELECTIVITY
+
+
+def _one(_: list[float]) -> float:
+    return 1.0
+
+
+def _grouped(into: list[float]) -> float:
+    return keys(into[0])
+
+
+def _updated(into: list[float]) -> float:
+    return max(into[0], keys(into[1]))
+
+
+_SIZES: Mapping[str, Callable[[list[float]], float]] = {
+    "tick": lambda _: 1.0,
+    "null": lambda _: 0.001,
+    "chain": sum,
+    "union": sum,
+    "cross": _pairs,
+    "join": _matches,
+    "join:left": lambda i: max(_matches(i), i[0]),
+    "join:right": lambda i: max(_matches(i), i[1]),
+    "join:outer": lambda i: max(_matches(i), *i),
+    "join:semi": lambda i: min(i[0], _matches(i)),
+    "join:anti": _half,
+    "difference": _half,
+    "anti_join": _half,
+    "zip": min,
+    "zip_longest": max,
+    "unique": _grouped,
+    "fold": _one,
+    "reduce": _one,
+    "fold_from": _one,
+    "reduce_from": _one,
+    "fold_keyed": _grouped,
+    "reduce_keyed": _grouped,
+    "unique_keyed": _grouped,
+    "latest": _grouped,
+    "aggregate": _grouped,
+    "fold_keyed_from": _updated,
+    "reduce_keyed_from": _updated,
+    "flat_map": lambda i: 2 * i[0],
+    "flatten": lambda i: 2 * i[0],
+}
+
+
+def _reads(into: list[float], _: float) -> float:
+    return sum(into)
+
+
+def _stores_and_reads(into: list[float], out: float) -> float:
+    return into[0] + out
+
+
+def _joins(into: list[float], out: float) -> float:
+    # a row is dearer to make than to read: what was made once is better stored
+    return sum(into) + 2 * out
+
+
+def _sorts(into: list[float], _: float) -> float:
+    return into[0] * max(1.0, math.log2(into[0] + 1))
+
+
+_COSTS: Mapping[str, Callable[[list[float], float], float]] = {
+    "source": lambda i, o: 0.0,
+    "persist": _stores_and_reads,
+    "old": _stores_and_reads,
+    "window": _stores_and_reads,
+    "prev": lambda i, o: 2 * i[0],
+    "delta": lambda i, o: 3 * i[0],
+    "changes": lambda i, o: 3 * i[0],
+    "cross": _joins,
+    "join": _joins,
+    "join:left": _joins,
+    "join:right": _joins,
+    "join:outer": _joins,
+    "chain": lambda i, o: 0.01 * o,
+    "union": lambda i, o: 0.01 * o,
+    "bag": lambda i, o: 0.0,
+    "sink": lambda i, o: 0.0,
+    "sort": _sorts,
+    "sort_by_key": _sorts,
+}
+_FREE_IN_RANGES = frozenset({"persist", "old", "prev", "delta"})

@@ -1,0 +1,257 @@
+"""The e-graph: a problem and its rules go in, the space of plans comes out. The only module that knows egglog.
+
+An e-graph is used and dropped in the thread that made it. A run cannot be interrupted and has no limit of its own, so
+it goes one iteration at a time; stopping early is always sound.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import util
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any
+
+from hydro_core.optimize.rule import FACTS, Equal, Fact, Pat, Pattern, Rule, Var
+from hydro_core.optimize.shape import Shape, Sort
+from hydro_core.optimize.space import ENode, Problem, Space
+
+MAX_ITERATIONS = 60
+MAX_NODES = 20_000
+CHUNK = 500
+"""Definitions per piece of program text: deeply nested or very long text fails."""
+CUT = "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Saturation:
+    """How saturation went: `saturated` where no rule had more to say."""
+
+    iterations: int
+    nodes: int
+    saturated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw class values."""
+
+    rule: Rule
+    values: tuple[tuple[str, Any], ...]
+
+
+class EGraph:
+    """The e-graph of one problem."""
+
+    def __init__(self, problem: Problem, rules: Iterable[Rule], *, log: bool = False) -> None:
+        self.problem = problem
+        self.rules = tuple(rules)
+        self.numbering: tuple[tuple[str, Any], ...] = ()
+        """The classes as sorts with raw values, in the order of their numbers in the last space."""
+        self._log = log
+        self._bindings = _load()
+        self._graph = self._bindings.EGraph()
+        self._names = {f"O{i}": shape for i, shape in enumerate(problem.shapes.values())}
+        self._of = {shape.name: name for name, shape in self._names.items()}
+        self._place = {d.name: i for i, d in enumerate(problem.definitions)}
+        self._run("\n".join(self._declarations()))
+        for number, rule in enumerate(self.rules):
+            self._run(self._rule(number, rule))
+        for chunk in _chunks(tuple(self._definitions()), CHUNK):
+            self._run("\n".join(chunk))
+
+    def saturate(self) -> Saturation:
+        """Applies the rules until nothing changes or a limit is reached."""
+        for iteration in range(1, MAX_ITERATIONS + 1):
+            if not self.step():
+                return Saturation(iteration, self.size(), True)
+            if self.size() > MAX_NODES:
+                return Saturation(iteration, self.size(), False)
+        return Saturation(MAX_ITERATIONS, self.size(), False)
+
+    def step(self) -> bool:
+        """Applies every rule once; whether something changed."""
+        (output,) = self._run("(run r 1)")
+        return bool(output.report.updated)
+
+    def size(self) -> int:
+        """The number of nodes."""
+        (output,) = self._run("(print-size)")
+        return sum(count for name, count in output.sizes if name in self._names)
+
+    def space(self) -> Space:
+        """The plans that were found, numbered deterministically."""
+        ids: dict[tuple[str, Any], int] = {}
+
+        def number(sort: str, value: Any) -> int:
+            return ids.setdefault((sort, value), len(ids))
+
+        named = {}
+        for definition in self.problem.definitions:
+            sort = self.problem.shapes[definition.shape].output.value
+            named[definition.name] = number(sort, self._value(definition.name))
+        nodes = []
+        for shape, payload, inputs, output in self.rows():
+            children = tuple(number(s.value, v) for s, v in zip(shape.inputs, inputs, strict=True))
+            nodes.append(ENode(shape, payload, children, number(shape.output.value, output)))
+        of: list[list[int]] = [[] for _ in ids]
+        for position, node in enumerate(nodes):
+            of[node.cls].append(position)
+        self.numbering = tuple(ids)
+        roots = tuple(named[root] for root in self.problem.roots)
+        return Space(tuple(nodes), tuple(map(tuple, of)), roots, named)
+
+    def rows(
+        self, *, subsumed: bool = False
+    ) -> Iterator[tuple[Shape, int | None, tuple[Any, ...], Any]]:
+        """Every node: its shape, arguments, inputs and class as raw values; no cuts."""
+        frozen = self._graph.freeze().functions
+        for name, shape in self._names.items():
+            for row in frozen[name].rows if name in frozen else ():
+                if row.subsumed and not subsumed:
+                    continue
+                values = list(row.inputs)
+                payload = self._graph.value_to_i64(values.pop(0)) if shape.payload else None
+                yield shape, payload, tuple(values), row.output
+
+    def firings(self) -> Iterator[Firing]:
+        """Every rule application so far, in the order of the rules."""
+        frozen = self._graph.freeze().functions
+        for number, rule in enumerate(self.rules):
+            variables = rule.variables()
+            sorts = self._kinds(rule, variables)
+            for row in frozen[f"fired{number}"].rows if f"fired{number}" in frozen else ():
+                values = tuple(
+                    (name, self._graph.value_to_i64(v) if sort == "i64" else (sort, v))
+                    for name, sort, v in zip(variables, sorts, row.inputs, strict=True)
+                )
+                yield Firing(rule, values)
+
+    def value_of(self, name: str) -> Any:
+        """The raw class value of a stream of the program."""
+        return self._value(name)
+
+    def _value(self, name: str) -> Any:
+        bindings = self._bindings
+        variable = bindings.Var(bindings.RustSpan("", 0, 0), f"$n{self._place[name]}")
+        return self._graph.eval_expr(variable)[1]
+
+    def _run(self, text: str) -> Any:
+        return self._graph.run_program(*self._graph.parse_program(text))
+
+    def _declarations(self) -> Iterator[str]:
+        variants: dict[Sort, list[str]] = {Sort.BAG: [], Sort.SEQUENCE: []}
+        for name, shape in self._names.items():
+            sorts = [*(["i64"] if shape.payload else []), *(s.value for s in shape.inputs)]
+            variants[shape.output].append(f"({' '.join((name, *sorts))})")
+        for sort, constructors in variants.items():
+            constructors.append(f"({CUT}{sort.value} i64)")
+        types = " ".join(f"({s.value} {' '.join(c)})" for s, c in variants.items())
+        yield f"(datatype* {types})"
+        yield "(ruleset r)"
+        for fact, kinds in FACTS.items():
+            sorts = " ".join("i64" if kind == "P" else "B" for kind in kinds)
+            yield f"(relation {_relation(fact)} ({sorts}))"
+
+    def _definitions(self) -> Iterator[str]:
+        cuts = {name: i for i, name in enumerate(self.problem.cuts)}
+        sorts = {d.name: self.problem.shapes[d.shape].output for d in self.problem.definitions}
+
+        def refer(name: str) -> str:
+            if name in cuts:
+                return f"({CUT}{sorts[self.problem.cuts[name]].value} {cuts[name]})"
+            return f"$n{self._place[name]}"
+
+        for i, definition in enumerate(self.problem.definitions):
+            payload = [] if definition.payload is None else [str(definition.payload)]
+            inputs = map(refer, definition.inputs)
+            yield f"(let $n{i} ({' '.join((self._of[definition.shape], *payload, *inputs))}))"
+        for cut, name in self.problem.cuts.items():
+            yield f"(union {refer(cut)} {refer(name)})"
+        for fact, args in self.problem.facts:
+            values = (refer(a) if isinstance(a, str) else str(a) for a in args)
+            yield f"({_relation(fact)} {' '.join(values)})"
+
+    def _rule(self, number: int, rule: Rule) -> str:
+        variables = rule.variables()
+        body = [self._condition(c) for c in rule.when]
+        text = self._pattern(rule.lhs)
+        if isinstance(rule.lhs, Pat):
+            body.append(f"(= root_ {text})")
+            text = "root_"
+        if isinstance(rule.rhs, Fact):
+            return f"(rule ({' '.join(body)}) ({self._condition(rule.rhs)}) :ruleset r)"
+        head = [f"(union {text} {self._pattern(rule.rhs)})"]
+        if rule.subsume:
+            head.append(f"(subsume {self._pattern(rule.lhs)})")
+        log = ""
+        if self._log:
+            kinds = self._kinds(rule, variables)
+            log = f"(relation fired{number} ({' '.join(kinds)}))"
+            head.append(f"(fired{number} {' '.join(f'v_{name}' for name in variables)})")
+        return f"{log}(rule ({' '.join(body)}) ({' '.join(head)}) :ruleset r)"
+
+    def _kinds(self, rule: Rule, variables: Mapping[str, str]) -> list[str]:
+        """The egglog sorts of a rule's variables."""
+        sorts: dict[str, str] = {}
+        for pattern in rule.patterns():
+            self._sorts(pattern, sorts)
+        return ["i64" if kind == "P" else sorts.get(name, "B") for name, kind in variables.items()]
+
+    def _sorts(self, pattern: Pattern, found: dict[str, str]) -> None:
+        if isinstance(pattern, Pat):
+            for sort, child in zip(
+                self.problem.shapes[pattern.shape].inputs, pattern.inputs, strict=True
+            ):
+                if isinstance(child, Var):
+                    found[child.name] = sort.value
+                self._sorts(child, found)
+
+    def _pattern(self, pattern: Pattern) -> str:
+        match pattern:
+            case Var(name):
+                return f"v_{name}"
+            case Pat(shape, payload, inputs):
+                parts = [self._of[shape], *([f"v_{payload.name}"] if payload else [])]
+                return f"({' '.join((*parts, *map(self._pattern, inputs)))})"
+
+    def _condition(self, condition: Equal | Fact) -> str:
+        match condition:
+            case Equal(left, right):
+                return f"(= {self._pattern(left)} {self._pattern(right)})"
+            case Fact(name, args):
+                return f"({_relation(name)} {' '.join(f'v_{a.name}' for a in args)})"
+
+
+def _relation(fact: str) -> str:
+    return f"fact_{fact}"
+
+
+def _chunks(lines: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(lines), size):
+        yield lines[start : start + size]
+
+
+def _load() -> Any:
+    """egglog's bindings, without its Python layer, whose import alone takes longer than most programs."""
+    name = "egglog.bindings"
+    if name in sys.modules:
+        return sys.modules[name]
+    package = util.find_spec("egglog")
+    if package is None or not package.submodule_search_locations:
+        raise ModuleNotFoundError("the optimizer needs egglog", name="egglog")
+    for location in package.submodule_search_locations:
+        for file in sorted(Path(location).glob("bindings*.so")) + sorted(
+            Path(location).glob("bindings*.pyd")
+        ):
+            spec = util.spec_from_file_location(name, file, loader=ExtensionFileLoader(name, str(file)))
+            if spec is not None and spec.loader is not None:
+                module = util.module_from_spec(spec)
+                spec.loader.exec_module(module)
+                sys.modules[name] = module
+                return module
+    from egglog import bindings  # noqa: PLC0415 - only where the file has another name
+
+    return bindings

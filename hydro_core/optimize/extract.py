@@ -1,0 +1,215 @@
+"""Extraction: the cheapest legal plan of a space, where a shared class is paid once.
+
+A greedy start, then local search: one class changes its node, or two at once where no single change helps. Legal plans
+may have cycles, each through a strict input. Deterministic: ties go to the node that comes first, and effort is
+counted, not timed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hydro_core.optimize.space import ClassId, Space
+
+MAX_EVALUATIONS = 30_000
+"""Plans that are looked at in pairs of changes."""
+MAX_ROUNDS = 400
+EPSILON = 1e-9
+
+Choice = dict[ClassId, int]
+Step = tuple[tuple[ClassId, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One node for every class that is used, and what they cost together."""
+
+    choice: Mapping[ClassId, int]
+    cost: float
+
+
+@dataclass(slots=True)
+class Search:
+    """The search for a plan: the space in flat arrays, and how much was looked at."""
+
+    roots: tuple[ClassId, ...]
+    options: list[tuple[int, ...]]
+    costs: Sequence[float]
+    now: list[tuple[ClassId, ...]]
+    """By node: the inputs on which it depends in the same tick."""
+    later: list[tuple[ClassId, ...]]
+    """By node: the strict inputs."""
+    evaluations: int = 0
+
+    def evaluate(self, choice: Choice, bound: float = math.inf) -> tuple[float, tuple[ClassId, ...]]:
+        """The cost of a plan and the classes it uses; infinite where it is illegal or above `bound`."""
+        self.evaluations += 1
+        total = 0.0
+        done: dict[ClassId, bool] = {}
+        delayed = list(self.roots)
+        costs, now, later = self.costs, self.now, self.later
+        while delayed:
+            root = delayed.pop()
+            if root in done:
+                continue
+            stack: list[tuple[ClassId, int]] = [(root, 0)]
+            done[root] = False
+            node = choice.get(root, -1)
+            if node < 0:
+                return math.inf, ()
+            total += costs[node]
+            delayed += later[node]
+            while stack:
+                cls, position = stack[-1]
+                inputs = now[choice[cls]]
+                if position == len(inputs):
+                    done[cls] = True
+                    stack.pop()
+                    continue
+                stack[-1] = (cls, position + 1)
+                child = inputs[position]
+                state = done.get(child)
+                if state:
+                    continue
+                node = choice.get(child, -1)
+                if state is False or node < 0:
+                    return math.inf, ()
+                total += costs[node]
+                if total >= bound:
+                    return math.inf, ()
+                delayed += later[node]
+                done[child] = False
+                stack.append((child, 0))
+        return total, tuple(sorted(done))
+
+
+def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, int]) -> Plan:
+    """The cheapest plan that the search finds; `preferred` is a legal one to start from, too."""
+    search = _search(space, costs)
+    trees, sets = _greedy(search)
+    best, choice = math.inf, {**trees, **preferred}
+    # every class has a node in every start: a move may lead anywhere
+    for candidate in (choice, {**preferred, **trees}, {**preferred, **sets}):
+        cost, _ = search.evaluate(candidate)
+        if cost < best - EPSILON:
+            best, choice = cost, candidate
+    for _ in range(MAX_ROUNDS):
+        step = _single(search, choice, best) or _pair(search, choice, best)
+        if step is None:
+            break
+        choice |= dict(step)
+        best, _ = search.evaluate(choice)
+    _, used = search.evaluate(choice)
+    return Plan({c: choice[c] for c in used}, best)
+
+
+def plan_cost(space: Space, costs: Sequence[float], choice: Mapping[ClassId, int]) -> float:
+    """The cost of a plan, infinite where it is illegal."""
+    return _search(space, costs).evaluate(dict(choice))[0]
+
+
+def _search(space: Space, costs: Sequence[float]) -> Search:
+    now, later = [], []
+    for node in space.nodes:
+        flags = tuple(zip(node.inputs, node.shape.strict, strict=True))
+        now.append(tuple(dict.fromkeys(c for c, strict in flags if not strict)))
+        later.append(tuple(dict.fromkeys(c for c, strict in flags if strict)))
+    return Search(space.roots, _options(space, costs, now, later), costs, now, later)
+
+
+def _options(
+    space: Space,
+    costs: Sequence[float],
+    now: Sequence[tuple[ClassId, ...]],
+    later: Sequence[tuple[ClassId, ...]],
+) -> list[tuple[int, ...]]:
+    """The nodes of each class, without those that never help: same inputs, but dearer; or reading themselves."""
+    options: list[tuple[int, ...]] = []
+    for cls, nodes in enumerate(space.of):
+        kept: dict[tuple[frozenset[int], frozenset[int]], int] = {}
+        for node in nodes:
+            if cls in now[node]:
+                continue
+            key = (frozenset(now[node]), frozenset(later[node]))
+            if key not in kept or costs[node] < costs[kept[key]] - EPSILON:
+                kept[key] = node
+        options.append(tuple(sorted(kept.values())))
+    return options
+
+
+def _greedy(search: Search) -> tuple[Choice, Choice]:
+    """Two starts: the cheapest trees, and the cheapest sets of classes, without cycles."""
+    trees: dict[ClassId, tuple[float, int]] = {}
+    sets: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for cls, nodes in enumerate(search.options):
+            for node in nodes:
+                inputs = (*search.now[node], *search.later[node])
+                if all(c in trees for c in inputs):
+                    cost = search.costs[node] + sum(trees[c][0] for c in inputs)
+                    if cls not in trees or cost < trees[cls][0] - EPSILON:
+                        trees[cls] = (cost, node)
+                        changed = True
+                if all(c in sets for c in inputs):
+                    merged: dict[ClassId, float] = {}
+                    for c in inputs:
+                        merged |= sets[c][1]
+                    if cls in merged:
+                        continue
+                    merged[cls] = search.costs[node]
+                    cost = sum(merged.values())
+                    if cls not in sets or cost < sets[cls][0] - EPSILON:
+                        sets[cls] = (cost, merged, node)
+                        changed = True
+    return {c: n for c, (_, n) in trees.items()}, {c: n for c, (_, _, n) in sets.items()}
+
+
+def _single(search: Search, choice: Choice, best: float) -> Step | None:
+    """The best change of one class, if one helps."""
+    found: Step | None = None
+    _, used = search.evaluate(choice)
+    for cls in used:
+        before = choice[cls]
+        for node in search.options[cls]:
+            if node == before:
+                continue
+            choice[cls] = node
+            cost, _ = search.evaluate(choice, best)
+            if cost < best - EPSILON:
+                best, found = cost, ((cls, node),)
+        choice[cls] = before
+    return found
+
+
+def _pair(search: Search, choice: Choice, best: float) -> Step | None:
+    """The first change of two classes that helps."""
+    _, used = search.evaluate(choice)
+    for cls in used:
+        before = choice[cls]
+        for node in search.options[cls]:
+            if node == before:
+                continue
+            choice[cls] = node
+            _, now_used = search.evaluate(choice)
+            for other in now_used:
+                if other == cls:
+                    continue
+                kept = choice[other]
+                for second in search.options[other]:
+                    if second == kept:
+                        continue
+                    choice[other] = second
+                    cost, _ = search.evaluate(choice, best)
+                    if cost < best - EPSILON:
+                        choice[other], choice[cls] = kept, before
+                        return ((cls, node), (other, second))
+                choice[other] = kept
+                if search.evaluations > MAX_EVALUATIONS:
+                    choice[cls] = before
+                    return None
+        choice[cls] = before
+    return None

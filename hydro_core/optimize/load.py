@@ -1,0 +1,237 @@
+"""From a typed program to the problem that the rules see.
+
+A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a cycle would be
+unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is equated to the stream. `tee` is
+nothing: equal streams share a class by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.spec import Barrier
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
+from hydro_core.optimize.shape import (
+    BAG,
+    CHAIN,
+    JOINT,
+    UNION,
+    Payload,
+    Shape,
+    Sort,
+    shape_of,
+    sort_of,
+    two,
+)
+from hydro_core.optimize.space import Definition, Problem
+from hydro_core.types.stream import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A cycle inside a tick: its nodes, what it reads from outside, and its streams that are read outside."""
+
+    nodes: tuple[NodeId, ...]
+    reads: tuple[Endpoint, ...]
+    gives: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A problem, and what leads back from it to the program."""
+
+    problem: Problem
+    typed: Typed
+    loops: Mapping[str, tuple[Loop, Endpoint]]
+    """The loop and its stream, by the shape that stands for it."""
+    origins: Mapping[str, Node]
+    """The nodes by the names of their definitions."""
+
+
+@dataclass(slots=True)
+class _Builder:
+    typed: Typed
+    loops: tuple[Loop, ...]
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    payloads: dict[Payload, int] = field(default_factory=dict)
+    definitions: list[Definition] = field(default_factory=list)
+    defined: dict[str, str] = field(default_factory=dict)
+    started: set[str] = field(default_factory=set)
+    cuts: dict[str, str] = field(default_factory=dict)
+    looped: dict[str, tuple[Loop, Endpoint]] = field(default_factory=dict)
+    origins: dict[str, Node] = field(default_factory=dict)
+
+    def add(self, name: str, shape: Shape, payload: Payload | None, inputs: tuple[str, ...]) -> str:
+        """Defines the stream `name`."""
+        known = self.shapes.setdefault(shape.name, shape)
+        if known != shape:
+            raise ValueError(f"two shapes are called {shape.name!r}")
+        number = None
+        if shape.payload:
+            number = self.payloads.setdefault(payload or Payload(), len(self.payloads))
+        self.definitions.append(Definition(name, shape.name, number, inputs))
+        self.defined[name] = name
+        return name
+
+    def order(self, endpoint: Endpoint) -> Order:
+        """The order of a stream."""
+        return self.typed.types[endpoint].order
+
+    def as_sort(self, name: str, order: Order, wanted: Sort) -> str:
+        """The stream as one of the wanted sort."""
+        if sort_of(order) is wanted:
+            return name
+        bag = f"bag {name}"
+        return bag if bag in self.defined else self.add(bag, BAG, None, (name,))
+
+
+def load(typed: Typed) -> Loaded:
+    """The problem of a program; its roots are the sinks, in the order of the text."""
+    builder = _Builder(typed, tuple(loops_of(typed.graph)))
+    sinks = [n for n in typed.graph if n.op.outputs == "none" and n.op.name == "sink"]
+    for sink in sinks:
+        _visit(builder, Endpoint(sink.id))
+    problem = Problem(
+        shapes=builder.shapes,
+        payloads=tuple(builder.payloads),
+        definitions=tuple(builder.definitions),
+        cuts={cut: builder.defined[name] for cut, name in builder.cuts.items()},
+        roots=tuple(sink.id for sink in sinks),
+    )
+    return Loaded(problem, typed, builder.looped, builder.origins)
+
+
+def loops_of(graph: Graph) -> Iterator[Loop]:
+    """The cycles inside a tick, in the order of the text."""
+    within = predecessors(graph, same_tick)
+    for members in components(within):
+        if not is_cycle(members, within):
+            continue
+        inside = set(members)
+        nodes = tuple(n.id for n in graph if n.id in inside)
+        reads: dict[Endpoint, None] = {}
+        for name in nodes:
+            for endpoint in graph[name].inputs:
+                if endpoint.node not in inside:
+                    reads.setdefault(endpoint)
+        gives: dict[Endpoint, None] = {}
+        for node in graph:
+            for endpoint in node.inputs if node.id not in inside else ():
+                if endpoint.node in inside:
+                    gives.setdefault(endpoint)
+        yield Loop(nodes, tuple(reads), tuple(gives))
+
+
+def _visit(builder: _Builder, root: Endpoint) -> None:
+    """Defines the stream `root` and all that it reads, without recursion."""
+    stack = [root]
+    while stack:
+        endpoint = stack[-1]
+        name = str(endpoint)
+        if name in builder.defined:
+            stack.pop()
+            continue
+        needed = _reads(builder, endpoint)
+        builder.started.add(name)
+        missing = [
+            e for e in needed if str(e) not in builder.defined and str(e) not in builder.started
+        ]
+        if missing:
+            stack += reversed(missing)
+            continue
+        stack.pop()
+        _define(builder, endpoint)
+
+
+def _reads(builder: _Builder, endpoint: Endpoint) -> tuple[Endpoint, ...]:
+    loop = next((x for x in builder.loops if endpoint.node in x.nodes), None)
+    return loop.reads if loop else builder.typed.graph[endpoint.node].inputs
+
+
+def _define(builder: _Builder, endpoint: Endpoint) -> None:
+    loop = next((x for x in builder.loops if endpoint.node in x.nodes), None)
+    if loop:
+        _define_loop(builder, loop, endpoint)
+        return
+    node = builder.typed.graph[endpoint.node]
+    name = str(endpoint)
+    if node.op.outputs == "copies":
+        builder.defined[name] = _read(builder, node.inputs[0])
+        return
+    orders = tuple(builder.order(e) for e in node.inputs)
+    output = builder.order(endpoint) if node.op.outputs != "none" else orders[0]
+    shape = shape_of(node, orders, output)
+    inputs = tuple(
+        builder.as_sort(_read(builder, e), order, sort)
+        for e, order, sort in zip(node.inputs, orders, shape.inputs, strict=True)
+    )
+    builder.origins[name] = node
+    if node.op.name in JOINT and _is_uniform(builder, node, endpoint):
+        _define_chain(builder, name, shape, inputs)
+        return
+    if node.op.name in JOINT:
+        shape = Shape(
+            name=f"{shape.name}:mixed:{len(inputs)}",
+            inputs=shape.inputs,
+            output=shape.output,
+            payload=shape.payload,
+            op=node.op,
+            linear=(False,) * len(inputs),
+            strict=(False,) * len(inputs),
+            monotone=True,
+        )
+    builder.add(name, shape, Payload(node.args, endpoint.port), inputs)
+
+
+def _read(builder: _Builder, endpoint: Endpoint) -> str:
+    """The name by which a stream is read: its own, or its cut if it is not defined yet."""
+    name = str(endpoint)
+    if name in builder.defined:
+        return builder.defined[name]
+    cut = f"cut {name}"
+    builder.cuts[cut] = name
+    return cut
+
+
+def _is_uniform(builder: _Builder, node: Node, endpoint: Endpoint) -> bool:
+    """Whether all inputs of a union have the output's item type, so that no item changes."""
+    item = builder.typed.types[endpoint].item
+    return all(builder.typed.types[e].item == item for e in node.inputs)
+
+
+def _define_chain(builder: _Builder, name: str, shape: Shape, inputs: tuple[str, ...]) -> None:
+    """A union is nested unions of two."""
+    pair = two(UNION if shape.output is Sort.BAG else f"{CHAIN}!", shape.output)
+    if len(inputs) == 1:
+        builder.defined[name] = inputs[0]
+        return
+    total = inputs[0]
+    for i, other in enumerate(inputs[1:-1], start=1):
+        total = builder.add(f"{name} {i}", pair, None, (total, other))
+    builder.add(name, pair, None, (total, inputs[-1]))
+
+
+def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
+    """A loop's stream is an operator on what the loop reads."""
+    graph = builder.typed.graph
+    orders = tuple(builder.order(e) for e in loop.reads)
+    specs = [graph[n].spec for n in loop.nodes]
+    shape = Shape(
+        name=f"loop:{endpoint}",
+        inputs=tuple(map(sort_of, orders)),
+        output=sort_of(builder.order(endpoint)),
+        linear=(False,) * len(orders),
+        zero=all(s.zero for s in specs),
+        time_invariant=all(s.time_invariant for s in specs),
+        strict=(False,) * len(orders),
+        monotone=all(
+            s.monotone and all(p.barrier is Barrier.NONE for p in graph[n].spec.inputs)
+            for n, s in zip(loop.nodes, specs, strict=True)
+        ),
+    )
+    builder.looped[shape.name] = (loop, endpoint)
+    builder.origins[str(endpoint)] = graph[endpoint.node]
+    builder.add(str(endpoint), shape, None, tuple(_read(builder, e) for e in loop.reads))

@@ -1,0 +1,134 @@
+"""The optimizer: a program over all of history becomes one that costs what the new data costs.
+
+The program is loaded into an e-graph, the rules are applied until they have nothing more to say, and the cheapest
+legal plan is taken out. Two plans come from one e-graph: the tick plan, in which history is dear, and the range plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.strata import Strata
+from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.optimize.cost import CostModel, Goal, Statistics
+from hydro_core.optimize.egraph import EGraph, Saturation
+from hydro_core.optimize.explain import Derivation, derivations
+from hydro_core.optimize.extract import Plan, extract, plan_cost
+from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.notes import Note, notes_of
+from hydro_core.optimize.rebuild import rebuild
+from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.rule import Rule
+from hydro_core.optimize.rules.facts import with_facts
+from hydro_core.optimize.rules.selection import rules_for
+from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import Order
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """A plan: its graph, what the program and the plan cost, and what could not be made incremental."""
+
+    graph: Graph
+    cost_before: float
+    cost_after: float
+    steps: tuple[Derivation, ...] = ()
+    """The proof of every output, if it was asked for."""
+    notes: tuple[Note, ...] = ()
+    saturation: Saturation = Saturation(0, 0, True)
+
+
+def optimize(
+    typed: Typed,
+    strata: Strata | None = None,
+    stats: Statistics | None = None,
+    goal: Goal = "tick",
+    *,
+    explain: bool = False,
+) -> Optimized:
+    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the same outputs.
+
+    With `explain` it comes with the steps that lead there.
+    """
+    loaded = load(typed)
+    if not loaded.problem.roots:
+        return Optimized(typed.graph, 0.0, 0.0)
+    problem, rules = prepare(loaded)
+    egraph = EGraph(problem, rules, log=explain)
+    replay = Replay(egraph) if explain else None
+    saturation = replay.saturate() if replay else egraph.saturate()
+    space = egraph.space()
+    plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
+    graph = rebuild(loaded, problem.payloads, space, plan)
+    check_types(typed, graph)
+    notes = notes_of(loaded.origins, space, plan) if goal == "tick" else ()
+    steps = derivations(replay, space, plan, rules) if replay else ()
+    return Optimized(graph, before, plan.cost, steps, notes, saturation)
+
+
+def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
+    """The problem with all that rules may bring in, and the rules."""
+    problem = with_facts(loaded)
+    rules, shapes = rules_for(problem.shapes)
+    return replace(problem, shapes=shapes), rules
+
+
+def choose(
+    loaded: Loaded, problem: Problem, space: Space, stats: Statistics, goal: Goal
+) -> tuple[Plan, float]:
+    """The cheapest plan, and the cost of the program as it was written."""
+    model = CostModel(space, problem.payloads, stats, goal)
+    start = preferred(problem, space)
+    sizes = model.sizes(tuple(start.values()))
+    costs = model.costs(sizes)
+    naive, naive_space = as_written(problem, space)
+    written = CostModel(naive_space, problem.payloads, stats, goal)
+    named = {cls: space.named[name] for name, cls in naive_space.named.items()}
+    written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
+    before = plan_cost(naive_space, written.costs(written_sizes), naive)
+    return extract(space, costs, start), before
+
+
+def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:
+    """The program as a space of one plan."""
+    ids = {d.name: i for i, d in enumerate(problem.definitions)}
+    ids |= {cut: ids[name] for cut, name in problem.cuts.items()}
+    nodes = tuple(
+        ENode(problem.shapes[d.shape], d.payload, tuple(ids[i] for i in d.inputs), ids[d.name])
+        for d in problem.definitions
+    )
+    named = {d.name: ids[d.name] for d in problem.definitions}
+    roots = tuple(ids[r] for r in problem.roots)
+    one = Space(nodes, tuple((i,) for i in range(len(nodes))), roots, named)
+    return {i: i for i in range(len(nodes))}, one
+
+
+def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
+    """The program's own nodes as a choice, where they are still there."""
+    named = dict(space.named)
+    named |= {cut: space.named[name] for cut, name in problem.cuts.items()}
+    place = {(n.shape.name, n.payload, n.inputs): i for i, n in enumerate(space.nodes)}
+    choice: dict[ClassId, int] = {}
+    for d in problem.definitions:
+        found = place.get((d.shape, d.payload, tuple(named[i] for i in d.inputs)))
+        if found is not None:
+            choice.setdefault(space.nodes[found].cls, found)
+    return choice
+
+
+def check_types(typed: Typed, graph: Graph) -> Typed:
+    """The types of the plan; raises `AssertionError` unless every output has its item type and order."""
+    schemas: Mapping[str, ItemType] = {
+        name: typed.types[Endpoint(node.id)].item for name, node in typed.graph.sources.items()
+    }
+    after = infer(graph, schemas)
+    for sink in typed.graph.named("sink"):
+        was = typed.types[sink.inputs[0]]
+        now = after.types[graph[sink.id].inputs[0]]
+        weaker = was.order is Order.TOTAL and now.order is not Order.TOTAL
+        if was.item != now.item or weaker:
+            raise AssertionError(f"the plan gives {sink.id} as {now}, the program as {was}")
+    return after

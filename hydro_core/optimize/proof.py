@@ -1,0 +1,181 @@
+"""A small proof-producing congruence closure: which rules, in which order, make one term out of another.
+
+Terms are hash-consed. Every union is remembered in a proof forest with its reason, a rule or congruence, so that the
+path between two equal terms is their proof (Nieuwenhuis and Oliveras, RTA 2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+TermId = int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A term: a shape, its arguments, and its inputs."""
+
+    shape: str
+    payload: int | None
+    inputs: tuple[TermId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why two terms are equal: by a rule (read backwards if `back`), or, without one, because their inputs are."""
+
+    rule: str = ""
+    back: bool = False
+    premises: tuple[tuple[TermId, TermId], ...] = ()
+
+    def flipped(self) -> Reason:
+        """The reason, read the other way."""
+        return Reason(self.rule, not self.back, self.premises) if self.rule else self
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One step of a proof: the whole term before and after, and the rule that was applied somewhere in it."""
+
+    reason: Reason
+    before: TermId
+    after: TermId
+
+
+class Closure:
+    """Terms, and which of them are equal."""
+
+    def __init__(self) -> None:
+        self.terms: list[Node] = []
+        self.sizes: list[int] = []
+        self._ids: dict[Node, TermId] = {}
+        self._leader: list[TermId] = []
+        self._parent: list[tuple[TermId, Reason] | None] = []
+        self._users: dict[TermId, list[TermId]] = {}
+        self._signatures: dict[Node, TermId] = {}
+
+    def add(self, shape: str, payload: int | None, inputs: tuple[TermId, ...]) -> TermId:
+        """The term, made if it is new."""
+        node = Node(shape, payload, inputs)
+        known = self._ids.get(node)
+        if known is not None:
+            return known
+        term = len(self.terms)
+        self.terms.append(node)
+        self.sizes.append(1 + sum(self.sizes[i] for i in inputs))
+        self._ids[node] = term
+        self._leader.append(term)
+        self._parent.append(None)
+        for i in inputs:
+            self._users.setdefault(self.find(i), []).append(term)
+        same = self._signatures.setdefault(self._signature(term), term)
+        if same != term:
+            self.union(term, same, Reason())
+        return term
+
+    def find(self, term: TermId) -> TermId:
+        """The leader of the term's class."""
+        while self._leader[term] != term:
+            self._leader[term] = self._leader[self._leader[term]]
+            term = self._leader[term]
+        return term
+
+    def same(self, a: TermId, b: TermId) -> bool:
+        """Whether the terms are known to be equal."""
+        return self.find(a) == self.find(b)
+
+    def union(self, a: TermId, b: TermId, reason: Reason) -> None:
+        """The terms are equal for this reason, and so is all that follows by congruence."""
+        todo = [(a, b, reason)]
+        while todo:
+            a, b, reason = todo.pop()
+            if self.same(a, b):
+                continue
+            if len(self._users.get(self.find(a), ())) > len(self._users.get(self.find(b), ())):
+                a, b, reason = b, a, reason.flipped()
+            self._link(a, b, reason)
+            leader, other = self.find(b), self.find(a)
+            self._leader[other] = leader
+            for user in self._users.pop(other, ()):
+                same = self._signatures.setdefault(self._signature(user), user)
+                if not self.same(same, user):
+                    todo.append((user, same, Reason()))
+                self._users.setdefault(leader, []).append(user)
+
+    def prove(self, a: TermId, b: TermId) -> list[Rewrite]:
+        """The steps from one term to an equal one, each a rule at one place."""
+        return _without_loops(list(self._steps(a, b)))
+
+    def _signature(self, term: TermId) -> Node:
+        node = self.terms[term]
+        return Node(node.shape, node.payload, tuple(map(self.find, node.inputs)))
+
+    def _link(self, a: TermId, b: TermId, reason: Reason) -> None:
+        """Makes `a` the root of its tree, and hangs it below `b`."""
+        child: TermId | None = a
+        parent, why = b, reason
+        while child is not None:
+            following = self._parent[child]
+            self._parent[child] = (parent, why)
+            if following is None:
+                return
+            parent, child, why = child, following[0], following[1].flipped()
+
+    def _steps(self, a: TermId, b: TermId) -> Iterator[Rewrite]:
+        for before, after, reason in self._path(a, b):
+            if reason.rule:
+                yield Rewrite(reason, before, after)
+                continue
+            node, goal = self.terms[before], self.terms[after]
+            inputs = list(node.inputs)
+            for i, target in enumerate(goal.inputs):
+                if inputs[i] == target:
+                    continue
+                for step in self._steps(inputs[i], target):
+                    whole = self._with(node, inputs, i, step.before)
+                    changed = self._with(node, inputs, i, step.after)
+                    yield Rewrite(step.reason, whole, changed)
+                inputs[i] = target
+
+    def _with(self, node: Node, inputs: list[TermId], place: int, term: TermId) -> TermId:
+        return self.add(node.shape, node.payload, (*inputs[:place], term, *inputs[place + 1 :]))
+
+    def _path(self, a: TermId, b: TermId) -> Iterator[tuple[TermId, TermId, Reason]]:
+        up = [a, *self._ancestors(a)]
+        place = {term: i for i, term in enumerate(up)}
+        down = []
+        term = b
+        while term not in place:
+            found = self._parent[term]
+            if found is None:
+                raise ValueError(f"terms {a} and {b} are not known to be equal")
+            down.append((found[0], term, found[1].flipped()))
+            term = found[0]
+        for child in up[: place[term]]:
+            found = self._parent[child]
+            if found is not None:
+                yield child, found[0], found[1]
+        yield from reversed(down)
+
+    def _ancestors(self, term: TermId) -> Iterator[TermId]:
+        found = self._parent[term]
+        while found is not None:
+            yield found[0]
+            found = self._parent[found[0]]
+
+
+def _without_loops(steps: list[Rewrite]) -> list[Rewrite]:
+    """The steps, without those that lead back to a term that was there before."""
+    kept: list[Rewrite] = []
+    place: dict[TermId, int] = {}
+    for step in steps:
+        if not kept:
+            place = {step.before: 0}
+        kept.append(step)
+        if step.after in place:
+            del kept[place[step.after] :]
+            place = {term: i for term, i in place.items() if i <= len(kept)}
+        else:
+            place[step.after] = len(kept)
+    return kept

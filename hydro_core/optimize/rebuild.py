@@ -1,0 +1,232 @@
+"""From a plan back to a graph: every chosen node becomes an operator with the arguments and the place it came from.
+
+A node that stood in the program keeps its id; another one is called by its operator and a number. It has the span of
+the statement it came from: the node of the program with its arguments and its stream, else one with its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Args, OpSpec, OrderRule
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.load import Loaded, Loop
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
+from hydro_core.optimize.space import ClassId, ENode, Space
+
+
+@dataclass(slots=True)
+class _Rebuild:
+    loaded: Loaded
+    payloads: tuple[Payload, ...]
+    space: Space
+    plan: Plan
+    endpoints: dict[ClassId, Endpoint] = field(default_factory=dict)
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    shared: dict[tuple[object, ...], NodeId] = field(default_factory=dict)
+    """Nodes with several outputs, by what they are."""
+    reserved: set[NodeId] = field(default_factory=set)
+    named: dict[ClassId, list[str]] = field(default_factory=dict)
+
+    @property
+    def typed(self) -> Typed:
+        """The program."""
+        return self.loaded.typed
+
+    def enode(self, cls: ClassId) -> ENode:
+        """The node that the plan chose."""
+        return self.space.nodes[self.plan.choice[cls]]
+
+
+def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan) -> Graph:
+    """The graph of a plan. All sources stay, so that the program takes the same inputs."""
+    graph = loaded.typed.graph
+    work = _Rebuild(loaded, payloads, space, plan)
+    work.reserved = set(graph.nodes)
+    for name, cls in space.named.items():
+        work.named.setdefault(cls, []).append(name)
+    for source in graph.named("source"):
+        work.nodes[source.id] = source
+    classes = tuple(_ordered(work))
+    for cls in classes:
+        _name(work, cls)
+    for cls in classes:
+        _emit(work, cls)
+    sources = [work.nodes[n.id] for n in graph.named("source")]
+    sinks = [n for n in work.nodes.values() if n.op.outputs == "none"]
+    ends = {n.id for n in (*sources, *sinks)}
+    middle = [n for n in work.nodes.values() if n.id not in ends]
+    text_order = {name: i for i, name in enumerate(graph.nodes)}
+    sinks.sort(key=lambda n: text_order.get(n.id, len(text_order)))
+    return Graph.of((*sources, *middle, *sinks), graph.name, graph.warnings)
+
+
+def _ordered(work: _Rebuild) -> Iterator[ClassId]:
+    """The classes of the plan, inputs first where there is no cycle."""
+    done: set[ClassId] = set()
+    for root in work.space.roots:
+        stack: list[tuple[ClassId, bool]] = [(root, False)]
+        while stack:
+            cls, finished = stack.pop()
+            if finished:
+                yield cls
+            elif cls not in done:
+                done.add(cls)
+                stack.append((cls, True))
+                stack += [(c, False) for c in reversed(work.enode(cls).inputs)]
+
+
+def _name(work: _Rebuild, cls: ClassId) -> None:
+    """Decides at which endpoint the class's stream will stand."""
+    enode = work.enode(cls)
+    if enode.shape.name == BAG.name:
+        return
+    loop = work.loaded.loops.get(enode.shape.name)
+    if loop is not None:
+        work.endpoints[cls] = loop[1]
+        return
+    origin = _origin(work, cls, enode)
+    op = _operator(enode)
+    payload = _payload(work, enode)
+    if op.outputs == "ports":
+        key = (op, payload.args, enode.inputs)
+        if key not in work.shared:
+            work.shared[key] = _fresh(work, origin, op)
+        work.endpoints[cls] = Endpoint(work.shared[key], payload.port)
+        return
+    work.endpoints[cls] = Endpoint(_fresh(work, origin, op))
+
+
+def _fresh(work: _Rebuild, origin: Node | None, op: OpSpec) -> NodeId:
+    taken = {e.node for e in work.endpoints.values()}
+    if origin is not None and origin.id not in taken:
+        return origin.id
+    number = 1
+    while (name := f"{op.name}_{number}") in taken or name in work.reserved:
+        number += 1
+    return name
+
+
+def _origin(work: _Rebuild, cls: ClassId, enode: ENode) -> Node | None:
+    """The node of the program that computes this stream by this operator."""
+    payload = _payload(work, enode)
+    for name in work.named.get(cls, ()):
+        node = work.loaded.origins.get(name)
+        if node is not None and node.op is enode.shape.op and node.args == payload.args:
+            return node
+    return None
+
+
+def _emit(work: _Rebuild, cls: ClassId) -> None:
+    enode = work.enode(cls)
+    if enode.shape.name == BAG.name:
+        return
+    found = work.loaded.loops.get(enode.shape.name)
+    if found is not None:
+        _emit_loop(work, enode, found[0])
+        return
+    endpoint = work.endpoints[cls]
+    if endpoint.node in work.nodes:
+        return
+    op, payload = _operator(enode), _payload(work, enode)
+    inputs = tuple(
+        _input(work, enode, op, payload.args, position) for position in range(len(enode.inputs))
+    )
+    origin = _origin(work, cls, enode) or _relative(work, enode)
+    span = origin.span if origin else None
+    work.nodes[endpoint.node] = Node(endpoint.node, op, payload.args, inputs, span)
+
+
+def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) -> Endpoint:
+    """What the node reads; a sequence that must lose its order does so in a union of one."""
+    cls = enode.inputs[position]
+    inner = work.enode(cls)
+    if inner.shape.name != BAG.name:
+        return work.endpoints[cls]
+    sequence = work.endpoints[inner.inputs[0]]
+    rule = op.at(args).order
+    keeps = rule is OrderRule.KEEPS and position == 0
+    if not (keeps or rule is OrderRule.KEEPS_IF_ALL):
+        return sequence
+    name = f"union_of_{sequence.node}"
+    if name not in work.nodes:
+        span = work.nodes[sequence.node].span if sequence.node in work.nodes else None
+        work.nodes[name] = Node(name, operator("union"), Args(), (sequence,), span)
+    return Endpoint(name)
+
+
+def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
+    """The nodes of a cycle inside a tick as they were, reading what the plan computes for them."""
+    read = dict(zip(loop.reads, enode.inputs, strict=True))
+    for name in loop.nodes:
+        if name in work.nodes:
+            continue
+        node = work.typed.graph[name]
+        inputs = tuple(work.endpoints[read[e]] if e in read else e for e in node.inputs)
+        work.nodes[name] = node.with_(inputs=inputs)
+
+
+def _relative(work: _Rebuild, enode: ENode) -> Node | None:
+    """A node of the program that does the same elsewhere: the one that reads most of what this one reads."""
+    payload = _payload(work, enode)
+    op = _operator(enode)
+    alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]
+    if not alike and enode.shape.payload:
+        alike = [n for n in work.typed.graph if n.args == payload.args]
+    if alike:
+        mine = _sources(work, enode)
+        return max(alike, key=lambda n: len(mine & _ancestors(work.typed.graph, n)))
+    for cls in (enode.cls, *enode.inputs):
+        for name in work.named.get(cls, ()):
+            if name in work.loaded.origins:
+                return work.loaded.origins[name]
+    return None
+
+
+def _sources(work: _Rebuild, enode: ENode) -> set[NodeId]:
+    found: set[NodeId] = set()
+    seen: set[ClassId] = set()
+    todo = list(enode.inputs)
+    while todo:
+        cls = todo.pop()
+        if cls in seen:
+            continue
+        seen.add(cls)
+        if cls in work.endpoints:
+            found.add(work.endpoints[cls].node)
+        todo += work.enode(cls).inputs
+    return found
+
+
+def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
+    found: set[NodeId] = set()
+    todo = [node]
+    while todo:
+        for endpoint in todo.pop().inputs:
+            if endpoint.node not in found:
+                found.add(endpoint.node)
+                todo.append(graph[endpoint.node])
+    return found
+
+
+def _operator(enode: ENode) -> OpSpec:
+    name = enode.shape.name.removesuffix("!")
+    op = operator(name) if name in {CHAIN, UNION} else enode.shape.op
+    if op is None:
+        raise KeyError(f"{enode.shape.name} is no operator")
+    return op
+
+
+def _payload(work: _Rebuild, enode: ENode) -> Payload:
+    return Payload() if enode.payload is None else work.payloads[enode.payload]
+
+
+def origins_of(graph: Graph) -> Mapping[NodeId, str]:
+    """Where each node stands, for tests and drawings: `file:line:column`."""
+    return {
+        n.id: f"{n.span.file}:{n.span.line}:{n.span.column}" for n in graph if n.span is not None
+    }

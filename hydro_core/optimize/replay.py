@@ -1,0 +1,224 @@
+"""Replays what the rules did to the e-graph into a congruence closure that can prove it.
+
+Every rule logs what its variables stood for. After each iteration the new entries are replayed with every
+representative that a class had before: classes that have met since have several.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.optimize.egraph import MAX_ITERATIONS, MAX_NODES, EGraph, Firing, Saturation
+from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.proof import Closure, Reason, TermId
+from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
+from hydro_core.optimize.space import ClassId, Problem, Space
+
+MAX_REPLAYS = 64
+"""Combinations of representatives that one rule application is replayed with."""
+
+ClassValue = tuple[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    rule: Rule
+    values: Mapping[str, int]
+
+
+class Replay:
+    """The closure of one e-graph's run."""
+
+    def __init__(self, egraph: EGraph) -> None:
+        self.problem: Problem = egraph.problem
+        self.closure = Closure()
+        self.streams: dict[str, TermId] = {}
+        self._egraph = egraph
+        self._seen: set[tuple[str, tuple[tuple[str, Any], ...]]] = set()
+        self._pending: list[_Instance] = []
+        self._representatives: list[TermId] = []
+        self._define()
+
+    def saturate(self) -> Saturation:
+        """Saturates the e-graph, replaying each iteration."""
+        self._representatives = self._members()[1]
+        iteration, changed = 0, True
+        while changed and iteration < MAX_ITERATIONS and self._egraph.size() <= MAX_NODES:
+            iteration += 1
+            changed = self._egraph.step()
+            self._replay()
+        return Saturation(iteration, self._egraph.size(), not changed)
+
+    def terms_of(
+        self, space: Space, plan: Plan
+    ) -> tuple[Mapping[ClassId, TermId], tuple[ClassId, ...]]:
+        """A term for every class of the plan, and the classes that break its cycles.
+
+        It is the plan's own term, but one that is known equal for the classes that break cycles.
+        """
+        found: dict[ClassId, TermId] = {}
+        broken = _feedback(space, plan)
+        known = self._known()
+        for cls in broken:
+            found[cls] = known[cls]
+        for cls in _inputs_first(space, plan, broken):
+            found[cls] = self.body(space, plan, cls, found)
+        return found, broken
+
+    def body(
+        self, space: Space, plan: Plan, cls: ClassId, terms: Mapping[ClassId, TermId]
+    ) -> TermId:
+        """The chosen node of a class over the terms of its inputs."""
+        node = space.nodes[plan.choice[cls]]
+        return self.closure.add(
+            node.shape.name, node.payload, tuple(terms[c] for c in node.inputs)
+        )
+
+    def _define(self) -> None:
+        cuts = {c: self.closure.add(f"cut {c}", None, ()) for c in self.problem.cuts}
+        for d in self.problem.definitions:
+            inputs = tuple(cuts[i] if i in cuts else self.streams[i] for i in d.inputs)
+            self.streams[d.name] = self.closure.add(d.shape, d.payload, inputs)
+        for cut, name in self.problem.cuts.items():
+            self.closure.union(cuts[cut], self.streams[name], Reason("definition"))
+        self._cuts = cuts
+
+    def _members(self) -> tuple[dict[ClassValue, list[TermId]], list[TermId]]:
+        """The known terms of every class: those of the iteration before, and one for each new class."""
+        rows = {
+            (shape.name, payload, tuple(zip((s.value for s in shape.inputs), inputs, strict=True))): (
+                shape.output.value,
+                output,
+            )
+            for shape, payload, inputs, output in self._egraph.rows(subsumed=True)
+        }
+        classes: dict[TermId, ClassValue] = {}
+        for cut, term in self._cuts.items():
+            name = self.problem.cuts[cut]
+            definition = next(d for d in self.problem.definitions if d.name == name)
+            sort = self.problem.shapes[definition.shape].output.value
+            classes[term] = (sort, self._egraph.value_of(name))
+        members: dict[ClassValue, list[TermId]] = {}
+        for term in self._representatives or [*self._cuts.values(), *self.streams.values()]:
+            members.setdefault(self._class(term, classes, rows), []).append(term)
+        changed = True
+        while changed:
+            changed = False
+            for (shape, payload, inputs), output in rows.items():
+                if output not in members and all(i in members for i in inputs):
+                    made = self.closure.add(shape, payload, tuple(members[i][0] for i in inputs))
+                    members[output] = [made]
+                    changed = True
+        best = [min(terms, key=lambda t: (self.closure.sizes[t], t)) for terms in members.values()]
+        return members, best
+
+    def _class(
+        self,
+        term: TermId,
+        classes: dict[TermId, ClassValue],
+        rows: Mapping[tuple[str, int | None, tuple[ClassValue, ...]], ClassValue],
+    ) -> ClassValue:
+        if term not in classes:
+            node = self.closure.terms[term]
+            inputs = tuple(self._class(i, classes, rows) for i in node.inputs)
+            classes[term] = rows[node.shape, node.payload, inputs]
+        return classes[term]
+
+    def _known(self) -> Mapping[ClassId, TermId]:
+        members, _ = self._members()
+        ids = {key: number for number, key in enumerate(self._egraph.numbering)}
+        return {
+            ids[key]: min(terms, key=lambda t: (self.closure.sizes[t], t))
+            for key, terms in members.items()
+            if key in ids
+        }
+
+    def _replay(self) -> None:
+        members, best = self._members()
+        for firing in self._egraph.firings():
+            self._queue(firing, members)
+        progress = True
+        while progress:
+            progress = False
+            waiting, self._pending = self._pending, []
+            for instance in waiting:
+                if self._apply(instance):
+                    progress = True
+                else:
+                    self._pending.append(instance)
+        self._representatives = best
+
+    def _queue(self, firing: Firing, members: Mapping[ClassValue, list[TermId]]) -> None:
+        domains = [
+            [value] if isinstance(value, int) else members[value] for _, value in firing.values
+        ]
+        names = [name for name, _ in firing.values]
+        for values in itertools.islice(itertools.product(*domains), MAX_REPLAYS):
+            key = (firing.rule.name, tuple(zip(names, values, strict=True)))
+            if key not in self._seen:
+                self._seen.add(key)
+                self._pending.append(_Instance(firing.rule, dict(key[1])))
+
+    def _apply(self, instance: _Instance) -> bool:
+        rule = instance.rule
+        premises = []
+        for condition in rule.when:
+            if isinstance(condition, Equal):
+                pair = self._term(condition.left, instance), self._term(condition.right, instance)
+                if not self.closure.same(*pair):
+                    return False
+                premises.append(pair)
+        if isinstance(rule.rhs, Fact):
+            return True
+        reason = Reason(rule.name, premises=tuple(premises))
+        left, right = self._term(rule.lhs, instance), self._term(rule.rhs, instance)
+        self.closure.union(left, right, reason)
+        return True
+
+    def _term(self, pattern: Pattern, instance: _Instance) -> TermId:
+        if isinstance(pattern, Var):
+            return instance.values[pattern.name]
+        payload = None if pattern.payload is None else instance.values[pattern.payload.name]
+        return self.closure.add(
+            pattern.shape, payload, tuple(self._term(i, instance) for i in pattern.inputs)
+        )
+
+
+def _feedback(space: Space, plan: Plan) -> tuple[ClassId, ...]:
+    """Classes of the plan that break all its cycles."""
+    found: dict[ClassId, None] = {}
+    state: dict[ClassId, bool] = {}
+    for root in space.roots:
+        stack = [(root, False)]
+        while stack:
+            cls, finished = stack.pop()
+            if finished:
+                state[cls] = True
+                continue
+            if cls in state:
+                if not state[cls]:
+                    found.setdefault(cls)
+                continue
+            state[cls] = False
+            stack.append((cls, True))
+            stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]
+    return tuple(found)
+
+
+def _inputs_first(
+    space: Space, plan: Plan, broken: tuple[ClassId, ...]
+) -> Iterator[ClassId]:
+    done = set(broken)
+    for root in (*space.roots, *(c for b in broken for c in space.nodes[plan.choice[b]].inputs)):
+        stack = [(root, False)]
+        while stack:
+            cls, finished = stack.pop()
+            if finished:
+                yield cls
+            elif cls not in done:
+                done.add(cls)
+                stack.append((cls, True))
+                stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]

@@ -1,0 +1,130 @@
+"""Rules about distinct items, negation and running results: what carries from one tick to the next."""
+
+from __future__ import annotations
+
+NEGATIONS = ("difference", "anti_join", "join:anti")
+"""Shapes that keep the items of their first input that have no match in the second."""
+SELECTIONS = ("filter", "partition")
+"""Shapes that keep an item or not, by the item alone."""
+
+UNIQUE = (
+    (
+        "unique-split",
+        "(unique (chain (prev ?a) ?b))"
+        " => (chain (unique (prev ?a)) (difference (unique ?b) (prev ?a)))",
+        "an item is new if it is in the new part and was not there before",
+    ),
+    (
+        "unique-of-history",
+        "(unique (persist ?a)) => (unique ?a)",
+        "what grows has all its history's items in it",
+        "(growing ?a)",
+    ),
+)
+
+IDENTITIES = (
+    ("identity", "(identity ?a) => ?a", "identity changes nothing"),
+    ("identity-ordered", "(identity! ?a) => ?a", "identity changes nothing"),
+    ("stratum", "(next_stratum ?a) => ?a", "the end of a stratum changes no item"),
+    ("stratum-ordered", "(next_stratum! ?a) => ?a", "the end of a stratum changes no item"),
+)
+
+BAGS = (
+    ("bag-sort", "(bag (sort! ?a)) => ?a", "sorting changes the order alone"),
+    ("bag-sort-by", "(bag (sort_by_key! ?f ?a)) => ?a", "sorting changes the order alone"),
+    (
+        "bag-chain",
+        "(bag (chain! ?a ?b)) => (union (bag ?a) (bag ?b))",
+        "the items of both, in whatever order",
+    ),
+)
+
+RUNNING = (
+    (
+        "fold-resume",
+        "(fold ?f (chain (prev ?a) ?b)) => (fold_from ?f (prev (fold ?f ?a)) ?b)",
+        "a fold goes on from where it was",
+        "(resumable ?f)",
+    ),
+    (
+        "reduce-resume",
+        "(reduce ?f (chain (prev ?a) ?b)) => (reduce_from ?f (prev (reduce ?f ?a)) ?b)",
+        "a reduction goes on from where it was",
+        "(resumable ?f)",
+    ),
+    (
+        "fold-keyed-resume",
+        "(fold_keyed ?f (chain (prev ?a) ?b))"
+        " => (fold_keyed_from ?f (prev (fold_keyed ?f ?a)) ?b)",
+        "every key's fold goes on from where it was",
+        "(resumable ?f)",
+    ),
+    (
+        "reduce-keyed-resume",
+        "(reduce_keyed ?f (chain (prev ?a) ?b))"
+        " => (reduce_keyed_from ?f (prev (reduce_keyed ?f ?a)) ?b)",
+        "every key's reduction goes on from where it was",
+        "(resumable ?f)",
+    ),
+    (
+        "latest-resume",
+        "(latest ?f (chain (prev ?a) ?b)) => (latest ?f (chain (prev (latest ?f ?a)) ?b))",
+        "a row that was not the latest of its key will not become it",
+    ),
+    (
+        "aggregate-resume",
+        "(aggregate ?f (chain (prev ?a) ?b))"
+        " => (aggregate ?g (chain (prev (aggregate ?f ?a)) (aggregate ?f ?b)))",
+        "partial aggregates are aggregated again",
+        "(combined_by ?f ?g)",
+    ),
+    (
+        "aggregate-global-resume",
+        "(aggregate:global ?f (chain (prev ?a) ?b)) => (aggregate:global ?g"
+        " (chain (prev (aggregate:global ?f ?a)) (aggregate:global ?f ?b)))",
+        "partial aggregates are aggregated again",
+        "(combined_by ?f ?g)",
+    ),
+)
+
+_CHANGED = "of the keys that the batch names, the new results that differ from the old ones"
+KEYED_DELTAS = (
+    (
+        "delta-latest",
+        "(delta ?x) => (difference (latest ?f (chain (join:semi ?j (prev (latest ?f ?a)) ?b) ?b))"
+        " (join:semi ?j (prev (latest ?f ?a)) ?b))",
+        _CHANGED,
+        "?x = (latest ?f (chain (prev ?a) ?b))",
+        "(semi_on ?f ?j)",
+    ),
+    (
+        "delta-fold-keyed",
+        "(delta ?x) => (difference"
+        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f ?a)) ?b) ?b)"
+        " (join:semi ?j (prev (fold_keyed ?f ?a)) ?b))",
+        _CHANGED,
+        "?x = (fold_keyed ?f (chain (prev ?a) ?b))",
+        "(semi_on ?f ?j)",
+        "(resumable ?f)",
+    ),
+    (
+        "delta-reduce-keyed",
+        "(delta ?x) => (difference"
+        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b) ?b)"
+        " (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b))",
+        _CHANGED,
+        "?x = (reduce_keyed ?f (chain (prev ?a) ?b))",
+        "(semi_on ?f ?j)",
+        "(resumable ?f)",
+    ),
+    (
+        "delta-aggregate",
+        "(delta ?x) => (difference (aggregate ?g (chain"
+        " (join:semi ?j (prev (aggregate ?f ?a)) ?b) (aggregate ?f ?b)))"
+        " (join:semi ?j (prev (aggregate ?f ?a)) ?b))",
+        _CHANGED,
+        "?x = (aggregate ?f (chain (prev ?a) ?b))",
+        "(semi_on ?f ?j)",
+        "(combined_by ?f ?g)",
+    ),
+)

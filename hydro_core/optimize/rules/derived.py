@@ -1,0 +1,128 @@
+"""Rules that follow from a column of the catalogue, for every shape that has the property.
+
+- linear in a port: the shape distributes over what was before and what is new there;
+- zero and time-invariant: the shape of earlier streams is the earlier stream of the shape;
+- monotone: what grows gives what grows;
+- idempotent: twice is once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hydro_core.catalog.spec import State
+from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rules.algebra import NEGATIONS, SELECTIONS
+from hydro_core.optimize.shape import Shape, Sort
+
+TIME = frozenset({"prev", "old", "persist", "chain", "union", "bag"})
+"""Shapes whose rules stand in `state.py`."""
+
+
+def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+    """The rules of all these shapes."""
+    for shape in shapes.values():
+        if shape.op is not None and shape.op.outputs == "none":
+            continue
+        if shape.is_bags and shape.inputs and shape.name not in TIME:
+            yield from _on_bags(shape, shapes)
+        if shape.output is Sort.SEQUENCE:
+            yield from _as_bag(shape, shapes)
+
+
+def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+    yield from _linear(shape, shapes)
+    if shape.zero and shape.time_invariant:
+        before = [f"(prev {v})" for v in _variables(shape)]
+        text = f"{_call(shape, before)} => (prev {_call(shape, _variables(shape))})"
+        why = f"{shape.name} does the same in every tick, and nothing of nothing"
+        yield from rule(f"{shape.name}-before", text, why, shapes)
+    if shape.monotone and shape.time_invariant and _is_stateless(shape):
+        grow = [f"(growing {v})" for v in _variables(shape)]
+        equation = f"?x = {_call(shape, _variables(shape))}"
+        why = f"{shape.name} of more gives no less"
+        yield from rule(
+            f"growing-{shape.name}", "?x => (growing ?x)", why, shapes, equation, *grow
+        )
+    if shape.op is not None and shape.op.idempotent and len(shape.inputs) == 1:
+        once = _call(shape, _variables(shape))
+        why = f"{shape.name} twice is {shape.name} once"
+        text = f"{_call(shape, [once])} => {once}"
+        yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
+    if shape.name in NEGATIONS:
+        yield from _negation(shape, shapes)
+    if shape.name in SELECTIONS:
+        text = f"(delta {_call(shape, ['?a'])}) => {_call(shape, ['(delta ?a)'])}"
+        why = f"{shape.name} keeps all copies of an item or none"
+        yield from rule(f"delta-{shape.name}", text, why, shapes)
+    if shape.linear == (True,) and _is_stateless(shape) and shape.zero and shape.time_invariant:
+        text = f"{_call(shape, ['(window ?n ?a)'])} => (window ?n {_call(shape, ['?a'])})"
+        why = f"{shape.name} goes item by item, so it may go before the window"
+        yield from rule(f"{shape.name}-window", text, why, shapes)
+
+
+def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+    for port, linear in enumerate(shape.linear):
+        if not linear:
+            continue
+        whole, before, new = (list(_variables(shape)) for _ in range(3))
+        whole[port] = "(chain (prev ?p) ?q)"
+        before[port], new[port] = "(prev ?p)", "?q"
+        text = f"{_call(shape, whole)} => (chain {_call(shape, before)} {_call(shape, new)})"
+        side = "" if len(shape.inputs) == 1 else ("-left", "-right")[port]
+        why = f"{shape.name} is linear in this input: what was before and what is new, apart"
+        yield from rule(f"{shape.name}-split{side}", text, why, shapes)
+
+
+def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+    name = shape.name
+    yield from rule(
+        f"{name}-distinct",
+        f"{_call(shape, ['?a', '(unique ?b)'])} => {_call(shape, ['?a', '?b'])}",
+        "how often an item is on the negative side does not matter",
+        shapes,
+    )
+    yield from rule(
+        f"{name}-distinct-before",
+        f"{_call(shape, ['?a', '(prev ?b)'])} => {_call(shape, ['?a', '(prev ?u)'])}",
+        "how often an item is on the negative side does not matter",
+        shapes,
+        "?u = (unique ?b)",
+    )
+    yield from rule(
+        f"delta-{name}",
+        f"(delta ?x) => {_call(shape, ['(delta ?a)', '?b'])}",
+        "where the negative side grows, only new items of the positive one are new",
+        shapes,
+        f"?x = {_call(shape, ['?a', '?b'])}",
+        "(growing ?b)",
+    )
+
+
+def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+    """An ordered stream's bag is that of its input's, for shapes that have a form on bags."""
+    flat = shapes.get(shape.name.removesuffix("!"))
+    if flat is None or flat.op is not shape.op or shape.inputs[:1] != (Sort.SEQUENCE,):
+        return
+    if not flat.is_bags or flat.name == "union":
+        return
+    inner = [
+        f"(bag {v})" if sort is Sort.SEQUENCE else v
+        for v, sort in zip(_variables(shape), shape.inputs, strict=True)
+    ]
+    text = f"(bag {_call(shape, list(_variables(shape)))}) => {_call(flat, inner)}"
+    why = f"{flat.name} gives the same items in whatever order its input comes"
+    yield from rule(f"bag-{flat.name}", text, why, shapes)
+
+
+def _is_stateless(shape: Shape) -> bool:
+    return shape.op is None or shape.op.state is State.NONE
+
+
+def _variables(shape: Shape) -> tuple[str, ...]:
+    return tuple(f"?{letter}" for letter in "abcdefghij"[: len(shape.inputs)])
+
+
+def _call(shape: Shape, inputs: list[str] | tuple[str, ...]) -> str:
+    payload = ["?f"] if shape.payload else []
+    return f"({' '.join((shape.name, *payload, *inputs))})"

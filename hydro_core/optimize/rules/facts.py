@@ -1,0 +1,137 @@
+"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates combine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import result_type
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.shape import Payload
+from hydro_core.optimize.space import Problem
+from hydro_core.types.item import Decimal, ItemType, Row, Tuple
+from hydro_core.types.values import ValueProblem, conform
+
+COMBINES = {
+    "count": "sum",
+    "count_if": "sum",
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "any_value": "any_value",
+    "bool_and": "bool_and",
+    "bool_or": "bool_or",
+}
+"""The aggregate that merges partial results of each aggregate, of the same type."""
+KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
+FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
+
+
+@dataclass(slots=True)
+class _Facts:
+    problem: Problem
+    payloads: dict[Payload, int]
+    found: dict[tuple[str, tuple[int | str, ...]], None]
+
+    def number(self, payload: Payload) -> int:
+        """The number of these arguments."""
+        return self.payloads.setdefault(payload, len(self.payloads))
+
+    def add(self, name: str, *args: int) -> None:
+        """Something is known."""
+        self.found.setdefault((name, args))
+
+
+def with_facts(loaded: Loaded) -> Problem:
+    """The problem with all that is known of its arguments."""
+    problem = loaded.problem
+    numbers = {p: i for i, p in enumerate(problem.payloads)}
+    facts = _Facts(problem, numbers, {})
+    for payload, nodes in _by_payload(loaded, numbers).items():
+        first = nodes[0]
+        if all(n.op.name in FOLDS and _resumes(loaded, n) for n in nodes):
+            facts.add("resumable", payload)
+        if first.op.name in KEYED and (first.args["by"] or first.op.name != "aggregate"):
+            how = Args((("on", first.args["by"]), ("how", "semi"), ("suffix", None)))
+            facts.add("semi_on", payload, facts.number(Payload(how)))
+        if first.op.name == "aggregate":
+            combined = {_combining(n, loaded.typed.types[Endpoint(n.id)].item) for n in nodes}
+            merge = combined.pop()
+            if merge is not None and not combined:
+                facts.add("combined_by", payload, facts.number(Payload(merge)))
+    return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
+
+
+def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
+    """The nodes that have the same arguments."""
+    found: dict[int, list[Node]] = {}
+    for node in loaded.origins.values():
+        number = numbers.get(Payload(node.args))
+        if number is not None and node.inputs:
+            found.setdefault(number, []).append(node)
+    return found
+
+
+def _resumes(loaded: Loaded, node: Node) -> bool:
+    types = loaded.typed.types
+    return _is_resumable(node, types[node.inputs[0]].item, types[Endpoint(node.id)].item)
+
+
+def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
+    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is stored."""
+    fn = node.args["f"]
+    by = node.args["by"] if "by" in node.args else None
+    keyed = node.op.name.endswith("_keyed")
+    pair = isinstance(item, Tuple) and len(item.fields) == 2
+    if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):
+        return False
+    value = item.fields[1] if keyed and by is None and isinstance(item, Tuple) else item
+    if "init" not in node.args:
+        return output == item and _step(fn, value, value) == value
+    init = node.args["init"]
+    acc = _accumulator(output, by, init) if keyed else output
+    if acc is None or _step(fn, acc, value) != acc:
+        return False
+    try:
+        return repr(conform(init, acc)) == repr(init)
+    except ValueProblem:
+        return False
+
+
+def _step(fn: Fn, acc: ItemType, value: ItemType) -> ItemType | None:
+    """The type of one step's result."""
+    try:
+        return result_type(fn, (acc, value), spread=False)
+    except TypeProblem:
+        return None
+
+
+def _accumulator(output: ItemType, by: tuple[str, ...] | None, init: object) -> ItemType | None:
+    """The type of the accumulator in a keyed result."""
+    match output:
+        case Tuple((_, value)) if by is None:
+            return value
+        case Row(fields) if by is not None:
+            rest = tuple(f for f in fields if f.name not in by)
+            if isinstance(init, dict):
+                return Row(rest)
+            return rest[0].type if len(rest) == 1 and not isinstance(rest[0].type, Row) else None
+        case _:
+            return None
+
+
+def _combining(node: Node, output: ItemType) -> Args | None:
+    """The arguments of the aggregate that merges partial results; None where some cannot be merged."""
+    if not isinstance(output, Row):
+        return None
+    merged: list[tuple[str, Aggregate]] = []
+    for name, aggregate in node.args["aggregates"]:
+        function = COMBINES.get(aggregate.function)
+        if function is None or isinstance(output.column(name), Decimal):
+            return None
+        merged.append((name, Aggregate(function, (name,))))
+    return Args((("by", node.args["by"]), ("aggregates", tuple(merged))))

@@ -1,0 +1,78 @@
+"""Which rules a program needs: those whose shapes it has, or may come to have through other rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Args
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rules import algebra, derived, state
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
+from hydro_core.types.stream import Order
+
+Line = tuple[str, ...]
+LINES: tuple[Line, ...] = (
+    *state.STATE,
+    *state.GROWING,
+    *algebra.UNIQUE,
+    *algebra.IDENTITIES,
+    *algebra.BAGS,
+    *algebra.RUNNING,
+    *algebra.KEYED_DELTAS,
+)
+INTRODUCED = (
+    ("persist", {}),
+    ("old", {}),
+    ("prev", {}),
+    ("delta", {}),
+    ("window", {"n": 1}),
+    ("unique", {}),
+    ("difference", {}),
+    ("join", {"how": "semi"}),
+    ("fold_from", {"f": None}),
+    ("reduce_from", {"f": None}),
+    ("fold_keyed_from", {"f": None}),
+    ("reduce_keyed_from", {"f": None}),
+)
+"""Operators that rules bring in, as they are with these arguments."""
+
+
+def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
+    """The rules that may fire on a program of these shapes, and all shapes that it may then have."""
+    known = {**introduced(), **given}
+    candidates = [r for line in LINES for r in _read(line, known)]
+    candidates += derived.derived(known)
+    there = set(given)
+    chosen: dict[str, Rule] = {}
+    changed = True
+    while changed:
+        changed = False
+        for found in candidates:
+            if found.name not in chosen and found.shapes() <= there:
+                chosen[found.name] = found
+                there |= found.makes()
+                changed = True
+    rules = tuple(r for r in candidates if r.name in chosen)
+    return rules, {name: shape for name, shape in known.items() if name in there}
+
+
+def introduced() -> Mapping[str, Shape]:
+    """The shapes that rules may bring in."""
+    shapes = {BAG.name: BAG, CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
+    for name, args in INTRODUCED:
+        op = operator(name)
+        given = Args(tuple({**{a.name: a.default for a in op.args}, **args}.items()))
+        inputs = tuple(Endpoint("x") for _ in op.inputs)
+        shape = shape_of(Node(name, op, given, inputs), (Order.NONE,) * len(inputs), Order.NONE)
+        shapes[shape.name] = shape
+    return shapes
+
+
+def _read(line: Line, known: Mapping[str, Shape]) -> tuple[Rule, ...]:
+    name, text, because, *when = line
+    try:
+        return rule(name, text, because, known, *when)
+    except KeyError:
+        return ()

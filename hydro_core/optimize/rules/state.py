@@ -1,0 +1,104 @@
+"""Rules about time: what `persist`, `old`, `prev`, `delta` and `chain` are to each other.
+
+They are directed. A split of a history into "before" and "now" is made once and pushed outwards, where the induction
+rule closes it again; nothing pushes `prev` inwards, which would unroll time without end. `chain` is a split that rules
+make; the sums of the program are `union`s, the only ones whose parts are collected: collecting splits would unroll
+time, too.
+"""
+
+from __future__ import annotations
+
+STATE = (
+    (
+        "delta-persist",
+        "(delta (persist ?a)) => ?a",
+        "what a history has more than the tick before is the batch",
+    ),
+    (
+        "persist-split",
+        "(persist ?a) => (chain (old ?a) ?a)",
+        "the history is what was there before, then the batch",
+    ),
+    (
+        "old-is-prev",
+        "(old ?a) <=> (prev (persist ?a))",
+        "what was there before is the history of the tick before",
+    ),
+    (
+        "persist-before",
+        "(persist (prev ?a)) => (old ?a)",
+        "the history of what comes a tick later is what was there before",
+    ),
+    (
+        "induction",
+        "?x => (persist ?b)",
+        "by induction over ticks: what is empty before the first tick and grows by b in each is the history of b",
+        "?x = (chain (prev ?x) ?b)",
+    ),
+    (
+        "persist-injective",
+        "?a => ?b",
+        "equal histories grow by equal batches",
+        "?x = (persist ?a)",
+        "?x = (persist ?b)",
+    ),
+    (
+        "chain-assoc",
+        "(chain (chain (prev ?a) ?b) ?c) => (chain (prev ?a) (chain ?b ?c))",
+        "chain is associative; what was before moves to the front",
+    ),
+    (
+        "interchange",
+        "(union (chain (prev ?a) ?b) (chain (prev ?c) ?d))"
+        " => (chain (prev (union ?a ?c)) (union ?b ?d))",
+        "in a union, what was before and what is new are collected apart",
+    ),
+    (
+        "union-before",
+        "(union (prev ?a) (prev ?b)) => (prev (union ?a ?b))",
+        "union does the same in every tick, and nothing of nothing",
+    ),
+    (
+        "union-prev-left",
+        "(union (prev ?a) ?b) => (chain (prev ?a) ?b)",
+        "a union is its parts one after the other",
+    ),
+    (
+        "union-prev-right",
+        "(union ?b (prev ?a)) => (chain (prev ?a) ?b)",
+        "the order of a union's parts does not matter",
+    ),
+)
+
+GROWING = (
+    (
+        "growing-persist",
+        "?x => (growing ?x)",
+        "a history never loses an item",
+        "?x = (persist ?a)",
+    ),
+    ("growing-old", "?x => (growing ?x)", "a history never loses an item", "?x = (old ?a)"),
+    (
+        "growing-prev",
+        "?x => (growing ?x)",
+        "what grows has grown a tick later",
+        "?x = (prev ?a)",
+        "(growing ?a)",
+    ),
+    (
+        "growing-union",
+        "?x => (growing ?x)",
+        "a sum of what grows grows",
+        "?x = (union ?a ?b)",
+        "(growing ?a)",
+        "(growing ?b)",
+    ),
+    (
+        "growing-chain",
+        "?x => (growing ?x)",
+        "a sum of what grows grows",
+        "?x = (chain ?a ?b)",
+        "(growing ?a)",
+        "(growing ?b)",
+    ),
+)

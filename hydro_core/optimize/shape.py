@@ -1,0 +1,147 @@
+"""Shapes: operators as the rules see them, typed by whether their streams are bags or sequences.
+
+A class of equal streams of no order is equal as bags, one of a total order is equal as sequences. The two are
+different sorts, so a rule that holds on bags cannot be applied to a sequence: rules are selected by the order type. A
+sequence becomes a bag through the shape `bag`, wherever an operator does not look at the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Node
+from hydro_core.types.stream import Order
+
+
+class Sort(Enum):
+    """What equality of two streams means."""
+
+    BAG = "B"
+    SEQUENCE = "Q"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An operator with the columns that rules rely on; `name` is unique among the shapes of a problem."""
+
+    name: str
+    inputs: tuple[Sort, ...]
+    output: Sort = Sort.BAG
+    payload: bool = False
+    """Whether a node of the shape carries arguments."""
+    op: OpSpec | None = None
+    linear: tuple[bool, ...] = ()
+    zero: bool = True
+    time_invariant: bool = True
+    strict: tuple[bool, ...] = ()
+    """The inputs on which the output at a tick depends through earlier ticks only."""
+    monotone: bool = False
+    single: bool = False
+
+    @property
+    def is_bags(self) -> bool:
+        """Whether all streams at the shape are bags."""
+        return self.output is Sort.BAG and Sort.SEQUENCE not in self.inputs
+
+
+BAG = Shape("bag", (Sort.SEQUENCE,), linear=(True,), strict=(False,), monotone=True)
+"""Forgets the order of a sequence."""
+CHAIN = "chain"
+UNION = "union"
+JOINT = frozenset({"chain", "union"})
+"""Operators that are linear in all inputs together, not in each by itself."""
+
+
+def two(name: str, sort: Sort) -> Shape:
+    """Two streams of this sort added up: `chain` by the rules, `union` (a sequence: `chain!`) by the program."""
+    return Shape(
+        name=name,
+        inputs=(sort, sort),
+        output=sort,
+        linear=(False, False),
+        strict=(False, False),
+        monotone=True,
+    )
+
+
+def sort_of(order: Order) -> Sort:
+    """What equality means on a stream of this order."""
+    return Sort.SEQUENCE if order is Order.TOTAL else Sort.BAG
+
+
+def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
+    """The shape of a node whose inputs and output have these orders."""
+    spec = node.spec
+    sorts = tuple(
+        Sort.SEQUENCE if order is Order.TOTAL and observes_order(node, position, output) else Sort.BAG
+        for position, order in enumerate(inputs)
+    )
+    out = sort_of(output)
+    ports = [node.port_of(i) for i in range(len(inputs))]
+    flat = out is Sort.BAG and Sort.SEQUENCE not in sorts
+    return Shape(
+        name=_variant(node, spec) + ("" if flat else "!"),
+        inputs=sorts,
+        output=out,
+        payload=bool(node.op.args) or node.op.outputs == "ports",
+        op=node.op,
+        linear=tuple(p.linear and node.op.name not in JOINT for p in ports),
+        zero=spec.zero,
+        time_invariant=spec.time_invariant,
+        strict=tuple(p.barrier is Barrier.TICK for p in ports),
+        monotone=spec.monotone and all(p.barrier is not Barrier.STRATUM for p in ports),
+        single=spec.single,
+    )
+
+
+def observes_order(node: Node, position: int, output: Order) -> bool:
+    """Whether the node's result, as a stream of order `output`, depends on the order of an ordered input.
+
+    In doubt it does.
+    """
+    spec = node.spec
+    if node.port_of(position).needs is Order.TOTAL:
+        return True
+    match spec.order:
+        case OrderRule.KEEPS:
+            return position == 0 and output is Order.TOTAL
+        case OrderRule.KEEPS_IF_ALL:
+            return output is Order.TOTAL
+        case OrderRule.GIVES:
+            return False
+        case OrderRule.LOSES:
+            return spec.family == "group" and not _ignores_order(node)
+
+
+def _ignores_order(node: Node) -> bool:
+    for arg in node.op.args:
+        value = node.args[arg.name] if arg.name in node.args else None
+        if isinstance(value, Fn) and arg.leading and not value.algebra.commutative:
+            return False
+        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value):
+            return False
+    return True
+
+
+def _variant(node: Node, spec: OpSpec) -> str:
+    """The operator's name, and what tells this use of it from one with other columns."""
+    name = spec.name
+    choices = [a for a in node.op.args if a.kind == "choice"]
+    for choice in choices:
+        if node.args[choice.name] != choice.default:
+            name += f":{node.args[choice.name]}"
+    if not spec.zero and node.op.zero:
+        name += ":global"
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The arguments of a node as the e-graph carries them: `port` for an operator with several outputs."""
+
+    args: Args = Args()
+    port: str = ""

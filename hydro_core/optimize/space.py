@@ -1,0 +1,74 @@
+"""The plans to choose from: classes of equal streams, each with the nodes that compute it.
+
+A choice of one node per class is a plan. It is legal when every cycle passes an input on which the node depends
+through earlier ticks only (a strict one): then the equations have one solution, tick by tick, which the classes'
+streams are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hydro_core.optimize.shape import Payload, Shape
+
+ClassId = int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A stream of the program: a node over other streams, by their names."""
+
+    name: str
+    shape: str
+    payload: int | None
+    inputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A program as the rules see it.
+
+    `definitions` come after what they read; a stream that feeds itself through `prev` is read as its cut, a stream
+    without a definition of its own, which `cuts` equates to it.
+    """
+
+    shapes: Mapping[str, Shape]
+    payloads: tuple[Payload, ...]
+    definitions: tuple[Definition, ...]
+    cuts: Mapping[str, str]
+    roots: tuple[str, ...]
+    facts: tuple[tuple[str, tuple[int | str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ENode:
+    """A way to compute the class `cls`."""
+
+    shape: Shape
+    payload: int | None
+    inputs: tuple[ClassId, ...]
+    cls: ClassId
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All that saturation found; `of[c]` are the positions in `nodes` of class c."""
+
+    nodes: tuple[ENode, ...]
+    of: tuple[tuple[int, ...], ...]
+    roots: tuple[ClassId, ...]
+    named: Mapping[str, ClassId]
+    """The classes of the program's own streams."""
+
+    def reachable(self) -> tuple[ClassId, ...]:
+        """The classes that some plan for the roots may use, in order."""
+        found = set(self.roots)
+        todo = list(self.roots)
+        while todo:
+            for i in self.of[todo.pop()]:
+                for child in self.nodes[i].inputs:
+                    if child not in found:
+                        found.add(child)
+                        todo.append(child)
+        return tuple(sorted(found))

@@ -1,0 +1,126 @@
+"""From a typed program to a plan: kinds, what must be kept, and which parts need more than one pass.
+
+Operators that depend on each other form a component. Without a reading of the tick before inside it, a component is a
+fixpoint within each tick, and all ticks reach theirs together. With one, tick t + 1 needs the result of tick t: it is
+run tick by tick, that component alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
+from hydro_core.plan.kinds import Kind, kinds_of
+from hydro_core.plan.meaning import meaning_of, meanings
+from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.types.stream import Order
+
+
+def plan(typed: Typed, strata: Strata) -> TickPlan:
+    """The plan of a program, for every range of ticks."""
+    graph = typed.graph
+    reading = predecessors(graph)
+    groups = components(reading)
+    parts = tuple(_component(group, graph, reading) for group in groups)
+    feedback = frozenset(n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph))
+    last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
+    kinds = kinds_of(typed, last_only)
+    slots = _slots(typed, kinds, last_only, meanings(typed, groups))
+    reads = {reader: slot.id for slot in slots for reader in slot.readers}
+    notes = tuple(_note(c, feedback) for c in parts if c.how == "tick by tick")
+    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, notes)
+
+
+def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> Component:
+    if not is_cycle(nodes, reading):
+        return Component(nodes, "once")
+    within = {
+        n: [e.node for port, e in graph[n].reads() if e.node in nodes and same_tick(port)]
+        for n in nodes
+    }
+    groups = components(within)
+    if len(groups) == 1 and is_cycle(groups[0], within) and within == _inside(nodes, reading):
+        return Component(nodes, "fixpoint")
+    parts = tuple(Component(g, "fixpoint" if is_cycle(g, within) else "once") for g in groups)
+    return Component(tuple(n for p in parts for n in p.nodes), "tick by tick", parts)
+
+
+def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
+    return {n: [m for m in reading[n] if m in nodes] for n in nodes}
+
+
+def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
+    """The members that read the tick before of another one."""
+    members = set(component.nodes)
+    return [
+        n
+        for n in component.nodes
+        if any(e.node in members and not same_tick(port) for port, e in graph[n].reads())
+    ]
+
+
+def _slots(
+    typed: Typed, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId], found: Mapping[NodeId, str]
+) -> tuple[StateSlot, ...]:
+    """One slot for each stream that is stored: additions serve those, too, who want the last tick only."""
+    slots: dict[str, StateSlot] = {}
+    for node in typed.graph:
+        needed = _need(node, kinds, feedback)
+        if needed is None:
+            continue
+        stream, mode, keep = needed
+        kind = typed.types.get(stream) or typed.of(stream.node)
+        key = meaning_of(stream, found, str(kind))
+        new = StateSlot(
+            str(stream), stream, (node.id,), kind.item, kind.order is Order.TOTAL, mode, key, keep
+        )
+        slots[key] = _shared(slots[key], new) if key in slots else new
+    return tuple(_named(slot, found) for slot in slots.values())
+
+
+def _named(slot: StateSlot, found: Mapping[NodeId, str]) -> StateSlot:
+    """The slot with its final meaning: what is stored, and in which way."""
+    order = "ordered" if slot.ordered else ""
+    return replace(slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value))
+
+
+def _need(
+    node: Node, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId]
+) -> tuple[Endpoint, Mode, int | None] | None:
+    """The stream of which the node needs the past, and how much of it."""
+    match node.spec.state:
+        case State.NONE:
+            return None
+        case State.HISTORY:
+            return node.inputs[0], Mode.APPEND, None
+        case State.WINDOW:
+            return node.inputs[0], Mode.APPEND, node.args["n"] - 1
+        case State.LAST:
+            # The rows of a history carry their ticks: it has its tick before in itself.
+            told = kinds[node.inputs[0].node] is Kind.H and node.id not in feedback
+            return None if told else (node.inputs[0], Mode.LAST, 1)
+        case State.COMMANDS:
+            return Endpoint(node.id), Mode.LAST, 1
+
+
+def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
+    mode = Mode.APPEND if Mode.APPEND in (one.mode, other.mode) else Mode.LAST
+    keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
+    return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)
+
+
+def _note(component: Component, feedback: Collection[NodeId]) -> str:
+    readers = [n for n in component.nodes if n in feedback]
+    return (
+        f"{_listing(component.nodes)} run tick by tick, in a range too: each tick needs the result of the one before, "
+        f"through {_listing(readers)}"
+    )
+
+
+def _listing(nodes: Sequence[NodeId]) -> str:
+    return ", ".join(f"`{n}`" for n in nodes)

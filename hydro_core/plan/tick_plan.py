@@ -1,0 +1,98 @@
+"""What runs: the program with the kind of every stream, what is kept of the past, and how its parts are run.
+
+One plan serves every range of ticks, a single tick is the range of length one. Everything that the plan keeps is an
+output of each range that runs by it, so that any range may follow any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
+from hydro_core.plan.kinds import Kind
+from hydro_core.types.item import ItemType
+
+
+class Mode(Enum):
+    """How the rows of a slot come and go. Rows are `(item, t)`, and `ord` (a long) where the slot is ordered.
+
+    APPEND: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with `t < first`.
+    LAST: a range leaves the rows of its last tick, all of which carry that tick as `t`; a reader sees the rows with
+    `t = first - 1` and no others, so older rows may be dropped or kept as one likes.
+    """
+
+    APPEND = "append"
+    LAST = "last"
+
+
+@dataclass(frozen=True, slots=True)
+class StateSlot:
+    """Rows that a plan keeps from tick to tick: the items of the stream `stream`, as it was in the ticks before.
+
+    `id` is printable and unique within the plan; `meaning` is a hash of the sub-program that computes the stream, the
+    same in every plan that stores the same stream in the same way, so it is what a stored table is known by.
+    """
+
+    id: str
+    stream: Endpoint
+    readers: tuple[NodeId, ...]
+    """The operators that read the slot."""
+    item: ItemType
+    ordered: bool
+    """The position of each item within its tick is stored too, as `ord`."""
+    mode: Mode
+    meaning: str
+    keep: int | None = None
+    """How many ticks before the next one a reader may still look at; None: all of them."""
+
+    @property
+    def node(self) -> NodeId:
+        """The first operator that reads the slot."""
+        return self.readers[0]
+
+    @property
+    def kind(self) -> Kind:
+        """The stored rows are events: each is an item of one tick."""
+        return Kind.E
+
+
+How = Literal["once", "fixpoint", "tick by tick"]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Operators that depend on each other, in the order of evaluation; `once` where there is only one, without a loop.
+
+    `parts` are the components that are left within a tick, when `prev` and `old` read the past: for `tick by tick`.
+    """
+
+    nodes: tuple[NodeId, ...]
+    how: How
+    parts: tuple[Component, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TickPlan:
+    """A program that is ready to run over ranges of ticks."""
+
+    graph: Graph
+    typed: Typed
+    strata: Strata
+    kinds: Mapping[NodeId, Kind]
+    """The kind of every output of a node."""
+    slots: tuple[StateSlot, ...]
+    components: tuple[Component, ...]
+    """Every node once, what is read before what reads it."""
+    reads: Mapping[NodeId, str]
+    """The id of the slot that a node reads."""
+    notes: tuple[str, ...] = ()
+    """What a user should know: which part runs tick by tick, and why."""
+
+    def slot(self, slot_id: str) -> StateSlot:
+        """The slot of this id."""
+        return next(slot for slot in self.slots if slot.id == slot_id)

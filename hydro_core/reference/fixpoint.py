@@ -1,0 +1,188 @@
+"""Cycles within a tick: the least fixpoint of the operators of one recursive component.
+
+Definition (`naive`): every stream of the cycle starts empty, and all operators are applied again and again until no
+stream changes. All operators of a cycle are monotone on bags (what is not blocks, and cannot stand in one), so every
+round adds items, none goes, and what is reached is the least bag that satisfies the program.
+
+Evaluation (`semi_naive`): an operator is given what is new at its inputs only, and what its output gains is derived
+from its `Growth`. It computes the same bag: whatever order gains are passed on in, the streams stay below the least
+fixpoint, and they have reached it when nothing is new any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.reference.bag import EMPTY, Bag
+from hydro_core.reference.meanings.registry import Growth, meaning_of
+from hydro_core.settings import Settings
+
+Outputs = Mapping[Endpoint, Bag]
+Apply = Callable[[Node, Sequence[Bag]], Outputs]
+"""What a node gives for these inputs, in this tick."""
+Fixpoint = Callable[[Sequence[Node], Outputs, Apply, Settings], Outputs]
+
+
+def naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Settings) -> Outputs:
+    """The streams of the cycle by the definition; `given` are the streams that enter it."""
+    found: dict[Endpoint, Bag] = {}
+    for _ in range(settings.max_iterations):
+        before = dict(found)
+        for node in cycle:
+            inputs = [given.get(e) or found.get(e, EMPTY) for e in node.inputs]
+            found.update(apply(node, inputs))
+        if before and all(found[e].same_as(before[e]) for e in found):
+            return found
+        if sum(map(len, found.values())) > settings.max_cycle_items:
+            raise _too_many("items", cycle, settings)
+    raise _too_many("rounds", cycle, settings)
+
+
+def semi_naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Settings) -> Outputs:
+    """The same streams, each round from what the round before has added."""
+    streams = _Streams(cycle, given)
+    ordered = in_flow_order(cycle)
+    for _ in range(settings.max_iterations):
+        for node in ordered:
+            if streams.has_news(node):
+                streams.publish(node, _gain(node, streams, apply))
+        if not any(map(streams.has_news, ordered)):
+            return streams.found
+        if sum(map(len, streams.found.values())) > settings.max_cycle_items:
+            raise _too_many("items", cycle, settings)
+    raise _too_many("rounds", cycle, settings)
+
+
+class _Streams:
+    """The streams of a cycle, and what each node has read of them."""
+
+    def __init__(self, cycle: Sequence[Node], given: Outputs) -> None:
+        own = {node.id for node in cycle}
+        self.found: dict[Endpoint, Bag] = {}
+        self.started: set[NodeId] = set()
+        self.inner = {n.id: [e.node in own for e in n.inputs] for n in cycle}
+        """Which inputs come from the cycle itself."""
+        self.read = {n.id: [given[e] if e in given else Bag() for e in n.inputs] for n in cycle}
+        """What each input has been read of; inputs from outside are read whole from the first."""
+        self.news = {n.id: [Bag() for _ in n.inputs] for n in cycle}
+        self._readers: dict[Endpoint, list[tuple[NodeId, int]]] = {}
+        for node in cycle:
+            for position, endpoint in enumerate(node.inputs):
+                self._readers.setdefault(endpoint, []).append((node.id, position))
+
+    def has_news(self, node: Node) -> bool:
+        """Whether there is something that the node has not read yet; everything at first."""
+        return node.id not in self.started or any(self.news[node.id])
+
+    def take_news(self, node: Node) -> list[Bag]:
+        """What is new at each input, which now belongs to what has been read."""
+        news, self.news[node.id] = self.news[node.id], [Bag() for _ in node.inputs]
+        return news
+
+    def publish(self, node: Node, gain: Outputs) -> None:
+        """Adds what the node's outputs gain, and passes it on to their readers."""
+        self.started.add(node.id)
+        for endpoint, bag in gain.items():
+            self.found.setdefault(endpoint, Bag()).grow(bag)
+            for reader, position in self._readers.get(endpoint, ()):
+                self.news[reader][position].grow(bag)
+
+
+def _gain(node: Node, streams: _Streams, apply: Apply) -> Outputs:
+    """What the node's outputs gain by what is new at its inputs."""
+    news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
+    growth = meaning_of(node.op.name).growth_of(node.args)
+    if node.id not in streams.started:
+        _merge(read, news)
+        return apply(node, read)
+    match growth:
+        case Growth.INPUT:
+            return {Endpoint(node.id): news[0]}
+        case Growth.TOGETHER:
+            return apply(node, news)
+        case Growth.ONCE:
+            output = apply(node, news)
+            return {e: bag.monus(streams.found[e]) for e, bag in output.items()}
+        case Growth.EACH:
+            return _gain_of_each(node, streams, news, apply)
+        case Growth.FIRST if not any(inner[1:]):
+            return apply(node, [news[0], *read[1:]])
+        case _:
+            _merge(read, news)
+            output = apply(node, read)
+            return {e: bag.monus(streams.found[e]) for e, bag in output.items()}
+
+
+def _gain_of_each(node: Node, streams: _Streams, news: list[Bag], apply: Apply) -> Outputs:
+    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`."""
+    read, gain = streams.read[node.id], dict[Endpoint, Bag]()
+    for position, new in enumerate(news):
+        if not new.items:
+            continue
+        for endpoint, bag in apply(node, [*read[:position], new, *read[position + 1 :]]).items():
+            gain.setdefault(endpoint, Bag()).grow(bag)
+        read[position].grow(new)
+    return gain
+
+
+def _merge(read: Sequence[Bag], news: Sequence[Bag]) -> None:
+    for bag, new in zip(read, news, strict=True):
+        if new.items:
+            bag.grow(new)
+
+
+def in_flow_order(cycle: Collection[Node]) -> list[Node]:
+    """The nodes so that each comes after those it reads, as far as a cycle allows; its entries come first."""
+    own = {node.id: node for node in cycle}
+    readers: dict[NodeId, list[NodeId]] = {node: [] for node in own}
+    for node in cycle:
+        for endpoint in node.inputs:
+            if endpoint.node in own:
+                readers[endpoint.node].append(node.id)
+    entries = [n.id for n in cycle if any(e.node not in own for e in n.inputs)]
+    left: list[NodeId] = []
+    seen: set[NodeId] = set()
+    for start in (*reversed(entries), *own):
+        left += _post_order(start, readers, seen)
+    return [own[node] for node in reversed(left)]
+
+
+def _post_order(
+    start: NodeId, readers: Mapping[NodeId, Sequence[NodeId]], seen: set[NodeId]
+) -> Iterator[NodeId]:
+    """What can be reached from `start` and has not been seen: readers before what they read."""
+    if start in seen:
+        return
+    seen.add(start)
+    path = [(start, iter(readers[start]))]
+    while path:
+        node, rest = path[-1]
+        following = next((r for r in rest if r not in seen), None)
+        if following is None:
+            path.pop()
+            yield node
+        else:
+            seen.add(following)
+            path.append((following, iter(readers[following])))
+
+
+def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> DataError:
+    limits = {
+        "rounds": ("max_iterations", settings.max_iterations),
+        "items": ("max_cycle_items", settings.max_cycle_items),
+    }
+    name, limit = limits[what]
+    ordered = in_flow_order(cycle)
+    path = " -> ".join(f"{node.id} ({node.op.name})" for node in (*ordered, ordered[0]))
+    return DataError(
+        Diagnostic(
+            "runtime",
+            f"a cycle is not done after {limit:,} {what} (`{name}`): {path}",
+            ordered[0].span,
+            ordered[0].op.name,
+            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
+            "or let it go on in the next tick, with `prev()`",
+        )
+    )

@@ -1,0 +1,148 @@
+"""The reference interpreter: runs a program tick by tick, by the formulas of the language page.
+
+Within a tick the strata run in their order; what reads what does within a stratum; a recursive component is brought
+to its least fixpoint. After the tick, every stateful operator is told what its input was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import components, predecessors, same_tick
+from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by being imported
+from hydro_core.reference.bag import Bag
+from hydro_core.reference.fixpoint import Fixpoint, semi_naive
+from hydro_core.reference.meanings.registry import meaning_of
+from hydro_core.reference.past import Past
+from hydro_core.reference.site import Moment, Site
+from hydro_core.settings import Settings
+from hydro_core.ticks.tick import TickInput as TickInput
+from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.values import sort_key
+
+Items = list[Any]
+
+
+def run_ticks(
+    typed: Typed,
+    strata: Strata,
+    ticks: Iterable[TickInput],
+    settings: Settings | None = None,
+    *,
+    fixpoint: Fixpoint = semi_naive,
+) -> Iterator[Mapping[str, Items]]:
+    """The outputs of every tick: in their order where they have one, else sorted."""
+    program = Program(typed, _components(typed, strata), settings or Settings(), fixpoint)
+    pasts = {node.id: past for node in typed.graph if (past := Past.of(node)) is not None}
+    for number, tick in enumerate(ticks):
+        run = TickRun(program, pasts, Moment(number, tick.batches, tick.start, tick.end))
+        yield run.outputs()
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One node, or the nodes of a cycle within a tick."""
+
+    nodes: tuple[Node, ...]
+    recursive: bool
+
+
+def _components(typed: Typed, strata: Strata) -> list[Component]:
+    """Stratum by stratum, and in each what is read before what reads it."""
+    graph = typed.graph
+    recursive = {node for cycle in strata.recursive for node in cycle}
+    groups = components(predecessors(graph, same_tick))
+    ordered = sorted(groups, key=lambda group: strata.of[group[0]])
+    return [Component(tuple(map(graph.__getitem__, g)), g[0] in recursive) for g in ordered]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is the same in every tick."""
+
+    typed: Typed
+    components: Sequence[Component]
+    settings: Settings
+    fixpoint: Fixpoint
+
+
+class TickRun:
+    """One tick: every stream gets its bag."""
+
+    def __init__(
+        self,
+        program: Program,
+        pasts: Mapping[NodeId, Past],
+        moment: Moment,
+    ) -> None:
+        self.program, self.pasts, self.moment = program, pasts, moment
+        self.streams: dict[Endpoint, Bag] = {}
+
+    def outputs(self) -> Mapping[str, Items]:
+        """Runs the tick, ends it, and gives what reached the sinks."""
+        for component in self.program.components:
+            self._evaluate(component)
+        for node_id, past in self.pasts.items():
+            node = self.program.typed.graph[node_id]
+            past.end_tick(self._stream(node.inputs[0]), self.streams[Endpoint(node_id)])
+        sinks = self.program.typed.graph.sinks
+        outputs = self.program.typed.outputs
+        return {name: self._collected(sinks[name], stream) for name, stream in outputs.items()}
+
+    def _evaluate(self, component: Component) -> None:
+        if not component.recursive:
+            for node in component.nodes:
+                self.streams.update(self._apply(node, [self._stream(e) for e in _now(node)]))
+            return
+        own = {node.id for node in component.nodes}
+        entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
+        given = {endpoint: self._stream(endpoint) for endpoint in entering}
+        fixpoint, settings = self.program.fixpoint, self.program.settings
+        self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
+
+    def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
+        site, past = self._site(node), self.pasts.get(node.id)
+        function = meaning_of(node.op.name).function
+        if past is not None:
+            past.now = inputs[0] if inputs else Bag()
+            output = function(site, past)
+        else:
+            output = function(site, *inputs)
+        if isinstance(output, Bag):
+            return {Endpoint(node.id): _fitted(site, output)}
+        return {Endpoint(node.id, port): bag for port, bag in output.items()}
+
+    def _site(self, node: Node) -> Site:
+        inputs = tuple(map(self.program.typed.types.__getitem__, node.inputs))
+        return Site(node, inputs, self._output_type(node), self.moment)
+
+    def _output_type(self, node: Node) -> ItemType:
+        stream = self.program.typed.types.get(Endpoint(node.id))
+        return UNKNOWN if stream is None else stream.item
+
+    def _stream(self, endpoint: Endpoint) -> Bag:
+        return self.streams[endpoint]
+
+    def _collected(self, sinks: Sequence[Node], stream: StreamType) -> Items:
+        items = [x for sink in sinks for x in self._stream(sink.inputs[0])]
+        if len(sinks) > 1:
+            items = [self._site(sinks[0]).fit(x, stream.item) for x in items]
+        return items if stream.order is Order.TOTAL else sorted(items, key=sort_key)
+
+
+def _fitted(site: Site, bag: Bag) -> Bag:
+    """The items as items of the node's type: fields in its order, numbers of its kind."""
+    if meaning_of(site.node.op.name).exact or site.output == UNKNOWN:
+        return bag
+    return Bag(site.fit(item, site.output) for item in bag)
+
+
+def _now(node: Node) -> list[Endpoint]:
+    """The streams that the node reads in this tick; what breaks a cycle reads the past only."""
+    return [endpoint for port, endpoint in node.reads() if same_tick(port)]

@@ -1,0 +1,138 @@
+"""Item by item: `op(x + y) = op(x) + op(y)`, in the input's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hydro_core.reference.bag import Bag
+from hydro_core.reference.keys import columns_of, field
+from hydro_core.reference.meanings.registry import Growth, means
+from hydro_core.reference.site import Site
+from hydro_core.types.values import RowItem, Struct
+
+
+@means("identity", "tee", "next_stratum", growth=Growth.TOGETHER, exact=True)
+def identity(site: Site, a: Bag) -> Bag:
+    """The items as they are."""
+    return a
+
+
+@means("map", growth=Growth.TOGETHER)
+def map_(site: Site, a: Bag) -> Bag:
+    """`f(x)` of each item; None is an item."""
+    return Bag(site.call(site.args["f"], x) for x in a)
+
+
+@means("filter", growth=Growth.TOGETHER, exact=True)
+def filter_(site: Site, a: Bag) -> Bag:
+    """The items of which `f(x)` is true as Python sees it."""
+    return Bag(x for x in a if site.call(site.args["f"], x))
+
+
+@means("filter_map", growth=Growth.TOGETHER)
+def filter_map(site: Site, a: Bag) -> Bag:
+    """`f(x)` of each item, unless it is None."""
+    results = (site.call(site.args["f"], x) for x in a)
+    return Bag(y for y in results if y is not None)
+
+
+@means("inspect", growth=Growth.TOGETHER, exact=True)
+def inspect(site: Site, a: Bag) -> Bag:
+    """The items as they are; `f` sees each."""
+    for x in a:
+        site.call(site.args["f"], x)
+    return a
+
+
+@means("flat_map", growth=Growth.TOGETHER)
+def flat_map(site: Site, a: Bag) -> Bag:
+    """The parts of `f(x)` of each item."""
+    return Bag(part for x in a for part in _parts(site, site.call(site.args["f"], x)))
+
+
+@means("flatten", growth=Growth.TOGETHER)
+def flatten(site: Site, a: Bag) -> Bag:
+    """The parts of each item."""
+    return Bag(part for x in a for part in _parts(site, x))
+
+
+def _parts(site: Site, whole: Any) -> Iterable[Any]:
+    """The elements of an array, the fields of a tuple; null has none, as in Spark's `explode`."""
+    if whole is None:
+        return ()
+    if isinstance(whole, list | Struct):
+        return whole
+    site.fail(f"only arrays and tuples can be spread, not {whole!r}")
+
+
+@means("select", growth=Growth.TOGETHER)
+def select(site: Site, a: Bag) -> Bag:
+    """The named columns, then the computed ones."""
+
+    def selected(row: Any) -> RowItem:
+        kept = {name: field(row, name) for name in site.args["columns"]}
+        return RowItem({**kept, **_computed(site, row)})
+
+    return Bag(map(selected, a))
+
+
+@means("with_columns", growth=Growth.TOGETHER)
+def with_columns(site: Site, a: Bag) -> Bag:
+    """The row with columns replaced in their place, new ones last."""
+    return Bag(RowItem({**_columns(site, row), **_computed(site, row)}) for row in a)
+
+
+def _computed(site: Site, row: Any) -> Mapping[str, Any]:
+    return {name: site.call(fn, row) for name, fn in site.args["computed"]}
+
+
+def _columns(site: Site, row: Any) -> Mapping[str, Any]:
+    """The row's columns; where nothing is known of its type, those that it has."""
+    known = columns_of(site.inputs[0].item)
+    return {c.name: field(row, c.name) for c in known} if known else dict(row or {})
+
+
+@means("rename", growth=Growth.TOGETHER, exact=True)
+def rename(site: Site, a: Bag) -> Bag:
+    """The row with other names, each column in its place."""
+    new = {old: name for name, old in site.args["renames"]}
+    return Bag(
+        RowItem({new.get(name, name): value for name, value in _columns(site, row).items()})
+        for row in a
+    )
+
+
+@means("drop", growth=Growth.TOGETHER, exact=True)
+def drop(site: Site, a: Bag) -> Bag:
+    """The row without the named columns."""
+    gone = frozenset(site.args["columns"])
+    return Bag(
+        RowItem({name: value for name, value in _columns(site, row).items() if name not in gone})
+        for row in a
+    )
+
+
+@means("partition", growth=Growth.TOGETHER, exact=True)
+def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
+    """Each item at the port that `f` names."""
+    ports: dict[str, list[Any]] = {port: [] for port in site.args["ports"]}
+    fn = site.args["f"]
+    for x in a:
+        port = site.call(fn, x)
+        if _label(port) not in ports:
+            declared = ", ".join(ports)
+            site.fail(
+                f"the function {fn.name} names the port {port!r}, which is not declared",
+                f"the ports are {declared}",
+                fn=fn,
+            )
+        ports[_label(port)].append(x)
+    return {port: Bag(items) for port, items in ports.items()}
+
+
+def _label(port: Any) -> str | None:
+    """The name of a port: a number stands for its digits."""
+    if isinstance(port, bool) or not isinstance(port, str | int):
+        return None
+    return str(port)

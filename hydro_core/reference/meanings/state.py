@@ -1,0 +1,88 @@
+"""What reaches over ticks."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from hydro_core.reference.bag import EMPTY, Bag
+from hydro_core.reference.meanings.registry import Growth, means
+from hydro_core.reference.past import Past
+from hydro_core.reference.site import Site
+from hydro_core.types.values import Struct, canonical
+
+
+@means("persist", growth=Growth.INPUT, exact=True)
+def persist(site: Site, a: Past) -> Bag:
+    """`Σ_{s≤t} a_s`."""
+    return a.earlier + a.now
+
+
+@means("old", exact=True)
+def old(site: Site, a: Past) -> Bag:
+    """`Σ_{s<t} a_s`."""
+    return a.earlier + EMPTY
+
+
+@means("window", growth=Growth.INPUT, exact=True)
+def window(site: Site, a: Past) -> Bag:
+    """`Σ_{t−n<s≤t} a_s`."""
+    return a.recent + a.now
+
+
+@means("prev", exact=True)
+def prev(site: Site, a: Past) -> Bag:
+    """`a_{t−1}`."""
+    return a.before
+
+
+@means("delta", exact=True)
+def delta(site: Site, a: Past) -> Bag:
+    """`a_t ∸ a_{t−1}`."""
+    return a.now.monus(a.before)
+
+
+@means("changes", exact=True)
+def changes(site: Site, a: Past) -> Bag:
+    """`(n, x)` where the number of copies of x has changed by n."""
+    now, before = a.now.counts(), a.before.counts()
+    differences = (
+        (now.get(canonical(x), 0) - before.get(canonical(x), 0), x)
+        for x in (a.now + a.before).distinct()
+    )
+    return Bag(Struct((n, x)) for n, x in differences if n)
+
+
+@means("persist_mut", exact=True)
+def persist_mut(site: Site, commands: Past) -> Bag:
+    """What is persisted after all commands so far; a delete takes every copy."""
+    state: dict[Any, list[Any]] = {}
+    for x in commands.result_before:
+        state.setdefault(canonical(x), []).append(x)
+    for command in commands.now:
+        match command:
+            case ("persist", x):
+                state.setdefault(canonical(x), []).append(x)
+            case ("delete", x):
+                state.pop(canonical(x), None)
+            case _:
+                _refuse(site, command, '("persist", x) and ("delete", x)')
+    return Bag(x for copies in state.values() for x in copies)
+
+
+@means("persist_mut_keyed", exact=True)
+def persist_mut_keyed(site: Site, commands: Past) -> Bag:
+    """The value of each key after all commands so far."""
+    state = {canonical(pair[0]): pair for pair in commands.result_before}
+    for command in commands.now:
+        match command:
+            case ("persist", k, v):
+                state[canonical(k)] = Struct((k, v))
+            case ("delete", k, _):
+                state.pop(canonical(k), None)
+            case _:
+                _refuse(site, command, '("persist", k, v) and ("delete", k, None)')
+    return Bag(state.values())
+
+
+def _refuse(site: Site, command: Any, known: str) -> NoReturn:
+    site.fail(f"{command!r} is not a command", f"commands are {known}")

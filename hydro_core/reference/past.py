@@ -1,0 +1,62 @@
+"""What an operator may know of earlier ticks: the bags of its input, or the result it gave last.
+
+How much is kept is the operator's column `state` in the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import Node
+from hydro_core.reference.bag import EMPTY, Bag
+
+
+class Past:
+    """The input `a` of one stateful node at tick t: `now` is `a_t`, and the rest is about earlier ticks."""
+
+    def __init__(self, keeps_all: bool, ticks: int) -> None:
+        self.now: Bag = EMPTY
+        self.result_before: Bag = EMPTY
+        self._sum: Bag | None = Bag() if keeps_all else None
+        self._bags: deque[Bag] = deque(maxlen=ticks)
+
+    @staticmethod
+    def of(node: Node) -> Past | None:
+        """The empty past of a node at tick 0; None for a stateless operator."""
+        match node.spec.state:
+            case State.NONE:
+                return None
+            case State.HISTORY:
+                return Past(keeps_all=True, ticks=0)
+            case State.WINDOW:
+                return Past(keeps_all=False, ticks=node.args["n"] - 1)
+            case State.LAST:
+                return Past(keeps_all=False, ticks=1)
+            case State.COMMANDS:
+                return Past(keeps_all=False, ticks=0)
+
+    @property
+    def before(self) -> Bag:
+        """`a_{t−1}`, empty at t = 0."""
+        return self._bags[-1] if self._bags else EMPTY
+
+    @property
+    def recent(self) -> Bag:
+        """The sum of the earlier ticks that are kept."""
+        return Bag(item for bag in self._bags for item in bag)
+
+    @property
+    def earlier(self) -> Bag:
+        """`Σ_{s<t} a_s`, for an operator that keeps its whole history."""
+        if self._sum is None:
+            raise ValueError("the history of this operator is not kept")
+        return self._sum
+
+    def end_tick(self, now: Bag, result: Bag) -> None:
+        """The tick is over: its input and its result belong to the past."""
+        if self._sum is not None:
+            self._sum.grow(now)
+        self._bags.append(now)
+        self.result_before = result
+        self.now = EMPTY

@@ -1,0 +1,94 @@
+"""Where a meaning is asked for: the node, its types and the tick. Every failure of a tick is said from here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NoReturn
+
+from hydro_core.catalog.spec import Args
+from hydro_core.errors import DataError, Diagnostic, Span
+from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Node
+from hydro_core.types.item import ItemType
+from hydro_core.types.json import to_json
+from hydro_core.types.stream import StreamType
+from hydro_core.types.values import ValueProblem, conform
+
+SHOWN = 200
+"""Characters of an item in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The tick that runs: its number, its input batches, and its times where ticks have some."""
+
+    tick: int
+    batches: Mapping[str, Iterable[Any]] = field(default_factory=dict)
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One node at one tick."""
+
+    node: Node
+    inputs: tuple[StreamType, ...]
+    output: ItemType
+    moment: Moment
+
+    @property
+    def args(self) -> Args:
+        """The node's arguments."""
+        return self.node.args
+
+    def call(self, fn: Fn, item: Any) -> Any:
+        """`fn(item)`, the item's fields where the function has several parameters."""
+        return self._try(fn, call_item, (item,))
+
+    def accumulate(self, fn: Fn, acc: Any, item: Any) -> Any:
+        """`fn(acc, item)`."""
+        return self._try(fn, call_accumulate, (acc, item))
+
+    def combine(self, fn: Fn, a: Any, b: Any) -> Any:
+        """`fn(a, b)` of two items of one stream."""
+        return self._try(fn, call_pair, (a, b))
+
+    def fit(self, item: Any, to: ItemType, fn: Fn | None = None) -> Any:
+        """The item as one of type `to`: a long where doubles are due becomes a double."""
+        try:
+            return conform(item, to)
+        except ValueProblem as problem:
+            self.fail(f"{_item(item)} does not fit the type {to}: {problem}", fn=fn)
+
+    def fail(self, what: str, cure: str | None = None, fn: Fn | None = None) -> NoReturn:
+        """Fails the tick."""
+        span = _place(fn, self.node)
+        where = f"`{self.node.op.name}` in tick {self.moment.tick}"
+        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, self.node.op.name, cure))
+
+    def _try(self, fn: Fn, call: Callable[..., Any], items: tuple[Any, ...]) -> Any:
+        try:
+            return call(fn, *items)
+        except Exception as problem:  # noqa: BLE001 - a user's function may raise anything
+            given = " and ".join(map(_item, items))
+            why = str(problem) if isinstance(problem, ValueProblem) else _exception(problem)
+            place = f" (line {fn.span.line})" if fn.span else ""
+            self.fail(f"the function {fn.name}{place} fails on {given}: {why}", fn=fn)
+
+
+def _place(fn: Fn | None, node: Node) -> Span | None:
+    return fn.span if fn is not None and fn.span is not None else node.span
+
+
+def _exception(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+
+
+def _item(item: Any) -> str:
+    text = json.dumps(to_json(item), ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"

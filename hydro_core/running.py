@@ -1,0 +1,164 @@
+"""Runs a program on ticks with either engine: what the command line and `Flow.run` share.
+
+Data comes as JSON values or as items; an input's type is that of its declaration, of the caller's schema, or of its
+data. What does not fit is an `input` error that names the tick and the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.errors import DataError, Diagnostic, TypeProblem
+from hydro_core.ir.graph import Graph
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.reference.interpreter import run_ticks
+from hydro_core.settings import Settings
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
+from hydro_core.types.json import from_json, to_json
+from hydro_core.types.json import infer as infer_json
+from hydro_core.types.values import ValueProblem
+
+Engine = Literal["reference", "spark"]
+JsonTick = Mapping[str, Sequence[Any]]
+Outputs = Mapping[str, list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a program is run."""
+
+    engine: Engine = "reference"
+    optimized: bool = True
+    as_range: bool = False
+    settings: Settings = field(default_factory=Settings)
+
+
+def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+    """The outputs of every tick, as items."""
+    if options.optimized:
+        program = optimized(program, goal="range" if options.as_range else "tick")
+    if options.engine == "spark":
+        return _run_on_spark(program, ticks, options)
+    return run_ticks(program.typed, program.strata, ticks, options.settings)
+
+
+def _run_on_spark(
+    program: Compiled, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
+    # Imported here: Spark takes seconds to load, and most commands do without it.
+    try:
+        from hydro_core.spark.memory import run_in_memory
+    except ModuleNotFoundError:
+        raise DataError(
+            Diagnostic(
+                "config", "the Spark engine is not available", help="use `--engine reference`"
+            )
+        ) from None
+    return iter(run_in_memory(
+            program.typed, program.strata, ticks, options.settings, as_range=options.as_range
+        ))
+
+
+def run_json(
+    graph: Graph, schemas: Mapping[str, str], ticks: Sequence[JsonTick], options: Options
+) -> list[dict[str, list[Any]]]:
+    """The outputs of every tick as JSON values; all of them, or an error."""
+    check_ticks(graph, ticks)
+    program = compile_graph(graph, given_types(graph, schemas, ticks))
+    outputs = program.typed.outputs
+    return [
+        {
+            name: [to_json(item, outputs[name].item) for item in items]
+            for name, items in tick.items()
+        }
+        for tick in run_items(program, read_ticks(program.typed, ticks), options)
+    ]
+
+
+def check_ticks(graph: Graph, ticks: Any) -> None:
+    """Refuses what is no list of ticks, and data for names that are no inputs."""
+    if not isinstance(ticks, list):
+        _refuse("the ticks are not a list", 'give `[{"input": [item, …]}, …]`')
+    for number, tick in enumerate(ticks):
+        if not isinstance(tick, dict):
+            _refuse(f"tick {number} is not an object", 'a tick is `{"input": [item, …]}`')
+        check_names(graph, tick, f"in tick {number}")
+        for name, batch in tick.items():
+            if not isinstance(batch, list):
+                _refuse(
+                    f"the batch of `{name}` in tick {number} is not a list", "give a list of items"
+                )
+
+
+def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
+    """Refuses data for a name that is no input of the program."""
+    for name in names:
+        if name not in graph.sources:
+            known = ", ".join(f"`{n}`" for n in graph.sources) or "none"
+            cure = did_you_mean(name, graph.sources) or f"its inputs: {known}"
+            _refuse(f"`{name}` {where} is not an input of the program", cure)
+
+
+def given_types(
+    graph: Graph, schemas: Mapping[str, str], ticks: Sequence[JsonTick] = ()
+) -> Mapping[str, ItemType]:
+    """The types of inputs that the program does not declare: the caller's schemas, else the data's."""
+    if not isinstance(schemas, dict):
+        _refuse("the schemas are not an object", 'give `{"input": "schema", …}`')
+    check_names(graph, schemas, "in the schemas")
+    types = {name: _schema(name, text) for name, text in schemas.items()}
+    for name, node in graph.sources.items():
+        present = [tick[name] for tick in ticks if name in tick]
+        if node.args["schema"] is None and name not in types and present:
+            types[name] = _inferred(name, present)
+    return types
+
+
+def _schema(name: str, text: Any) -> ItemType:
+    if not isinstance(text, str):
+        _refuse(
+            f"the schema of `{name}` is not a string",
+            'write Spark DDL: `"user string, at timestamp"`',
+        )
+    try:
+        return parse_ddl(text)
+    except TypeProblem as problem:
+        _refuse(f"the schema of `{name}`: {problem.message}", problem.help)
+
+
+def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
+    try:
+        return infer_json(item for batch in batches for item in batch)
+    except ValueProblem as problem:
+        _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
+
+
+def read_ticks(typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
+    """The ticks with their JSON values as items."""
+    types = {name: stream.item for name, stream in typed.inputs.items()}
+    for number, tick in enumerate(ticks):
+        yield TickInput(
+            {name: _read_batch(name, number, batch, types[name]) for name, batch in tick.items()}
+        )
+
+
+def _read_batch(name: str, tick: int, batch: Sequence[Any], of: ItemType) -> list[Any]:
+    items = []
+    for position, value in enumerate(batch):
+        try:
+            items.append(from_json(value, of))
+        except ValueProblem as problem:
+            _refuse(
+                f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}"
+            )
+    return items
+
+
+def _refuse(message: str, cure: str | None = None) -> NoReturn:
+    raise DataError(Diagnostic("input", message, help=cure))

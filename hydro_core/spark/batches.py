@@ -1,0 +1,214 @@
+"""The batch of a tick: rows from the caller or from a landing table, as items with their ticks.
+
+What is small is read as Arrow, which counts it for the ledger on the way; what is large stays with
+Spark. A Delta table is read at one version, which the ledger keeps, so that a tick that runs again
+finds the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.arrow import arrow_type
+from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.relation import ITEM, TICK
+from hydro_core.spark.store_schema import flattened
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import ItemType, Row, Tuple
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The items of one input in a range of ticks: columns `item` and `t`, as Arrow or in Spark."""
+
+    rows: pa.Table | DataFrame
+    item: ItemType
+    read: InputRead
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The batch as a DataFrame (item, t)."""
+        if isinstance(self.rows, pa.Table):
+            return spark.createDataFrame(self.rows, relation_schema(self.item))
+        return self.rows
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows are at hand, and so their number is known."""
+        return isinstance(self.rows, pa.Table)
+
+
+def relation_schema(item: ItemType) -> spark_types.StructType:
+    """The Spark schema of a batch."""
+    return spark_types.StructType(
+        [
+            spark_types.StructField(ITEM, spark_type(item)),
+            spark_types.StructField(TICK, spark_types.LongType()),
+        ]
+    )
+
+
+def batch_of(
+    name: str,
+    data: pa.Table | DataFrame,
+    item: ItemType,
+    tick: int | str | pa.Array[Any],
+    read: InputRead | None = None,
+) -> Batch:
+    """The batch that the columns of `data` make: those that the item's type declares, no others.
+
+    Args:
+        name: the input's name, for errors.
+        data: its rows; a scalar stands in the column `item`, or in the only one.
+        item: the declared type of its items.
+        tick: the tick of all rows, the ticks of Arrow rows, or the column that holds them.
+        read: what the ledger is to keep of the reading.
+
+    Raises:
+        DataError: a column is missing or does not fit (code `input`).
+    """
+    if isinstance(data, pa.Table):
+        rows = _arrow_rows(name, data, item, tick)
+        return Batch(rows, item, read or InputRead(name, data.num_rows))
+    return Batch(_spark_rows(name, data, item, tick), item, read or InputRead(name))
+
+
+def _arrow_rows(
+    name: str, data: pa.Table, item: ItemType, tick: int | str | pa.Array[Any]
+) -> pa.Table:
+    wanted = arrow_type(item)
+    found = _columns(name, item, data.column_names)
+    try:
+        if isinstance(item, Row | Tuple):
+            items = _struct(data, found, wanted)
+        else:
+            items = data[found[0]].combine_chunks().cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _unfit(name, item, str(error)) from error
+    ticks = _ticks(data, tick)
+    return pa.table({ITEM: items, TICK: ticks})
+
+
+def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
+    if isinstance(tick, int):
+        return pa.repeat(pa.scalar(tick, pa.int64()), data.num_rows)
+    if isinstance(tick, str):
+        column: pa.Array[Any] = data[tick].combine_chunks().cast(pa.int64())
+        return column
+    return tick
+
+
+def _struct(data: pa.Table, names: list[str], wanted: Any) -> pa.Array[Any]:
+    fields = [wanted.field(i) for i in range(wanted.num_fields)]
+    if not fields:
+        return pa.array([{}] * data.num_rows, wanted)
+    parts = [
+        data[name].combine_chunks().cast(field.type)
+        for name, field in zip(names, fields, strict=True)
+    ]
+    return pa.StructArray.from_arrays(parts, fields=fields)
+
+
+def _spark_rows(
+    name: str, data: DataFrame, item: ItemType, tick: int | str | pa.Array[Any]
+) -> DataFrame:
+    found = _columns(name, item, data.columns)
+    schema = data.schema
+    columns = []
+    for column, (field, wanted) in zip(found, flattened(item), strict=True):
+        data_type = spark_type(wanted)
+        if not _fits(schema[column].dataType, data_type):
+            raise _unfit(
+                name,
+                item,
+                f"its column `{column}` is {schema[column].dataType.simpleString()}",
+            )
+        quoted = column.replace("`", "``")
+        columns.append(F.col(f"`{quoted}`").cast(data_type).alias(field))
+    items = F.struct(*columns) if isinstance(item, Row | Tuple) else columns[0]
+    if not isinstance(tick, int | str):
+        raise TypeError("the ticks of a DataFrame are one number or one of its columns")
+    when = F.col(tick) if isinstance(tick, str) else F.lit(tick)
+    return data.select(items.alias(ITEM), when.cast("long").alias(TICK))
+
+
+def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
+    """The columns of the data that make an item, in the order of its type."""
+    wanted = [column for column, _ in flattened(item)]
+    if not isinstance(item, Row | Tuple) and ITEM not in there and len(there) == 1:
+        return list(there)
+    missing = [column for column in wanted if column not in there]
+    if not missing:
+        return wanted
+    listed = ", ".join(f"`{column}`" for column in missing)
+    has = ", ".join(f"`{column}`" for column in there)
+    raise DataError(
+        Diagnostic(
+            code="input",
+            message=f"the input `{name}` has no column {listed}; it has {has or 'none'}",
+            operator="source",
+            help="declare the columns that the data has, or rename them in the data",
+        )
+    )
+
+
+_WIDER = ("byte", "short", "integer", "long")
+_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+
+
+def _fits(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
+    """Whether values of one Spark type are values of the other without a loss."""
+    if isinstance(found, spark_types.NullType):
+        return True
+    if isinstance(found, spark_types.StructType) and isinstance(wanted, spark_types.StructType):
+        return found.names == wanted.names and all(
+            _fits(a.dataType, b.dataType) for a, b in zip(found.fields, wanted.fields, strict=True)
+        )
+    if isinstance(found, spark_types.ArrayType) and isinstance(wanted, spark_types.ArrayType):
+        return _fits(found.elementType, wanted.elementType)
+    one, other = (_NAMES.get(t.simpleString(), t.simpleString()) for t in (found, wanted))
+    if one in _WIDER and other in _WIDER:
+        return _WIDER.index(one) <= _WIDER.index(other)
+    return one == other or (other == "double" and one in (*_WIDER, "float"))
+
+
+def _unfit(name: str, item: ItemType, why: str) -> DataError:
+    return DataError(
+        Diagnostic(
+            code="input",
+            message=f"the input `{name}` does not hold items of type {item}: {why}",
+            operator="source",
+            help="declare the type that the data has, or convert the data before it lands",
+        )
+    )
+
+
+def ticks_within(batches: Mapping[str, Batch], first: int, last: int) -> None:
+    """Refuses rows of other ticks than those of the range, where they can be seen.
+
+    Raises:
+        DataError: which input, and which tick (code `input`).
+    """
+    for name, batch in batches.items():
+        if not isinstance(batch.rows, pa.Table) or batch.rows.num_rows == 0:
+            continue
+        found: Any = pc.min_max(batch.rows[TICK]).as_py()
+        nulls = batch.rows[TICK].null_count
+        if nulls or found["min"] < first or found["max"] > last:
+            wrong = "no tick" if nulls else f"ticks from {found['min']} to {found['max']}"
+            raise DataError(
+                Diagnostic(
+                    code="input",
+                    message=f"the input `{name}` has rows of {wrong}, not of {first} to {last}",
+                    operator="source",
+                    help="give each range the rows of its own ticks",
+                )
+            )

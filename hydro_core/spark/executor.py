@@ -1,0 +1,249 @@
+"""Runs a plan over a range of ticks: one pass, in which the tick is a column.
+
+`run_range` gives DataFrames, and the caller writes or collects them, in one job or several. It starts jobs of its own
+for cycles only, and for streams with many readers behind which a long plan stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.settings import Settings
+from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
+from hydro_core.spark.fixpoint import Cycle, fixpoint
+from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.combine import united, written_as
+from hydro_core.spark.lower.io import empty_frame
+from hydro_core.spark.lower.registry import (
+    Step,
+    Times,
+    as_kind,
+    lower,
+    require_lowerings,
+)
+from hydro_core.spark.past import NoPast, Overlay, Past
+from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
+from hydro_core.types.stream import Order, StreamType
+
+__all__ = ["NoPast", "Past", "RangeResult", "run_range"]
+
+LONG_PLAN = 40
+"""From so many operators on, a stream that several operators read is computed once and not for each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult:
+    """What a range gives: all of it must be written or none."""
+
+    outputs: Mapping[str, Relation]
+    """By the outputs' names. Histories hold their past rows too: `Relation.new(first)` is what the range adds."""
+    state: Mapping[str, DataFrame]
+    """By the slots' ids, the rows `item, t[, ord]` that the range adds (APPEND) or leaves (LAST)."""
+
+
+def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
+    plan: TickPlan,
+    first: int,
+    last: int,
+    *,
+    spark: SparkSession,
+    sources: Mapping[str, DataFrame],
+    past: Past | None = None,
+    settings: Settings | None = None,
+    times: Times | None = None,
+    settle: Settle = checkpointed,
+) -> RangeResult:
+    """The outputs and the state of the ticks first … last.
+
+    `sources` has the batches `item, t` of the range by the inputs' names; an input that is missing is empty.
+    """
+    require_lowerings(plan.graph)
+    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle)
+    run = Run(setting, first, last, past or NoPast())
+    for component in plan.components:
+        run.evaluate(component)
+    outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
+    return RangeResult(outputs, {slot.id: run.kept(slot) for slot in plan.slots})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is the same for every part of a run."""
+
+    plan: TickPlan
+    spark: SparkSession
+    sources: Mapping[str, DataFrame]
+    settings: Settings
+    times: Times
+    settle: Settle
+
+    def type_of(self, stream: Endpoint) -> StreamType:
+        """The type of a stream; the copies of a `tee` have the type of what it copies."""
+        typed = self.plan.typed
+        return typed.types[stream] if stream in typed.types else typed.of(stream.node)
+
+
+@dataclass(slots=True)
+class Run:
+    """A range of ticks: the streams that are known so far."""
+
+    setting: Setting
+    first: int
+    last: int
+    past: Past
+    streams: dict[Endpoint, Relation] = field(default_factory=dict)
+    state: dict[str, DataFrame] = field(default_factory=dict)
+    """The state of slots that are read in a component that ran tick by tick."""
+    weights: dict[NodeId, int] = field(default_factory=dict)
+
+    def evaluate(self, component: Component) -> None:
+        """Adds the streams of a component; those that it reads are known."""
+        if component.how == "once":
+            self._once(self.setting.plan.graph[component.nodes[0]])
+        elif component.how == "fixpoint":
+            setting = self.setting
+            cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
+            known = {e: self.stream(e) for e in self._entering(component)}
+            self.streams.update(fixpoint(cycle, known, self.setting.settings))
+        elif self.first == self.last:
+            for part in component.parts:
+                self.evaluate(part)
+        else:
+            self._tick_by_tick(component)
+
+    def stream(self, stream: Endpoint) -> Relation:
+        """A stream that is known; every port of a `tee` is its input."""
+        return self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+
+    def is_known(self, stream: Endpoint) -> bool:
+        """Whether the stream has been computed."""
+        return stream in self.streams or Endpoint(stream.node) in self.streams
+
+    def _once(self, node: Node) -> None:
+        inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
+        found = self.step(node, inputs)
+        weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
+        if weight > LONG_PLAN and len(self.setting.plan.graph.readers(node.id)) > 1:
+            found = {e: self._settled(r) for e, r in found.items()}
+            weight = 1
+        self.weights[node.id] = weight
+        self.streams.update(found)
+
+    def step(
+        self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
+    ) -> Mapping[Endpoint, Relation]:
+        """What a node gives for these inputs, by its output ports."""
+        setting, plan = self.setting, self.setting.plan
+        kind = setting.plan.typed.of(node.id)
+        slot = plan.reads.get(node.id)
+        past = self.past.rows(plan.slot(slot)) if slot is not None and with_past else None
+        step = Step(
+            node=node,
+            inputs=tuple(inputs),
+            item=kind.item,
+            ordered=kind.order is Order.TOTAL,
+            kind=plan.kinds[node.id],
+            first=self.first,
+            last=self.last,
+            spark=setting.spark,
+            past=past,
+            source=setting.sources.get(node.args.get("name")),
+            times=setting.times,
+        )
+        found = lower(step)
+        if isinstance(found, Relation):
+            return {Endpoint(node.id): found}
+        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+
+    def empty(self, stream: Endpoint) -> Relation:
+        """The stream without rows."""
+        setting, item = self.setting, self.setting.type_of(stream).item
+        nothing = Relation(Kind.E, empty_frame(setting.spark, item), item)
+        return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
+
+    def output(self, name: str, sinks: Iterable[Node]) -> Relation:
+        """What reaches an output: sinks of one name add up, and are in no order if there are several."""
+        found = [self.stream(Endpoint(sink.id)) for sink in sinks]
+        if len(found) == 1:
+            return found[0]
+        kinds = {r.kind for r in found}
+        kind = kinds.pop() if len(kinds) == 1 else Kind.G
+        item = self.setting.plan.typed.outputs[name].item
+        parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
+        return Relation(kind, united([p.frame for p in parts]), item)
+
+    def kept(self, slot: StateSlot) -> DataFrame:
+        """The rows of a slot that the range adds or leaves."""
+        if slot.id in self.state:
+            return self.state[slot.id]
+        relation = self.stream(slot.stream)
+        if slot.mode is Mode.LAST:
+            events = relation.at(self.last)
+        else:
+            events = relation.events(self.first, self.last)
+        frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        return exactly(frame, slot.item)
+
+    def _entering(self, component: Component) -> set[Endpoint]:
+        graph, members = self.setting.plan.graph, set(component.nodes)
+        return {
+            e
+            for n in component.nodes
+            for e in graph[n].inputs
+            if e.node not in members and self.is_known(e)
+        }
+
+    def _tick_by_tick(self, component: Component) -> None:
+        """Only this component; what comes before and after it is run as a range."""
+        plan, members = self.setting.plan, set(component.nodes)
+        slots = [s for s in plan.slots if members & set(s.readers)]
+        outside = [e for e in self._read_outside(members)]
+        overlay = Overlay(self.past, self.setting.settle)
+        found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
+        for t in range(self.first, self.last + 1):
+            known = {e: at_tick(self.stream(e), t) for e in self._entering(component)}
+            run = Run(self.setting, t, t, overlay, known)
+            for part in component.parts:
+                run.evaluate(part)
+            for e in outside:
+                found[e].append(run._settled(newly(run.stream(e), t, self.first)))
+            overlay = overlay.after({s: run.kept(s) for s in slots})
+        for e, parts in found.items():
+            self.streams[e] = parts[0].with_(frame=united([p.frame for p in parts]))
+        self.state.update({s.id: overlay.added(s) for s in slots})
+
+    def _read_outside(self, members: set[NodeId]) -> list[Endpoint]:
+        """The members' streams that others read, or that are stored for others."""
+        plan = self.setting.plan
+        read = [e for n in plan.graph if n.id not in members for e in n.inputs]
+        read += [s.stream for s in plan.slots if not members & set(s.readers)]
+        found = dict.fromkeys(e for e in read if e.node in members)
+        found.update(dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none"))
+        return list(found)
+
+    def _settled(self, relation: Relation) -> Relation:
+        return settled(relation, self.setting.settle)[0]
+
+
+def at_tick(relation: Relation, t: int) -> Relation:
+    """The relation as a range of the single tick t sees it."""
+    if relation.kind is Kind.E:
+        return relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+    frame = relation.frame.where(F.col(TICK) <= t)
+    if relation.kind is Kind.G:
+        frame = frame.where(F.col(UNTIL) > t).withColumn(TICK, F.lit(t).cast("long"))
+    return relation.with_(frame=frame)
+
+
+def newly(relation: Relation, t: int, first: int) -> Relation:
+    """What the single tick t adds to a relation of a range from `first` on."""
+    if relation.kind is Kind.H:
+        return relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+    return as_kind(relation.events(t, t), relation.kind, t)

@@ -1,0 +1,312 @@
+"""Cycles within a tick: the least fixpoint, of all ticks of a range in lockstep.
+
+Round i over a range is round i of each of its ticks, since operators act tick by tick. In each round an operator gets
+what is new at its inputs only (semi-naive), and what is new at the streams that close the cycles is computed and cut
+off from the plan that led to it, so plans do not grow with the rounds. An operator that is not linear in the cycle, or
+a kind of stream whose news is not a set of rows, makes the rounds start anew from all that is known (naive): the same
+result, for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from pyspark.sql import functions as F
+
+from hydro_core.catalog.spec import OrderRule
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import components
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.settings import Settings
+from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL, Relation
+from hydro_core.spark.settle import Settle, settled
+
+Streams = Mapping[Endpoint, Relation]
+
+
+class Apply(Protocol):
+    """What a node gives for these inputs, by its output ports."""
+
+    def __call__(
+        self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
+    ) -> Streams: ...
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """The operators of a recursive component."""
+
+    members: tuple[NodeId, ...]
+    plan: TickPlan
+    apply: Apply
+    empty: Callable[[Endpoint], Relation]
+    """The stream without rows."""
+    settle: Settle
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """In the order of evaluation: after what they read, but for streams that close a cycle."""
+        graph = self.plan.graph
+
+        def read_now(node: NodeId) -> list[NodeId]:
+            inside = (e.node for e in graph[node].inputs if e.node in self.members)
+            return [n for n in inside if not graph[n].spec.idempotent]
+
+        groups = components({node: read_now(node) for node in self.members})
+        return tuple(graph[n] for group in groups for n in group)
+
+    @cached_property
+    def closing(self) -> tuple[Endpoint, ...]:
+        """The streams that are read before they are computed."""
+        seen: set[NodeId] = set()
+        found: dict[Endpoint, None] = {}
+        for node in self.nodes:
+            found.update({e: None for e in node.inputs if self.is_inside(e) and e.node not in seen})
+            seen.add(node.id)
+        return tuple(found)
+
+    @cached_property
+    def kept(self) -> frozenset[Endpoint]:
+        """The streams of which all that is known must be at hand in every round."""
+        products = (n for n in self.nodes if len(self.inside(n)) > 1 and not self.is_additive(n))
+        sets = (Endpoint(n.id) for n in self.nodes if n.spec.idempotent)
+        return frozenset((*self.closing, *sets, *(e for n in products for e in self.inside(n))))
+
+    def is_inside(self, stream: Endpoint) -> bool:
+        """Whether the stream is made in the cycle."""
+        return stream.node in self.members
+
+    def inside(self, node: Node) -> list[Endpoint]:
+        """The inputs of a node that come from the cycle."""
+        return [e for e in node.inputs if self.is_inside(e)]
+
+    def is_additive(self, node: Node) -> bool:
+        """Whether the output for sums of all inputs is the sum of the outputs: nothing at one input takes from another."""
+        return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
+
+    def is_semi_naive(self) -> bool:
+        """Whether news can be told apart from what is known."""
+        kinds = {self.plan.kinds[n.id] for n in self.nodes}
+        if Kind.G in kinds and any(n.spec.idempotent for n in self.nodes):
+            return False
+        if Kind.H in kinds and not all(self.plan.graph[e.node].spec.idempotent for e in self.kept):
+            return False
+        return all(self._is_linear(n) or n.spec.idempotent for n in self.nodes)
+
+    def _is_linear(self, node: Node) -> bool:
+        ports = [port for port, e in node.reads() if self.is_inside(e)]
+        return all(port.linear for port in ports)
+
+    @property
+    def path(self) -> str:
+        """The cycle, operator by operator."""
+        names = [f"{n.id} ({n.op.name})" for n in self.nodes]
+        return " -> ".join((*names, names[0]))
+
+
+def fixpoint(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+    """The streams of the cycle; `known` are those that enter it."""
+    totals = (_semi_naive if cycle.is_semi_naive() else _naive)(cycle, known, settings)
+    streams: dict[Endpoint, Relation] = {**known, **totals}
+    for node in cycle.nodes:
+        found = cycle.apply(node, [_of(streams, e) for e in node.inputs])
+        streams.update({e: r for e, r in found.items() if e not in totals})
+    return {e: r for e, r in streams.items() if cycle.is_inside(e)}
+
+
+def _of(streams: Streams, stream: Endpoint) -> Relation:
+    return streams[stream] if stream in streams else streams[Endpoint(stream.node)]
+
+
+@dataclass
+class _News:
+    """What is known of a stream of the cycle, and what the last round that computed it has added."""
+
+    total: Relation
+    new: Relation | None = None
+    before: Relation | None = None
+    """The total before `new` came."""
+    rows: int = 0
+
+
+@dataclass
+class _Rounds:
+    """The state between rounds of a semi-naive evaluation."""
+
+    cycle: Cycle
+    known: Streams
+    kept: dict[Endpoint, _News]
+    now: dict[Endpoint, Relation | None] = field(default_factory=dict)
+    """What is new in this round, where it is known not to be nothing."""
+
+
+def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+    rounds = _Rounds(cycle, known, {e: _News(cycle.empty(e)) for e in cycle.kept})
+    for number in range(settings.max_iterations):
+        rounds.now = {}
+        for node in cycle.nodes:
+            _advance(rounds, node, is_first=number == 0)
+        _limit([(n.total, n.rows) for n in rounds.kept.values()], cycle, settings)
+        if all(rounds.kept[e].new is None for e in cycle.closing):
+            return {e: news.total for e, news in rounds.kept.items()}
+    raise _too_many("rounds", "max_iterations", settings.max_iterations, cycle)
+
+
+def _advance(rounds: _Rounds, node: Node, *, is_first: bool) -> None:
+    """What is new at the outputs of a node."""
+    gain = _gain_at_first(rounds, node) if is_first else _gain(rounds, node)
+    kept = {e: None for e in rounds.cycle.kept if e.node == node.id}
+    for stream, relation in {Endpoint(node.id): None, **kept, **gain}.items():
+        is_kept = stream in rounds.cycle.kept
+        rounds.now[stream] = _keep(rounds, stream, node, relation) if is_kept else relation
+
+
+def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
+    """From nothing at the streams that close the cycle."""
+    cycle = rounds.cycle
+    inputs = []
+    for stream in node.inputs:
+        relation = _latest(rounds, stream) if cycle.is_inside(stream) else _of(rounds.known, stream)
+        inputs.append(cycle.empty(stream) if relation is None else relation)
+    return cycle.apply(node, inputs)
+
+
+def _latest(rounds: _Rounds, stream: Endpoint) -> Relation | None:
+    """What is new at an input of a node: in this round, or, where it closes the cycle, in the one before."""
+    for e in (stream, Endpoint(stream.node)):
+        if e in rounds.now:
+            return rounds.now[e]
+    news = rounds.kept.get(stream)
+    return None if news is None else news.new
+
+
+def _gain(rounds: _Rounds, node: Node) -> Streams:
+    """From what is new at the inputs; what comes from outside is read already."""
+    cycle, apply = rounds.cycle, rounds.cycle.apply
+    news = {i: _latest(rounds, e) for i, e in enumerate(node.inputs) if cycle.is_inside(e)}
+    changed = {i: r for i, r in news.items() if r is not None}
+    if not changed:
+        return {}
+    if cycle.is_additive(node) or len(node.inputs) == 1:
+        return apply(node, changed.values(), with_past=False)
+    terms = [apply(node, _term(rounds, node, i)) for i in changed]
+    return {e: _sum([term[e] for term in terms]) for e in terms[0]}
+
+
+def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
+    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`: the inputs of the term that has news at `position`."""
+    inputs = []
+    for i, stream in enumerate(node.inputs):
+        if not rounds.cycle.is_inside(stream):
+            inputs.append(_of(rounds.known, stream))
+            continue
+        new, news = _latest(rounds, stream), rounds.kept.get(stream)
+        if i == position and new is not None:
+            inputs.append(new)
+        elif news is not None:
+            inputs.append(news.total if i < position or news.before is None else news.before)
+    return inputs
+
+
+def _sum(relations: Sequence[Relation]) -> Relation:
+    whole = relations[0]
+    for more in relations[1:]:
+        whole = whole.with_(frame=whole.frame.unionByName(more.frame))
+    return whole
+
+
+def _keep(
+    rounds: _Rounds, stream: Endpoint, node: Node, relation: Relation | None
+) -> Relation | None:
+    """Adds what is new to what is known of a stream, both cut off from their plans; None if nothing is new."""
+    news, settle = rounds.kept[stream], rounds.cycle.settle
+    news.before, news.new = news.total, None
+    if relation is None:
+        return None
+    is_set = node.spec.idempotent
+    if is_set and news.rows:
+        relation = _unknown(relation, news.total)
+    new, rows = settled(relation, settle)
+    if not rows:
+        return None
+    news.new = new
+    if not news.rows:
+        news.total, news.rows = news.new, rows
+        return news.new
+    whole = _sum([news.total, news.new])
+    if is_set and relation.kind is Kind.H:
+        whole = whole.with_(frame=whole.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
+    news.total, news.rows = settled(whole, settle)
+    return news.new
+
+
+def _unknown(relation: Relation, total: Relation) -> Relation:
+    """The rows of a set that are not known yet: of a history also those that are known from a later tick on."""
+    known = total.frame.select(F.col(ITEM).alias("known"), F.col(TICK).alias("since"))
+    same_time = F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
+    condition = F.col(ITEM).eqNullSafe(F.col("known")) & same_time
+    return relation.with_(frame=relation.frame.join(known, condition, "left_anti"))
+
+
+def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
+    """From all that is known, until no stream that closes the cycle grows any more."""
+    totals: dict[Endpoint, Relation] = {e: cycle.empty(e) for e in cycle.closing}
+    sizes = dict.fromkeys(totals, 0)
+    for _ in range(settings.max_iterations):
+        streams: dict[Endpoint, Relation] = {**known, **totals}
+        for node in cycle.nodes:
+            streams.update(cycle.apply(node, [_of(streams, e) for e in node.inputs]))
+        before, counts = dict(sizes), dict[Endpoint, int]()
+        for stream in cycle.closing:
+            relation = _of(streams, stream)
+            totals[stream], counts[stream] = settled(relation, cycle.settle)
+            sizes[stream] = _size(totals[stream], counts[stream])
+        _limit([(totals[e], n) for e, n in counts.items()], cycle, settings)
+        if sizes == before:
+            return totals
+    raise _too_many("rounds", "max_iterations", settings.max_iterations, cycle)
+
+
+def _size(relation: Relation, rows: int) -> int:
+    """A number that grows whenever the relation does: at how many ticks its items are there, up to the far future."""
+    if relation.kind is Kind.E or not rows:
+        return rows
+    until = F.col(UNTIL) if relation.kind is Kind.G else F.lit(FOREVER)
+    lengths = F.sum((until - F.col(TICK)).cast("decimal(38,0)"))
+    return int(relation.frame.agg(lengths).collect()[0][0])
+
+
+def _limit(known: Sequence[tuple[Relation, int]], cycle: Cycle, settings: Settings) -> None:
+    """Fails if too many items circulate in some tick."""
+    limit = settings.max_cycle_items
+    if sum(rows for _, rows in known) <= limit:
+        return
+    if sum(_most_at_once(relation, rows) for relation, rows in known) > limit:
+        raise _too_many("items", "max_cycle_items", limit, cycle)
+
+
+def _most_at_once(relation: Relation, rows: int) -> int:
+    """At most so many items are there in one tick."""
+    if relation.kind is not Kind.E or not rows:
+        return rows
+    counts = relation.frame.groupBy(TICK).count()
+    return int(counts.agg(F.max("count")).collect()[0][0])
+
+
+def _too_many(what: str, name: str, limit: int, cycle: Cycle) -> DataError:
+    first = cycle.nodes[0]
+    return DataError(
+        Diagnostic(
+            "runtime",
+            f"a cycle is not done after {limit:,} {what} (`{name}`): {cycle.path}",
+            first.span,
+            first.op.name,
+            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
+            "or let it go on in the next tick, with `prev()`",
+        )
+    )

@@ -1,0 +1,45 @@
+"""Items of Python as DataFrames, and back: exact, whole batches at a time, through Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark_types
+
+from hydro_core.spark.arrow import from_arrow, to_arrow
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import ItemType
+
+ITEM = "item"
+TICK = "t"
+
+
+def frame_of(
+    spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType
+) -> DataFrame:
+    """The DataFrame (item, t) of pairs (tick, item); the items conform to the type."""
+    pairs = list(items)
+    table = pa.table(
+        {
+            ITEM: to_arrow([x for _, x in pairs], item),
+            TICK: pa.array([t for t, _ in pairs], pa.int64()),
+        }
+    )
+    schema = spark_types.StructType(
+        [
+            spark_types.StructField(ITEM, spark_type(item)),
+            spark_types.StructField(TICK, spark_types.LongType()),
+        ]
+    )
+    return spark.createDataFrame(table, schema)
+
+
+def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:
+    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; this runs the job."""
+    table = frame.select(ITEM, TICK).toArrow()
+    return list(
+        zip(table.column(TICK).to_pylist(), from_arrow(table.column(ITEM), item), strict=True)
+    )

@@ -1,0 +1,277 @@
+"""The ledger of a pipeline: a Delta table with a row per commit, the last thing that a tick writes.
+
+What the ledger does not name has not happened: tables that are ahead of it are set back. It is
+read and written without a JVM, so sensors and `status` have it in some ten milliseconds. Rows are
+numbered in sequence, and the transaction of each names its number, so of two writers that got as
+far as here one fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from hydro_core.errors import DataError, Diagnostic
+
+LEDGER = "_ledger"
+_APPLICATION = "hydrotick"
+_FILES_BEFORE_COMPACTION = 100
+
+
+@dataclass(frozen=True, slots=True)
+class InputRead:
+    """What a commit read of one input: the rows found under `location` at `version`."""
+
+    name: str
+    rows: int | None = None
+    location: str | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One row of the ledger: ticks `first` to `last` are done, the tables stand at `versions`."""
+
+    sequence: int
+    first: int
+    last: int
+    plan: str
+    versions: Mapping[str, int]
+    rows: Mapping[str, int]
+    started: datetime
+    committed: datetime
+    inputs: tuple[InputRead, ...] = ()
+    start: datetime | None = None
+    """Where the window of the first tick starts, in time."""
+    end: datetime | None = None
+    """Where the window of the last tick ends."""
+    checks: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What each table holds: enough to see whether another program can go on from it."""
+
+    @property
+    def ticks(self) -> range:
+        """The ticks of this commit."""
+        return range(self.first, self.last + 1)
+
+
+_INPUT: list[tuple[str, pa.DataType]] = [
+    ("name", pa.string()),
+    ("rows", pa.int64()),
+    ("location", pa.string()),
+    ("version", pa.int64()),
+]
+_TIME = pa.timestamp("us", tz="UTC")
+_COLUMNS: dict[str, pa.DataType] = {
+    "sequence": pa.int64(),
+    "first": pa.int64(),
+    "last": pa.int64(),
+    "plan": pa.string(),
+    "versions": pa.map_(pa.string(), pa.int64()),
+    "rows": pa.map_(pa.string(), pa.int64()),
+    "inputs": pa.list_(pa.struct(_INPUT)),
+    "start": _TIME,
+    "end": _TIME,
+    "started": _TIME,
+    "committed": _TIME,
+    "checks": pa.string(),
+    "tables": pa.string(),
+}
+_SCHEMA = pa.schema(_COLUMNS)
+
+
+class Ledger:
+    """The commits of the pipeline in `directory`, as read first; `refresh` looks again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._path = directory / LEDGER
+        self._table: DeltaTable | None = None
+        self._last: Commit | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a ledger; there is one before any other table of the pipeline."""
+        return self._path.exists()
+
+    def create(self) -> None:
+        """Makes an empty ledger where there is none."""
+        if self.exists:
+            return
+        try:
+            DeltaTable.create(self._path, _SCHEMA, name=LEDGER, mode="error")
+        except DeltaError:
+            if not self.exists:  # another writer was first otherwise, and the lock will tell
+                raise
+
+    @property
+    def last(self) -> Commit | None:
+        """The last commit; None before the first."""
+        self._open()
+        return self._last
+
+    @property
+    def last_tick(self) -> int | None:
+        """The last committed tick; None before the first commit."""
+        return None if self.last is None else self.last.last
+
+    def refresh(self) -> Commit | None:
+        """The last commit, read anew: another process may have written it."""
+        table = self._open()
+        if table is None:
+            return None
+        known = table.version()
+        try:
+            table.update_incremental()
+        except DeltaError as error:
+            raise _unreadable(self._path, error) from error
+        if table.version() != known:
+            self._last = self._read_last(table)
+        return self._last
+
+    def commits(self, since: int = 0) -> tuple[Commit, ...]:
+        """The commits with ticks from `since` on, in the order in which they were made."""
+        table = self._open()
+        if table is None:
+            return ()
+        files = [path for path, _, last in self._files(table) if last is None or last >= since]
+        found = [commit for commit in self._read(files) if commit.last >= since]
+        return tuple(sorted(found, key=lambda commit: commit.sequence))
+
+    def commit_of(self, tick: int) -> Commit | None:
+        """The commit that made `tick`, the latest where it was made again."""
+        if self.last is not None and tick in self.last.ticks:
+            return self.last
+        found = [commit for commit in self.commits(since=tick) if tick in commit.ticks]
+        return found[-1] if found else None
+
+    def append(self, commit: Commit) -> None:
+        """Adds a commit: with that its ticks are done.
+
+        Raises:
+            DataError: another writer has committed since this ledger was read (code `state`).
+        """
+        table = self._open()
+        if table is None:
+            raise AssertionError("the ledger is created before anything is committed")
+        expected = 0 if self._last is None else self._last.sequence + 1
+        if commit.sequence != expected:
+            raise AssertionError(f"commit {commit.sequence} where {expected} is next")
+        # This handle has seen the row before; one of another writer since then conflicts.
+        properties = CommitProperties(
+            app_transactions=[Transaction(_APPLICATION, commit.sequence)],
+            custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
+        )
+        try:
+            write_deltalake(table, _rows([commit]), mode="append", commit_properties=properties)
+        except CommitFailedError as error:
+            raise _overtaken(self.directory, commit) from error
+        self._last = commit
+        self._compact(table)
+
+    def _compact(self, table: DeltaTable) -> None:
+        """One file of the many small ones, now and then: reading a file costs some milliseconds."""
+        if self._last is None or (self._last.sequence + 1) % _FILES_BEFORE_COMPACTION:
+            return
+        try:
+            table.optimize.compact()
+        except DeltaError:  # the commit itself stands, and the next time will do
+            self._table = None
+
+    def _open(self) -> DeltaTable | None:
+        if self._table is None and self.exists:
+            try:
+                self._table = DeltaTable(self._path)
+            except DeltaError as error:
+                raise _unreadable(self._path, error) from error
+            self._last = self._read_last(self._table)
+        return self._table
+
+    def _read_last(self, table: DeltaTable) -> Commit | None:
+        files = self._files(table)
+        if not files:
+            return None
+        unknown = [path for path, sequence, _ in files if sequence is None]
+        newest = max((f for f in files if f[1] is not None), key=lambda f: f[1] or 0, default=None)
+        found = self._read([*unknown, *([newest[0]] if newest else [])])
+        return max(found, key=lambda commit: commit.sequence, default=None)
+
+    def _files(self, table: DeltaTable) -> list[tuple[str, int | None, int | None]]:
+        """The data files, with their largest sequence and tick where the statistics have them."""
+        actions = pa.table(table.get_add_actions(flatten=True))
+        return [
+            (row["path"], row.get("max.sequence"), row.get("max.last"))
+            for row in actions.to_pylist()
+        ]
+
+    def _read(self, files: Iterable[str]) -> list[Commit]:
+        rows: list[dict[str, Any]] = []
+        for file in files:
+            try:
+                rows += pq.ParquetFile(self._path / file).read().to_pylist(maps_as_pydicts="strict")
+            except (OSError, pa.ArrowException) as error:
+                raise _unreadable(self._path, error) from error
+        return [_commit(row) for row in rows]
+
+
+def state_error(message: str, help: str) -> DataError:  # noqa: A002
+    """The error that says what is wrong with the stored state, and the cure."""
+    return DataError(Diagnostic(code="state", message=message, help=help))
+
+
+def _rows(commits: Iterable[Commit]) -> pa.Table:
+    rows = [
+        {
+            "sequence": c.sequence,
+            "first": c.first,
+            "last": c.last,
+            "plan": c.plan,
+            "versions": sorted(c.versions.items()),
+            "rows": sorted(c.rows.items()),
+            "inputs": [
+                {"name": i.name, "rows": i.rows, "location": i.location, "version": i.version}
+                for i in c.inputs
+            ],
+            "start": c.start,
+            "end": c.end,
+            "started": c.started,
+            "committed": c.committed,
+            "checks": json.dumps(c.checks, sort_keys=True),
+            "tables": json.dumps(c.tables, sort_keys=True),
+        }
+        for c in commits
+    ]
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _commit(row: Mapping[str, Any]) -> Commit:
+    known: dict[str, Any] = {field.name: row[field.name] for field in _SCHEMA if field.name in row}
+    known["inputs"] = tuple(InputRead(**found) for found in known["inputs"])
+    known["checks"] = json.loads(known["checks"])
+    known["tables"] = json.loads(known["tables"])
+    return Commit(**known)
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    first_line = str(error).strip().partition("\n")[0]
+    return state_error(
+        f"the ledger in {path} cannot be read: {first_line}",
+        "restore it from a backup, or remove the whole pipeline directory and run all ticks again",
+    )
+
+
+def _overtaken(directory: Path, commit: Commit) -> DataError:
+    return state_error(
+        f"another writer committed to the pipeline in {directory} while ticks {commit.first} to "
+        f"{commit.last} ran; nothing of this run counts",
+        "let one process at a time run the ticks of a pipeline, then start this one again",
+    )

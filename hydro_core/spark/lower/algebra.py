@@ -1,0 +1,257 @@
+"""What several operators are made of: products, covers, gaps and signed changes of relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.types.item import ItemType
+
+COUNT = "n"
+KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The ticks first … last."""
+
+    first: int
+    last: int
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether it is a single tick."""
+        return self.first == self.last
+
+
+def guarded(condition: Column) -> Column:
+    """A condition that Spark evaluates where it stands.
+
+    Spark would move a filter below a join that comes before it, and then call its function on items that never reach
+    the filter; on those it may fail. A condition that seems to depend on the partition is not moved.
+    """
+    return F.when(F.spark_partition_id() >= 0, condition).otherwise(F.lit(False))
+
+
+def renamed(relation: Relation, prefix: str, *keys: Column) -> DataFrame:
+    """The frame with prefixed column names, and key columns `…k0`, `…k1`, … beside them."""
+    columns = [F.col(name).alias(f"{prefix}{name}") for name in (ITEM, *relation.beside)]
+    return relation.frame.select(*columns, *(k.alias(f"{prefix}k{i}") for i, k in enumerate(keys)))
+
+
+def equal_keys(count: int) -> list[Column]:
+    """Null-safe equality of the key columns of two renamed frames."""
+    return [F.col(f"l_k{i}").eqNullSafe(F.col(f"r_k{i}")) for i in range(count)]
+
+
+def overlap(left: Kind, right: Kind, ticks: Range) -> list[Column]:
+    """When a row of the left and one of the right are there together; nothing where that is so anyway."""
+    match left, right:
+        case Kind.E, Kind.E:
+            return [] if ticks.is_tick else [F.col("l_t") == F.col("r_t")]
+        case Kind.E, Kind.H:
+            return [] if ticks.is_tick else [F.col("r_t") <= F.col("l_t")]
+        case Kind.H, Kind.E:
+            return [] if ticks.is_tick else [F.col("l_t") <= F.col("r_t")]
+        case Kind.H, Kind.H:
+            return []
+        case Kind.E, Kind.G:
+            return [F.col("r_t") <= F.col("l_t"), F.col("l_t") < F.col("r_until")]
+        case Kind.G, Kind.E:
+            return [F.col("l_t") <= F.col("r_t"), F.col("r_t") < F.col("l_until")]
+        case Kind.G, Kind.H:
+            return [F.col("r_t") < F.col("l_until")]
+        case Kind.H, Kind.G:
+            return [F.col("l_t") < F.col("r_until")]
+        case _:
+            return [
+                F.greatest(F.col("l_t"), F.col("r_t"))
+                < F.least(F.col("l_until"), F.col("r_until"))
+            ]
+
+
+def product(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    make: Callable[[Column, Column], Column],
+    item: ItemType,
+    ticks: Range,
+) -> Relation:
+    """The pairs of rows with equal keys, at the ticks at which both are there; in the order of the left."""
+    conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
+    lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
+    joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
+    both = (left.kind, right.kind)
+    tick, until = F.greatest(F.col("l_t"), F.col("r_t")), []
+    if Kind.E in both:
+        kind = Kind.E
+        tick = F.col("l_t") if left.kind is Kind.E else F.col("r_t")
+    elif Kind.G in both:
+        kind = Kind.G
+        ends = [F.col(f"{p}until") for p, k in zip(("l_", "r_"), both, strict=True) if k is Kind.G]
+        until = [(ends[0] if len(ends) == 1 else F.least(*ends)).alias(UNTIL)]
+        tick = F.greatest(tick, F.lit(ticks.first))
+    else:
+        kind = Kind.H
+    order = [F.col("l_ord").alias(ORD)] if left.ordered else []
+    made = make(F.col("l_item"), F.col("r_item")).alias(ITEM)
+    return Relation(kind, joined.select(made, tick.alias(TICK), *until, *order), item, left.ordered)
+
+
+def all_of(conditions: Sequence[Column]) -> Column:
+    """The conjunction."""
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole = whole & condition
+    return whole
+
+
+def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
+    """When there is at least one row of each key: rows whose item is the tuple of the key's parts, disjoint in time."""
+    keyed = relation.frame.select(key_struct(keys).alias(ITEM), *map(F.col, relation.times))
+    match relation.kind:
+        case Kind.E:
+            frame = keyed.distinct()
+        case Kind.H:
+            frame = keyed.groupBy(ITEM).agg(F.min(TICK).alias(TICK))
+        case Kind.G:
+            frame = _islands(keyed)
+    return Relation(relation.kind, frame, relation.item)
+
+
+def key_struct(keys: Sequence[Column]) -> Column:
+    """The parts of a key in one column."""
+    return F.struct(*(k.alias(f"k{i}") for i, k in enumerate(keys)))
+
+
+def _islands(frame: DataFrame) -> DataFrame:
+    """(item, t, until) rows as the disjoint intervals in which at least one of them holds."""
+    ends = F.array(
+        F.struct(F.col(TICK).alias(TICK), F.lit(1).alias(COUNT)),
+        F.struct(F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)),
+    )
+    points = frame.select(ITEM, F.explode(ends).alias("e")).select(ITEM, f"e.{TICK}", f"e.{COUNT}")
+    net = points.groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
+    in_time = Window.partitionBy(ITEM).orderBy(TICK)
+    running = net.withColumn("after", F.sum(COUNT).over(in_time))
+    edges = running.where((F.col("after") == 0) | (F.col("after") == F.col(COUNT)))
+    closed = edges.withColumn(UNTIL, F.coalesce(F.lead(TICK).over(in_time), F.lit(FOREVER)))
+    return closed.where(F.col("after") > 0).select(ITEM, TICK, UNTIL)
+
+
+def semi_join(
+    left: Relation, right: Relation, keys: tuple[Sequence[Column], Sequence[Column]], ticks: Range
+) -> Relation:
+    """The left rows, at the ticks at which their key is on the right."""
+    if left.kind is Kind.E:
+        return _native(left, right, keys, ticks, "left_semi")
+    there = cover(right, keys[1])
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys[1]))]
+    return product(left, there, (keys[0], parts), lambda mine, _: mine, left.item, ticks)
+
+
+def anti_join(
+    left: Relation, right: Relation, keys: tuple[Sequence[Column], Sequence[Column]], ticks: Range
+) -> Relation:
+    """The left rows, at the ticks at which their key is not on the right: events stay, all else becomes general."""
+    if ticks.is_tick:
+        left, right = left.events(ticks.first, ticks.last), right.events(ticks.first, ticks.last)
+    if left.kind is Kind.E:
+        return _native(left, right, keys, ticks, "left_anti")
+    gaps = _gaps(right, keys[1])
+    lefts = renamed(left, "l_", *keys[0])
+    joined = lefts.join(gaps, all_of(equal_keys(len(keys[0]))), "left")
+    no_match = F.col("r_t").isNull()
+    tick = F.greatest(
+        F.col("l_t"), F.lit(ticks.first), F.when(no_match, F.lit(ticks.first)).otherwise(F.col("r_t"))
+    )
+    mine = F.col("l_until") if left.kind is Kind.G else F.lit(FOREVER)
+    until = F.when(no_match, mine).otherwise(F.least(mine, F.col("r_until")))
+    order = [F.col("l_ord").alias(ORD)] if left.ordered else []
+    cut = joined.select(
+        F.col("l_item").alias(ITEM), tick.alias(TICK), until.alias(UNTIL), *order
+    ).where((F.col(TICK) < F.col(UNTIL)) & (F.col(TICK) <= ticks.last))
+    return Relation(Kind.G, cut, left.item, left.ordered)
+
+
+def _native(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    ticks: Range,
+    how: str,
+) -> Relation:
+    conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
+    lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
+    found = lefts.join(rights, all_of(conditions), how)
+    names = (ITEM, *left.beside)
+    return left.with_(frame=found.select(*(F.col(f"l_{name}").alias(name) for name in names)))
+
+
+def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
+    """When no row of a key is there, for keys that have rows: r_k0 …, r_t, r_until, before, between and after them."""
+    ends = {
+        Kind.E: F.col(TICK) + 1,
+        Kind.H: F.lit(FOREVER),
+        Kind.G: F.col(UNTIL) if relation.kind is Kind.G else F.lit(FOREVER),
+    }
+    names = [f"r_k{i}" for i in range(len(keys))]
+    rows = relation.frame.select(
+        *(k.alias(n) for k, n in zip(keys, names, strict=True)),
+        F.col(TICK).alias("start"),
+        ends[relation.kind].alias("end"),
+    )
+    if relation.kind is not Kind.G:
+        rows = rows.distinct() if relation.kind is Kind.E else rows.groupBy(*names, "end").agg(
+            F.min("start").alias("start")
+        )
+    in_time = Window.partitionBy(*names).orderBy("start", "end")
+    before = F.max("end").over(in_time.rowsBetween(Window.unboundedPreceding, -1))
+    marked = rows.select(
+        *names,
+        "start",
+        F.coalesce(before, F.lit(-FOREVER)).alias("before"),
+        F.lead("start").over(in_time).isNull().alias("is_last"),
+        F.max("end").over(Window.partitionBy(*names)).alias("all_end"),
+    )
+    found = F.array(
+        F.struct(F.col("before").alias("a"), F.col("start").alias("b")),
+        F.when(F.col("is_last"), F.struct(F.col("all_end").alias("a"), F.lit(FOREVER).alias("b"))),
+    )
+    gaps = marked.select(*names, F.explode(found).alias("g"))
+    return gaps.where(F.col("g.a") < F.col("g.b")).select(
+        *names, F.col("g.a").alias("r_t"), F.col("g.b").alias("r_until")
+    )
+
+
+def signed(relation: Relation, past: DataFrame | None, ticks: Range) -> DataFrame:
+    """By how much the copies of an item change from tick to tick: (item, t, n), n never 0, at most once each."""
+    rows = [relation.new(ticks.first).frame.select(ITEM, TICK, F.lit(1).alias(COUNT))]
+    if relation.kind is Kind.E:
+        gone = relation.frame.where(F.col(TICK) < ticks.last)
+        rows.append(gone.select(ITEM, (F.col(TICK) + 1).alias(TICK), F.lit(-1).alias(COUNT)))
+    if relation.kind is Kind.G:
+        gone = relation.frame.where(F.col(UNTIL) <= ticks.last)
+        rows.append(gone.select(ITEM, F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)))
+    if past is not None:
+        start = F.lit(ticks.first).cast("long").alias(TICK)
+        rows.append(past.select(ITEM, start, F.lit(-1).alias(COUNT)))
+    if ticks.is_tick:
+        rows = [rows[0], *rows[2:]] if relation.kind is not Kind.H else rows
+    union = rows[0]
+    for more in rows[1:]:
+        union = union.union(more)
+    return union.groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
+
+
+def positioned(relation: Relation) -> DataFrame:
+    """Events (item, t, ord) with the position within the tick, from 0, as `ord`."""
+    in_order = Window.partitionBy(TICK).orderBy(ORD)
+    position = (F.row_number().over(in_order) - 1).cast("long")
+    return relation.frame.select(ITEM, TICK, position.alias(ORD))

@@ -1,0 +1,259 @@
+"""Several streams into one."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.failure import fail
+from hydro_core.spark.lower.algebra import (
+    Range,
+    anti_join,
+    guarded,
+    positioned,
+    product,
+    semi_join,
+)
+from hydro_core.spark.lower.items import (
+    at,
+    common,
+    convert,
+    key_fields,
+    key_of,
+    make_row,
+    make_tuple,
+    named,
+    null,
+    type_at,
+)
+from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
+from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
+from hydro_core.types.item import Field, ItemType, Row, Tuple
+
+Keys = tuple[list[Column], list[Column]]
+
+
+@lowers("union")
+def union(step: Step) -> Relation:
+    """The rows of all inputs."""
+    parts = [as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs]
+    return step.relation(step.kind, united([p.frame for p in parts]))
+
+
+@lowers("chain")
+def chain(step: Step) -> Relation:
+    """The rows of both inputs, those of the first before those of the second."""
+    if not step.ordered:
+        return union(step)
+    parts = []
+    for side, relation in enumerate(step.inputs):
+        part = as_kind(written_as(relation, step.item), step.kind, step.first)
+        frame = part.frame.withColumnRenamed(ORD, f"ord{side}").withColumn("side", F.lit(side))
+        parts.append(frame)
+    both = parts[0].unionByName(parts[1], allowMissingColumns=True)
+    order = F.struct("side", "ord0", "ord1").alias(ORD)
+    times = step.input.with_(kind=step.kind).times
+    return step.relation(step.kind, both.select(ITEM, *times, order), ordered=True)
+
+
+def written_as(relation: Relation, item: ItemType) -> Relation:
+    """The same items, as items of a type that holds them all."""
+    if relation.item == item:
+        return relation
+    column = convert(F.col(ITEM), relation.item, item).alias(ITEM)
+    return relation.with_(frame=relation.frame.select(column, *relation.beside), item=item)
+
+
+def united(frames: list[DataFrame]) -> DataFrame:
+    """The bag sum of frames with the same columns in the same order."""
+    return reduce(DataFrame.union, frames)
+
+
+@lowers("cross")
+def cross(step: Step) -> Relation:
+    """All pairs that are there together."""
+    left, right = step.inputs
+    return product(left.unordered(), right, ([], []), make_tuple, step.item, ticks_of(step))
+
+
+@lowers("cross_singleton")
+def cross_singleton(step: Step) -> Relation:
+    """Each item with the single item of the other side; a second single item fails the tick."""
+    left, single = step.inputs
+    checked = _single(step, single.unordered())
+    return product(left, checked, ([], []), make_tuple, step.item, ticks_of(step))
+
+
+def _single(step: Step, single: Relation) -> Relation:
+    """The single side, which fails when at some tick it has more than one item."""
+    if step.is_tick:
+        single = single.events(step.first, step.last)
+    at_once: Column
+    match single.kind:
+        case Kind.E:
+            at_once = F.count(F.lit(1)).over(Window.partitionBy(TICK))
+        case Kind.H:
+            at_once = F.count(F.lit(1)).over(Window.partitionBy())
+        case Kind.G:
+            # In order of their beginning, a row that begins before another one's end is a second one.
+            before = Window.partitionBy().orderBy(TICK, "until").rowsBetween(
+                Window.unboundedPreceding, -1
+            )
+            at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
+    wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
+    counted = single.frame.withColumn("at_once", at_once)
+    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
+    return single.with_(frame=counted.where(guarded(fine)).drop("at_once"))
+
+
+@lowers("join")
+def join(step: Step) -> Relation:
+    """The pairs of equal keys, and what `how` keeps of the rows without a partner."""
+    step = step.with_(inputs=tuple(r.unordered() for r in step.inputs))
+    left, right = step.inputs
+    how, keys, ticks = step.arg("how"), join_keys(step), ticks_of(step)
+    if how == "semi":
+        return semi_join(left, right, keys, ticks)
+    if how == "anti":
+        return anti_join(left, right, keys, ticks)
+    parts = [product(left, right, keys, lambda x, y: _paired(step, x, y), step.item, ticks)]
+    if how in ("left", "outer"):
+        alone = anti_join(left, right, keys, ticks)
+        parts.append(_padded(alone, _paired(step, F.col(ITEM), None), step.item))
+    if how in ("right", "outer"):
+        alone = anti_join(right, left, (keys[1], keys[0]), ticks)
+        parts.append(_padded(alone, _paired(step, None, F.col(ITEM)), step.item))
+    if len(parts) == 1:
+        return parts[0]
+    frames = [as_kind(p, step.kind, step.first).frame for p in parts]
+    return step.relation(step.kind, united(frames))
+
+
+def ticks_of(step: Step) -> Range:
+    """The range of the step."""
+    return Range(step.first, step.last)
+
+
+def join_keys(step: Step) -> Keys:
+    """The keys of both sides, each part in its common type."""
+    left, right = step.inputs
+    on = step.arg("on")
+    types = [
+        common(a.type, b.type)
+        for a, b in zip(key_fields(left.item, on), key_fields(right.item, on), strict=True)
+    ]
+    return tuple(  # type: ignore[return-value]
+        [
+            convert(column, field.type, to)
+            for column, field, to in zip(
+                key_of(F.col(ITEM), side.item, on), key_fields(side.item, on), types, strict=True
+            )
+        ]
+        for side in (left, right)
+    )
+
+
+def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
+    frame = relation.frame.select(item.alias(ITEM), *relation.beside)
+    return relation.with_(frame=frame, item=to)
+
+
+def _paired(step: Step, x: Column | None, y: Column | None) -> Column:
+    """The item that two items make; None stands for a missing one, whose fields are null."""
+    left, right = (side.item for side in step.inputs)
+    keyed = (x, left) if x is not None else (y, right)
+    on = step.arg("on")
+    if on is None:
+        return _paired_tuple(step.item, (x, left), (y, right))
+    return make_row(_paired_columns(step.item, on, (x, left), (y, right), keyed))
+
+
+Side = tuple[Column | None, ItemType]
+
+
+def _paired_tuple(item: ItemType, x: Side, y: Side) -> Column:
+    """`(k, (v, w))`."""
+    if not isinstance(item, Tuple):
+        return null(item)
+    key, values = item.fields
+    side = x if x[0] is not None else y
+    k = _field(side, 0, key)
+    return make_tuple(
+        k, make_tuple(_field(x, 1, type_at(values, 0)), _field(y, 1, type_at(values, 1)))
+    )
+
+
+def _field(side: Side, position: int, to: ItemType) -> Column:
+    column, item = side
+    if column is None:
+        return null(to)
+    return convert(at(column, item, position), type_at(item, position), to)
+
+
+def _paired_columns(
+    item: ItemType, on: tuple[str, ...], x: Side, y: Side, keyed: tuple[Column | None, ItemType]
+) -> list[tuple[str, Column]]:
+    """The `on` columns, then the left's others, then the right's, under the names of the output's columns."""
+    if not isinstance(item, Row):
+        return []
+    mine, theirs = ([f.name for f in columns(side[1]) if f.name not in on] for side in (x, y))
+    sources = [*((keyed, n) for n in on), *((x, n) for n in mine), *((y, n) for n in theirs)]
+    found = []
+    for field, (side, name) in zip(item.fields, sources, strict=True):
+        column, of = side
+        if column is None:
+            found.append((field.name, null(field.type)))
+        else:
+            found.append((field.name, convert(*named(column, of, name), field.type)))
+    return found
+
+
+def columns(item: ItemType) -> tuple[Field, ...]:
+    """The columns of a row type."""
+    return item.fields if isinstance(item, Row) else ()
+
+
+@lowers("anti_join")
+def anti_join_(step: Step) -> Relation:
+    """The items of pos whose key is not in neg."""
+    pos, neg = step.inputs
+    mine = type_at(pos.item, 0)
+    to = common(mine, neg.item)
+    keys = ([convert(at(F.col(ITEM), pos.item, 0), mine, to)], [convert(F.col(ITEM), neg.item, to)])
+    return anti_join(pos, neg, keys, ticks_of(step))
+
+
+@lowers("difference")
+def difference(step: Step) -> Relation:
+    """The items of pos that are not in neg."""
+    pos, neg = step.inputs
+    to = common(pos.item, neg.item)
+    keys = ([convert(F.col(ITEM), pos.item, to)], [convert(F.col(ITEM), neg.item, to)])
+    return anti_join(pos, neg, keys, ticks_of(step))
+
+
+@lowers("zip")
+@per_tick
+def zip_(step: Step) -> Relation:
+    """Position by position, as long as both have items."""
+    return _zipped(step, "inner")
+
+
+@lowers("zip_longest")
+@per_tick
+def zip_longest(step: Step) -> Relation:
+    """Position by position, the shorter side padded with null."""
+    return _zipped(step, "full")
+
+
+def _zipped(step: Step, how: str) -> Relation:
+    left, right = (
+        positioned(r).select(F.col(ITEM).alias(name), TICK, ORD)
+        for r, name in zip(step.inputs, ("x", "y"), strict=True)
+    )
+    pair = make_tuple(F.col("x"), F.col("y")).alias(ITEM)
+    frame = left.join(right, [TICK, ORD], how).select(pair, TICK, ORD)
+    return step.relation(Kind.E, frame, ordered=True)

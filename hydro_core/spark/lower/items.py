@@ -1,0 +1,163 @@
+"""Items as columns: their fields, how they are made, and how one type is written as another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from hydro_core.spark.types import spark_type
+from hydro_core.types.common import common_type
+from hydro_core.types.item import (
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    Unknown,
+    is_integer,
+)
+from hydro_core.types.values import conform
+
+
+def null(item: ItemType) -> Column:
+    """A null of this type."""
+    return F.lit(None).cast(spark_type(item))
+
+
+def literal(value: Any, item: ItemType) -> Column:
+    """A constant item of this type."""
+    value = conform(value, item)
+    if value is None:
+        return null(item)
+    match item:
+        case Tuple(fields):
+            return make_tuple(*map(literal, value, fields))
+        case Row(fields):
+            return make_row((f.name, literal(value[f.name], f.type)) for f in fields)
+        case Array(element):
+            return F.array(*(literal(x, element) for x in value)).cast(spark_type(item))
+        case _:
+            return F.lit(value).cast(spark_type(item))
+
+
+def at(column: Column, item: ItemType, position: int) -> Column:
+    """The field at a position of a tuple or row; a null item has null fields."""
+    match item:
+        case Tuple():
+            return column.getField(f"_{position + 1}")
+        case Row(fields):
+            return column.getField(fields[position].name)
+        case _:
+            return F.lit(None)
+
+
+def type_at(item: ItemType, position: int) -> ItemType:
+    """The type of the field at a position."""
+    match item:
+        case Tuple(fields):
+            return fields[position]
+        case Row(fields):
+            return fields[position].type
+        case _:
+            return UNKNOWN
+
+
+def named(column: Column, item: ItemType, name: str) -> tuple[Column, ItemType]:
+    """The column `name` of a row, and its type."""
+    found = item.column(name) if isinstance(item, Row) else None
+    return (F.lit(None), UNKNOWN) if found is None else (column.getField(name), found)
+
+
+def make_tuple(*parts: Column) -> Column:
+    """The tuple of these fields."""
+    return F.struct(*(part.alias(f"_{i}") for i, part in enumerate(parts, start=1)))
+
+
+def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
+    """The row of these columns."""
+    return F.struct(*(column.alias(name) for name, column in fields))
+
+
+def convert(column: Column, item: ItemType, to: ItemType) -> Column:
+    """The items as items of another type in which all of them can be written: columns by name, numbers widened."""
+    if item == to or isinstance(to, Unknown):
+        return column
+    match item, to:
+        case Unknown(), _:
+            return column.cast(spark_type(to))
+        case Tuple(fields), Tuple(others):
+            parts = [
+                convert(at(column, item, i), f, o)
+                for i, (f, o) in enumerate(zip(fields, others, strict=True))
+            ]
+            return F.when(column.isNotNull(), make_tuple(*parts))
+        case Row(), Row(fields):
+            columns = [(f.name, convert(*named(column, item, f.name), f.type)) for f in fields]
+            return F.when(column.isNotNull(), make_row(columns))
+        case Array(element), Array(other):
+            return F.transform(column, lambda x: convert(x, element, other))
+        case _:
+            return column.cast(spark_type(to))
+
+
+def common(one: ItemType, other: ItemType) -> ItemType:
+    """The type in which keys of two types are compared."""
+    return common_type(one, other) or one
+
+
+def key_fields(item: ItemType, by: Sequence[str] | None) -> list[Field]:
+    """The names and types of a key: of the columns `by`, or of the first field of a tuple."""
+    if by:
+        return [Field(name, named(F.lit(None), item, name)[1]) for name in by]
+    return [Field("_1", type_at(item, 0))]
+
+
+def key_of(column: Column, item: ItemType, by: Sequence[str] | None) -> list[Column]:
+    """The parts of an item's key."""
+    if by:
+        return [named(column, item, name)[0] for name in by]
+    return [at(column, item, 0)]
+
+
+def reversed_order(column: Column, item: ItemType) -> Column:
+    """A column whose ascending order is the descending one of `column`, at any depth."""
+    return F.struct(column.isNull().alias("none"), _reversed(column, item).alias("value"))
+
+
+def _reversed(column: Column, item: ItemType) -> Column:
+    match item:
+        case Unknown():
+            return F.lit(0)
+        case Scalar("boolean"):
+            return ~column
+        case Scalar("float" | "double"):
+            return F.struct(~F.isnan(column), -column)
+        case Scalar("string" | "binary"):
+            # Complemented digits, and at the end something greater than any: a prefix comes after what it begins.
+            digits = F.translate(F.hex(column), "0123456789ABCDEF", "FEDCBA9876543210")
+            return F.concat(digits, F.lit("G"))
+        case Scalar("date"):
+            return F.bitwise_not(F.unix_date(column))
+        case Scalar("timestamp"):
+            return F.bitwise_not(F.unix_micros(column))
+        case Scalar("timestamp_ntz"):
+            return F.bitwise_not(F.unix_micros(column.cast("timestamp")))
+        case Decimal():
+            return -column
+        case Array(element):
+            parts = F.transform(column, lambda x: F.struct(F.lit(0), reversed_order(x, element)))
+            end = F.array(F.struct(F.lit(1), reversed_order(null(element), element)))
+            return F.concat(parts, end)
+        case Tuple() | Row():
+            parts = [reversed_order(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
+            return F.struct(*(p.alias(f"_{i}") for i, p in enumerate(parts)))
+        case _ if is_integer(item):
+            return F.bitwise_not(column)
+        case _:
+            raise TypeError(f"items of type {item} have no order")

@@ -1,0 +1,150 @@
+"""The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
+
+A lowering is a function of DataFrames: it starts no job. What it gives holds in the range [first, last], and has the
+item type of the operator's output; the executor brings it to the kind and order that the plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.graph import Graph, Node
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.types.item import ItemType
+
+Lowered = Relation | Mapping[str, Relation]
+"""One relation, or one for each output port."""
+
+Times = Mapping[int, tuple[datetime | None, datetime | None]]
+"""Start and end of the ticks that have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node, in one range of ticks."""
+
+    node: Node
+    inputs: tuple[Relation, ...]
+    item: ItemType
+    ordered: bool
+    kind: Kind
+    first: int
+    last: int
+    spark: SparkSession
+    past: DataFrame | None = None
+    """What the node's slot holds: rows `item, t[, ord]`."""
+    source: DataFrame | None = None
+    """The batches of a source: rows `item, t`."""
+    times: Times = field(default_factory=dict)
+
+    @property
+    def input(self) -> Relation:
+        """The only input, or the first."""
+        return self.inputs[0]
+
+    @property
+    def is_tick(self) -> bool:
+        """Whether the range is a single tick."""
+        return self.first == self.last
+
+    def arg(self, name: str) -> Any:
+        """An argument of the operator."""
+        return self.node.args[name]
+
+    def with_(self, **changes: Any) -> Step:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)
+
+    def as_events(self) -> Step:
+        """The same step, every input as events."""
+        return self.with_(inputs=tuple(r.events(self.first, self.last) for r in self.inputs))
+
+    def relation(self, kind: Kind, frame: DataFrame, *, ordered: bool = False) -> Relation:
+        """A relation of items of the output's type."""
+        return Relation(kind, frame, self.item, ordered)
+
+
+Lowering = Callable[[Step], Lowered]
+_LOWERINGS: dict[str, Lowering] = {}
+
+
+def lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Registers the function as the lowering of the operators so named."""
+
+    def register(function: Lowering) -> Lowering:
+        for name in names:
+            if name in _LOWERINGS:
+                raise ValueError(f"`{name}` has a lowering already")
+            _LOWERINGS[name] = function
+        return function
+
+    return register
+
+
+def per_tick(lowering: Lowering) -> Lowering:
+    """A lowering that gets all inputs as events: exact for every kind, at the price of rows times ticks."""
+    return lambda step: lowering(step.as_events())
+
+
+def lower(step: Step) -> Lowered:
+    """The node's output in the range, in the kind and order that the plan says."""
+    found = _LOWERINGS[step.node.op.name](step)
+    if isinstance(found, Relation):
+        return fitted(found, step)
+    return {port: fitted(relation, step) for port, relation in found.items()}
+
+
+def require_lowerings(graph: Graph) -> None:
+    """Raises a `ProgramError` that lists the operators which Spark cannot run yet."""
+    missing = [n for n in graph if n.op.name not in _LOWERINGS]
+    if missing:
+        raise ProgramError(
+            *(
+                Diagnostic(
+                    "config",
+                    f"`{n.op.name}` is not available on Spark yet",
+                    n.span,
+                    n.op.name,
+                    "run it with `--engine reference`",
+                )
+                for n in missing
+            )
+        )
+
+
+def lowerings() -> Mapping[str, Lowering]:
+    """All lowerings by the operator's name."""
+    return _LOWERINGS
+
+
+def fitted(relation: Relation, step: Step) -> Relation:
+    """The relation in the kind and order that the plan says."""
+    if not step.ordered:
+        relation = relation.unordered()
+    return as_kind(relation, step.kind, step.first)
+
+
+def as_kind(relation: Relation, kind: Kind, first: int) -> Relation:
+    """The same rows as rows of another kind; every kind can be written as a general one."""
+    if relation.kind is kind:
+        return relation
+    if kind is Kind.G:
+        start = F.greatest(F.col(TICK), F.lit(first)) if relation.kind is Kind.H else F.col(TICK)
+        until: Column = F.col(TICK) + 1 if relation.kind is Kind.E else F.lit(FOREVER)
+        order = [F.col(ORD)] if relation.ordered else []
+        frame = relation.frame.select(
+            F.col(ITEM), start.alias(TICK), until.cast("long").alias(UNTIL), *order
+        )
+        return relation.with_(kind=kind, frame=frame)
+    # Only a stream without rows is given as another kind than the plan's: it has none of its own.
+    if relation.kind is Kind.G:
+        return relation.with_(kind=kind, frame=relation.frame.drop(UNTIL))
+    return relation.with_(kind=kind)

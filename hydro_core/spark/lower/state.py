@@ -1,0 +1,183 @@
+"""What reaches over ticks."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.algebra import COUNT, Range, guarded, signed
+from hydro_core.spark.lower.failure import fail
+from hydro_core.spark.lower.io import empty
+from hydro_core.spark.lower.items import convert, make_tuple, type_at
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.types.item import ItemType
+
+
+@lowers("persist")
+def persist(step: Step) -> Relation:
+    """`Σ_{s≤t} a_s`: stored additions and new rows, each with its tick."""
+    return step.relation(Kind.H, _additions(step))
+
+
+@lowers("old")
+def old(step: Step) -> Relation:
+    """`Σ_{s<t} a_s`: the additions, a tick later."""
+    if step.is_tick:
+        stored = step.with_(inputs=())
+        return step.relation(Kind.H, _later(_additions(stored)))
+    return step.relation(Kind.H, _later(_additions(step)).where(F.col(TICK) <= step.last))
+
+
+def _additions(step: Step) -> DataFrame:
+    """All additions (item, t) up to the end of the range."""
+    frames = [r.events(step.first, step.last).frame.select(ITEM, TICK) for r in step.inputs]
+    if step.past is not None:
+        frames.append(step.past.where(F.col(TICK) < step.first).select(ITEM, TICK))
+    if not frames:
+        return empty(step)
+    return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
+
+
+def _later(frame: DataFrame) -> DataFrame:
+    return frame.withColumn(TICK, F.col(TICK) + 1)
+
+
+@lowers("window")
+def window(step: Step) -> Relation:
+    """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks."""
+    added = _additions(step)
+    rows = added.select(
+        ITEM,
+        F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK),
+        (F.col(TICK) + step.arg("n")).alias(UNTIL),
+    )
+    return step.relation(Kind.G, rows.where(F.col(UNTIL) > step.first))
+
+
+@lowers("prev")
+def prev(step: Step) -> Relation:
+    """`a_{t−1}`: the rows, a tick later, and at the first tick those that are stored of the tick before."""
+    if step.kind is Kind.H:
+        frame = _later(step.input.frame).where(F.col(TICK) <= step.last)
+        return step.input.with_(frame=frame)
+    parts = [] if step.past is None else [_stored_before(step)]
+    if not step.is_tick:
+        parts.append(_shifted(step.input, step.last))
+    parts = [as_kind(part, step.kind, step.first) for part in parts]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        order = [F.lit(0).alias(ORD)] if step.ordered else []
+        return step.relation(Kind.E, empty(step).select(ITEM, TICK, *order), ordered=step.ordered)
+    if not step.ordered:
+        return parts[0].with_(frame=parts[0].frame.union(parts[1].frame))
+    # Stored rows and others are never there in the same tick, so their orders need not compare.
+    stored, shifted = (p.frame.withColumnRenamed(ORD, f"{ORD}{i}") for i, p in enumerate(parts))
+    both = stored.unionByName(shifted, allowMissingColumns=True)
+    order = F.struct(f"{ORD}0", f"{ORD}1").alias(ORD)
+    return parts[0].with_(frame=both.select(ITEM, *parts[0].times, order))
+
+
+def _stored_before(step: Step) -> Relation:
+    """The items of the tick before the range, as events of its first tick."""
+    order = [F.col(ORD)] if step.ordered else []
+    frame = last_stored(step).select(ITEM, F.lit(step.first).cast("long").alias(TICK), *order)
+    return step.relation(Kind.E, frame, ordered=step.ordered)
+
+
+def last_stored(step: Step) -> DataFrame:
+    """What is stored of the tick before the range; a slot may hold more."""
+    stored = empty(step) if step.past is None else step.past
+    return stored.where(F.col(TICK) == step.first - 1)
+
+
+def _shifted(relation: Relation, last: int) -> Relation:
+    """The rows of the range, a tick later, as far as they are still in it."""
+    frame = relation.frame.where(F.col(TICK) < last)
+    if relation.kind is Kind.G:
+        frame = frame.withColumn(UNTIL, F.least(F.col(UNTIL), F.lit(FOREVER - 1)) + 1)
+    return relation.with_(frame=_later(frame))
+
+
+@lowers("delta")
+def delta(step: Step) -> Relation:
+    """`a_t ∸ a_{t−1}`: what a history adds, else the positive changes, as often as they count."""
+    if step.input.kind is Kind.H:
+        return step.relation(Kind.E, step.input.unordered().new(step.first).frame)
+    net = _changes(step).where(F.col(COUNT) > 0)
+    copies = F.explode(F.sequence(F.lit(1).cast("long"), F.col(COUNT))).alias("copy")
+    return step.relation(Kind.E, net.select(ITEM, TICK, copies).select(ITEM, TICK))
+
+
+@lowers("changes")
+def changes(step: Step) -> Relation:
+    """`(n, x)` where the number of copies of x has changed by n."""
+    pair = make_tuple(F.col(COUNT), F.col(ITEM)).alias(ITEM)
+    return step.relation(Kind.E, _changes(step).select(pair, TICK))
+
+
+def _changes(step: Step) -> DataFrame:
+    before = None if step.past is None else last_stored(step)
+    relation = step.input.unordered()
+    if step.is_tick and relation.kind is Kind.G:
+        relation = relation.events(step.first, step.last)
+    return signed(relation, before, Range(step.first, step.last))
+
+
+@lowers("persist_mut")
+def persist_mut(step: Step) -> Relation:
+    """Each copy is there from its tick until that of the next delete of its item."""
+    commands = _commands(step, 1)
+    in_time = Window.partitionBy("x0").orderBy(TICK, ORD)
+    following = in_time.rowsBetween(1, Window.unboundedFollowing)
+    until = F.min(F.when(F.col("is_delete"), F.col(TICK))).over(following)
+    return _versions(step, commands, until, F.col("x0"))
+
+
+@lowers("persist_mut_keyed")
+def persist_mut_keyed(step: Step) -> Relation:
+    """Each value is there from its tick until that of the next command for its key."""
+    commands = _commands(step, 2)
+    in_tick = Window.partitionBy("x0", TICK).orderBy(F.desc(ORD))
+    latest = commands.withColumn("place", F.row_number().over(in_tick)).where(F.col("place") == 1)
+    until = F.lead(TICK).over(Window.partitionBy("x0").orderBy(TICK))
+    return _versions(step, latest, until, make_tuple(F.col("x0"), F.col("x1")))
+
+
+def _commands(step: Step, operands: int) -> DataFrame:
+    """(t, ord, is_delete, x0, …): the commands of the range, after those that would give what was there before it."""
+    events = step.input.events(step.first, step.last).frame
+    word = F.col(ITEM).getField("_1").cast("string")
+    wrong = fail(step.node, 'commands are "persist" and "delete"', F.col(ITEM)).cast("boolean")
+    is_delete = F.when(word == "delete", F.lit(True)).when(word == "persist", F.lit(False))
+    types = [type_at(step.input.item, i + 1) for i in range(operands)]
+    given = [
+        convert(F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)).alias(f"x{i}")
+        for i in range(operands)
+    ]
+    now = events.select(
+        TICK, F.struct(ORD).alias(ORD), is_delete.otherwise(wrong).alias("is_delete"), *given
+    )
+    if step.past is None:
+        return now
+    stored = [F.col(ITEM)] if operands == 1 else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
+    before = last_stored(step).select(
+        F.lit(step.first - 1).cast("long").alias(TICK),
+        F.lit(False).alias("is_delete"),
+        *(column.alias(f"x{i}") for i, column in enumerate(stored)),
+    )
+    return now.unionByName(before, allowMissingColumns=True)
+
+
+def _operand_type(step: Step, position: int, operands: int) -> ItemType:
+    return step.item if operands == 1 else type_at(step.item, position)
+
+
+def _versions(step: Step, commands: DataFrame, until: Column, item: Column) -> Relation:
+    ends = commands.withColumn(UNTIL, F.coalesce(until, F.lit(FOREVER)))
+    rows = ends.where(guarded(~F.col("is_delete"))).select(
+        item.alias(ITEM), F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK), UNTIL
+    )
+    return step.relation(Kind.G, rows.where(F.col(TICK) < F.col(UNTIL)))

@@ -1,0 +1,344 @@
+"""A pipeline: a program, its past in a directory, and the next tick.
+
+A range of ticks is prepared, looked at and committed. While it is prepared nothing of the past is
+touched; what it gives is at hand for checks; the commit makes it part of the past as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.settings import Settings
+from hydro_core.spark.batches import Batch, batch_of, ticks_within
+from hydro_core.spark.executor import RangeResult, run_range
+from hydro_core.spark.failures import data_error
+from hydro_core.spark.ledger import Commit, Ledger, state_error
+from hydro_core.spark.ledger_lock import WriterLock
+from hydro_core.spark.lower.registry import Times
+from hydro_core.spark.pipeline_prepared import Prepared, Run
+from hydro_core.spark.pipeline_tables import (
+    fingerprint,
+    output_tables,
+    refuse_another_program,
+    state_tables,
+)
+from hydro_core.spark.relation import Kind
+from hydro_core.spark.session import shared_session
+from hydro_core.spark.store import CommittedPast, Step, Store
+from hydro_core.spark.store_schema import TableSpec
+from hydro_core.spark.store_write import Pending, output_frame, settled_within, write_all
+
+_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
+"""Spark's names for files that are not what they should be."""
+
+Batches = Mapping[str, Batch | pa.Table | DataFrame]
+"""The batch of each input that has one: as it is, or by its columns."""
+
+
+def _nothing(_: str) -> None:
+    """What is done between the steps of a commit."""
+
+
+class Pipeline:
+    """The pipeline of a plan in a directory; it is made there when its first tick is prepared.
+
+    Opening it and asking for what is committed needs no Spark. `spark` is the session for the rest;
+    without one the shared session of the process is used, when first needed.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        plan: TickPlan,
+        settings: Settings | None = None,
+        spark: SparkSession | None = None,
+    ) -> None:
+        self.directory = directory
+        self.plan = plan
+        self.settings = settings or Settings()
+        self.ledger = Ledger(directory)
+        self.lock = WriterLock(directory)
+        self.step: Step = _nothing
+        self._spark = spark
+        self.state_tables = state_tables(plan)
+        """The tables of the state slots, by the slots' ids."""
+        self.output_tables = output_tables(plan)
+        """The tables of the outputs, by their names."""
+        self.fingerprint = fingerprint(self.tables)
+        interval = self.settings.spark.checkpoint_interval
+        self.store = Store(directory, self.tables, checkpoint_interval=interval)
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        """All tables of the pipeline, the state first."""
+        return (*self.state_tables.values(), *self.output_tables.values())
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that runs the jobs."""
+        if self._spark is None:
+            self._spark = shared_session(self.settings.spark)
+        return self._spark
+
+    @property
+    def last_committed(self) -> int | None:
+        """The last tick that is done; None before the first."""
+        self.ledger.refresh()
+        return self.ledger.last_tick
+
+    @property
+    def next_tick(self) -> int:
+        """The tick that may run now."""
+        last = self.last_committed
+        return 0 if last is None else last + 1
+
+    def refuse_unless_next(self, tick: int) -> None:
+        """Raises unless `tick` is the one that may run now.
+
+        Raises:
+            DataError: its predecessor is not committed, or it is committed itself (code `state`).
+        """
+        expected = self.next_tick
+        if tick > expected:
+            raise state_error(
+                f"tick {tick} cannot run: tick {tick - 1} is not committed",
+                f"run {_ticks(expected, tick - 1)} first",
+            )
+        if tick < expected:
+            raise state_error(
+                f"tick {tick} is committed already; the last one is {expected - 1}",
+                f"run tick {expected} next, or first `rewind({tick - 1})`, which takes back "
+                f"{_ticks(tick, expected - 1)}",
+            )
+
+    def run_tick(
+        self,
+        tick: int,
+        batches: Batches,
+        *,
+        window: tuple[datetime, datetime] | None = None,
+    ) -> Commit:
+        """Runs and commits one tick."""
+        times = {} if window is None else {tick: window}
+        return self.prepare(tick, tick, batches, times=times).commit()
+
+    def run_range(
+        self, first: int, last: int, batches: Mapping[str, Batch], *, times: Times | None = None
+    ) -> Commit:
+        """Runs and commits the ticks `first` to `last` as one job."""
+        return self.prepare(first, last, batches, times=times).commit()
+
+    def prepare(
+        self, first: int, last: int, batches: Batches, *, times: Times | None = None
+    ) -> Prepared:
+        """Computes a range of ticks without committing it; other writers wait until it is decided.
+
+        Raises:
+            DataError: the range may not run now, another writer is at work, the stored state is
+                broken (code `state`), a batch does not fit (`input`), or a function fails.
+        """
+        if last < first:
+            raise ValueError(f"there are no ticks from {first} to {last}")
+        self.lock.acquire()
+        try:
+            return self._prepare(first, last, batches, times or {})
+        except BaseException:
+            self.lock.release()
+            raise
+
+    def rewind(self, last: int) -> Commit:
+        """Makes `last` the last committed tick again, as if later ones had never run; -1: none.
+
+        Raises:
+            DataError: it is not committed, or another writer is at work (code `state`).
+        """
+        with self.lock:
+            now = self.ledger.refresh()
+            if now is None or last >= now.last:
+                raise state_error(
+                    f"there is nothing to take back: tick {last + 1} is not committed",
+                    "see the last committed tick with `hydrotick status`",
+                )
+            target = self._commit_ending_at(last)
+            versions = self.store.restore(target.versions if target else {})
+            moment = datetime.now(UTC)
+            commit = Commit(
+                sequence=now.sequence + 1,
+                first=last + 1,
+                last=last,
+                plan=now.plan,
+                versions=versions,
+                rows=target.rows if target else {},
+                started=moment,
+                committed=moment,
+                tables=now.tables,
+            )
+            self.ledger.append(commit)
+            return commit
+
+    def output(self, name: str, as_of: int | None = None, *, every: bool = False) -> pa.Table:
+        """An output as of a tick, unless told the last one; `every`: all ticks up to it."""
+        spec = self._output(name)
+        first, last = self._readable(spec, as_of, every=every)
+        return self.store.arrow(spec.name, first, last)
+
+    def output_frame(
+        self, name: str, as_of: int | None = None, *, every: bool = False
+    ) -> DataFrame:
+        """The same as a DataFrame."""
+        spec = self._output(name)
+        first, last = self._readable(spec, as_of, every=every)
+        frame = self.store.frame(self.spark, spec.name, first, last)
+        return self.spark.createDataFrame([], spec.spark_schema) if frame is None else frame
+
+    def _output(self, name: str) -> TableSpec:
+        if name not in self.output_tables:
+            raise DataError(
+                Diagnostic(
+                    code="name",
+                    message=f"there is no output `{name}`",
+                    help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
+                )
+            )
+        return self.output_tables[name]
+
+    def _readable(self, spec: TableSpec, as_of: int | None, *, every: bool) -> tuple[int, int]:
+        """The ticks whose rows an output has as of a tick."""
+        commit = self.ledger.refresh()
+        last = -1 if commit is None else commit.last
+        if commit is None or (as_of is not None and not 0 <= as_of <= last):
+            raise state_error(
+                f"tick {as_of or 0} is not committed",
+                f"the committed ticks are 0 to {last}" if last >= 0 else "run tick 0 first",
+            )
+        self.store.check(commit)
+        asked = last if as_of is None else as_of
+        return (0 if every or spec.kind is Kind.H else asked), asked
+
+    def _prepare(self, first: int, last: int, batches: Batches, times: Times) -> Prepared:
+        self.refuse_unless_next(first)
+        commit = self.ledger.last
+        if commit is not None:
+            refuse_another_program(self.directory, self.fingerprint, self.tables, commit)
+        inputs = self._inputs(batches, first, last)
+        self._make_directory()
+        self.store.check(commit)
+        self.store.recover(commit)
+        read = tuple(batch.read for batch in inputs.values())
+        run = Run(first, last, times, self.fingerprint, read)
+        try:
+            pending = self._pending(run, self._compute(run, inputs), inputs)
+            written = write_all(pending, self._small, (first, last))
+        except (PySparkException, Py4JJavaError) as error:
+            raise self._failure(error) from error
+        return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
+
+    def _failure(self, error: PySparkException | Py4JJavaError) -> DataError:
+        """What a failed job says: a stored file that cannot be read is not the program's fault."""
+        text = str(error)
+        broken = any(name in text for name in _BROKEN_FILES) and str(self.directory) in text
+        if not broken:
+            return data_error(error)
+        return state_error(
+            f"a file of the pipeline in {self.directory} cannot be read",
+            "restore the directory from a backup, or remove all of it and run the ticks again",
+        )
+
+    @property
+    def _small(self) -> int:
+        return self.settings.spark.small_write_rows
+
+    def _make_directory(self) -> None:
+        """The ledger is made before all else: tables without one are a loss, not a beginning."""
+        if self.ledger.exists:
+            return
+        if any(table.exists for table in self.store.tables.values()):
+            raise state_error(
+                f"the pipeline in {self.directory} has tables but no ledger",
+                "restore the directory from a backup, or remove all of it and run the ticks again",
+            )
+        self.ledger.create()
+
+    def _inputs(self, batches: Batches, first: int, last: int) -> Mapping[str, Batch]:
+        sources = self.plan.graph.sources
+        found = {}
+        for name, data in batches.items():
+            if name not in sources:
+                raise _no_such_input(name, sources)
+            item = self.plan.typed.types[Endpoint(sources[name].id)].item
+            found[name] = data if isinstance(data, Batch) else batch_of(name, data, item, first)
+        ticks_within(found, first, last)
+        return found
+
+    def _compute(self, run: Run, inputs: Mapping[str, Batch]) -> RangeResult:
+        names = {slot: spec.name for slot, spec in self.state_tables.items()}
+        return run_range(
+            self.plan,
+            run.first,
+            run.last,
+            spark=self.spark,
+            sources={name: batch.frame(self.spark) for name, batch in inputs.items()},
+            past=CommittedPast(self.store, names, self.spark, run.first),
+            settings=self.settings,
+            times=run.times,
+            settle=settled_within(self._small),
+        )
+
+    def _pending(
+        self, run: Run, result: RangeResult, inputs: Mapping[str, Batch]
+    ) -> Mapping[str, Pending]:
+        frames = {self.state_tables[slot].name: frame for slot, frame in result.state.items()}
+        for output, spec in self.output_tables.items():
+            relation = result.outputs[output]
+            frames[spec.name] = output_frame(relation, spec, run.first, run.last)
+        return {
+            name: Pending(self.store.tables[name], frame, self._is_small(name, run, inputs))
+            for name, frame in frames.items()
+        }
+
+    def _is_small(self, table: str, run: Run, inputs: Mapping[str, Batch]) -> bool:
+        """Whether few rows are to be expected: as many as last time, or as many as came in."""
+        commit = self.ledger.last
+        before = 0.0
+        if commit is not None and len(commit.ticks):
+            before = commit.rows.get(table, 0) / len(commit.ticks)
+        expected = before * (run.last - run.first + 1)
+        arrived = sum(batch.read.rows or 0 for batch in inputs.values())
+        return max(expected, arrived) <= self._small
+
+    def _commit_ending_at(self, last: int) -> Commit | None:
+        if last < 0:
+            return None
+        found = self.ledger.commit_of(last)
+        if found is None or found.last != last:
+            ends = "" if found is None else f": it is within {_ticks(found.first, found.last)}"
+            raise state_error(
+                f"tick {last} does not end a commit{ends}",
+                "go back to the end of a committed range, or to the tick before it",
+            )
+        return found
+
+
+def _ticks(first: int, last: int) -> str:
+    return f"tick {first}" if first >= last else f"ticks {first} to {last}"
+
+
+def _no_such_input(name: str, sources: Mapping[str, Node]) -> DataError:
+    listed = ", ".join(f"`{source}`" for source in sources)
+    return DataError(
+        Diagnostic(
+            code="input",
+            message=f"there is data for `{name}`, which is no input of the program",
+            help=f"its inputs are {listed}" if listed else "it has no inputs",
+        )
+    )

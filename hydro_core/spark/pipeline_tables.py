@@ -1,0 +1,98 @@
+"""Which tables a plan has, and whether those of a directory are of the same program."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from hydro_core.errors import DataError
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.plan.meaning import meaning_of, meanings
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.relation import Kind
+from hydro_core.spark.store_schema import TableSpec, output_table, state_table
+from hydro_core.types.stream import Order, StreamType
+
+
+def state_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
+    """The table of each state slot, by the slots' ids."""
+    return {slot.id: state_table(slot) for slot in plan.slots}
+
+
+def output_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
+    """The table of each output, by the outputs' names.
+
+    Raises:
+        ProgramError: an output has columns that a table cannot hold (code `type`).
+    """
+    found = meanings(plan.typed, [component.nodes for component in plan.components])
+    return {name: _output(plan, name, sinks, found) for name, sinks in plan.graph.sinks.items()}
+
+
+def _output(
+    plan: TickPlan, name: str, sinks: tuple[Node, ...], found: Mapping[str, str]
+) -> TableSpec:
+    streams = [sink.inputs[0] for sink in sinks]
+    types = [_type_of(plan, stream) for stream in streams]
+    ordered = len(types) == 1 and types[0].order is Order.TOTAL
+    # The positions of a history change from tick to tick, so an ordered one is stored as events.
+    grows = not ordered and all(plan.kinds[stream.node] is Kind.H for stream in streams)
+    return output_table(
+        name,
+        types[0].item,
+        Kind.H if grows else Kind.E,
+        ordered=ordered,
+        meaning=".".join(sorted(meaning_of(stream, found) for stream in streams)),
+    )
+
+
+def _type_of(plan: TickPlan, stream: Endpoint) -> StreamType:
+    """The type of a stream; the copies of a `tee` have the type of what it copies."""
+    types = plan.typed.types
+    return types[stream] if stream in types else types[Endpoint(stream.node)]
+
+
+def fingerprint(tables: Iterable[TableSpec]) -> str:
+    """What the ledger knows a program by: two programs with one fingerprint store the same."""
+    records = sorted(
+        json.dumps({**table.record(), "of": table.of if table.role == "output" else ""})
+        for table in tables
+    )
+    return hashlib.sha256("\n".join(records).encode()).hexdigest()[:24]
+
+
+def refuse_another_program(
+    directory: Path, plan: str, tables: Iterable[TableSpec], commit: Commit
+) -> None:
+    """Raises unless the last commit is of the same program.
+
+    Raises:
+        DataError: what differs, and what to do (code `state`).
+    """
+    if commit.plan == plan:
+        return
+    mine = {table.name: dict(table.record()) for table in tables}
+    theirs = {name: dict(record) for name, record in commit.tables.items()}
+    raise _another_program(directory, _differences(mine, theirs))
+
+
+def _differences(
+    mine: Mapping[str, Mapping[str, object]], theirs: Mapping[str, Mapping[str, object]]
+) -> list[str]:
+    changed = [name for name in mine if name in theirs and mine[name] != theirs[name]]
+    return [
+        *(f"{name} is new" for name in mine if name not in theirs),
+        *(f"{name} is gone" for name in theirs if name not in mine),
+        *(f"{name} is computed or stored differently" for name in changed),
+    ]
+
+
+def _another_program(directory: Path, differences: list[str]) -> DataError:
+    listed = "; ".join(differences) or "its tables are the same, their order is not"
+    return state_error(
+        f"the pipeline in {directory} was run by another program: {listed}",
+        "go on with the program that made it, or run this one in another directory",
+    )

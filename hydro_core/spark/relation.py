@@ -1,0 +1,86 @@
+"""A stream over a range of ticks, as a DataFrame.
+
+Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until` for general rows; `ord`, a
+column to sort by within a tick, for ordered streams.
+
+What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have t <= last, and those
+from before the range keep their own tick, which is true and needed. General rows have first <= t <= last and t < until;
+they say nothing of the ticks before first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.types.item import ItemType
+
+__all__ = ["FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Relation"]
+
+ITEM, TICK, UNTIL, ORD = "item", "t", "until", "ord"
+FOREVER = 1 << 60
+"""`until` of a general row of which no end is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The rows of a stream over a range of ticks."""
+
+    kind: Kind
+    frame: DataFrame
+    item: ItemType
+    ordered: bool = False
+
+    def with_(self, **changes: Any) -> Relation:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that say when a row is there."""
+        return (TICK, UNTIL) if self.kind is Kind.G else (TICK,)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """All columns but the item."""
+        return (*self.times, ORD) if self.ordered else self.times
+
+    def unordered(self) -> Relation:
+        """The same rows without their order."""
+        if not self.ordered:
+            return self
+        return Relation(self.kind, self.frame.drop(ORD), self.item)
+
+    def events(self, first: int, last: int) -> Relation:
+        """Every item at every tick of the range at which it is there, as events: rows times ticks."""
+        frame = self.frame
+        if self.kind is Kind.E:
+            return self
+        if first == last:
+            frame = frame if self.kind is Kind.H else frame.where(F.col(UNTIL) > first)
+            times = F.lit(first).cast("long")
+        else:
+            until = F.col(UNTIL) if self.kind is Kind.G else F.lit(FOREVER)
+            start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
+            times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
+        order = [F.col(ORD)] if self.ordered else []
+        return Relation(
+            Kind.E, frame.select(F.col(ITEM), times.alias(TICK), *order), self.item, self.ordered
+        )
+
+    def at(self, t: int) -> Relation:
+        """The items that are there at tick t, one of the range, as events of that tick."""
+        if self.kind is Kind.E:
+            return self.with_(frame=self.frame.where(F.col(TICK) == t))
+        found = self.frame.where(F.col(TICK) <= t)
+        return self.with_(frame=found).events(t, t)
+
+    def new(self, first: int) -> Relation:
+        """The rows that are of the range and not of the past: what a history adds."""
+        if self.kind is not Kind.H:
+            return self
+        return self.with_(frame=self.frame.where(F.col(TICK) >= first))

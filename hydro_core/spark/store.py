@@ -1,0 +1,190 @@
+"""The stored tables of a pipeline: they stand where the last commit says, or are put there.
+
+A tick changes nothing before all its results are there. Then the tables are appended to, the state
+first and the outputs after it, and the ledger's row comes last. So whatever ends a process, tables
+are either where the last commit says, or ahead of it; those that are ahead are set back before the
+next tick, and those of which the ledger knows nothing are taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.store_schema import TableSpec
+from hydro_core.spark.store_table import DataFile, StoredTable
+from hydro_core.spark.store_write import Written
+
+_WRITERS = 4
+
+Step = Callable[[str], None]
+"""Called with the name of each step that a commit has done; tests end the process there."""
+
+
+class Store:
+    """The tables of one pipeline, below its directory."""
+
+    def __init__(
+        self, directory: Path, specs: Iterable[TableSpec], *, checkpoint_interval: int = 100
+    ) -> None:
+        self.directory = directory
+        self.tables = {
+            spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
+            for spec in specs
+        }
+
+    def recover(self, commit: Commit | None) -> tuple[str, ...]:
+        """Puts every table where the last commit left it, and tells what had to be done.
+
+        Raises:
+            DataError: a table that the ledger names is missing or broken (code `state`).
+        """
+        done = []
+        versions = {} if commit is None else commit.versions
+        for name, table in self.tables.items():
+            version = versions.get(name)
+            if version is None:
+                if table.exists:
+                    table.drop()
+                    done.append(f"removed {name}: no commit names it")
+                table.create()
+            elif not table.exists:
+                raise _missing(table, version)
+            elif not table.is_at(version):
+                table.restore(version)
+                done.append(f"set {name} back to version {version}")
+        return tuple(done)
+
+    def check(self, commit: Commit | None) -> None:
+        """Refuses tables that are not there or whose columns are others than the program's.
+
+        Raises:
+            DataError: which table, and what to do (code `state`).
+        """
+        for name, version in ({} if commit is None else commit.versions).items():
+            table = self.tables.get(name)
+            if table is None:
+                continue
+            if not table.exists:
+                raise _missing(table, version)
+            if not table.schema_matches():
+                raise state_error(
+                    f"the columns of the table {table.path} are not those of the program",
+                    "run the program that made it, or start a pipeline in another directory",
+                )
+
+    def restore(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Sets tables back to these versions, and gives those at which they now stand."""
+        for name, version in versions.items():
+            self.tables[name].restore(version)
+        return {name: self.tables[name].version for name in versions}
+
+    def commit(
+        self, written: Mapping[str, Written], ticks: tuple[int, int], step: Step
+    ) -> Mapping[str, int]:
+        """Adds what was written to the tables, and gives the versions of all after it."""
+        for role in ("state", "output"):
+            names = [name for name in written if self.tables[name].spec.role == role]
+            if len(names) == 1 or all(written[name].rows == 0 for name in names):
+                for name in names:
+                    self._add(written[name], ticks, step)
+                continue
+            with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
+                for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
+                    pass
+        return {name: table.version for name, table in self.tables.items()}
+
+    def frame(self, spark: SparkSession, name: str, first: int, last: int) -> DataFrame | None:
+        """The stored rows of the ticks `first` to `last`; None where there are none."""
+        table = self.tables[name]
+        files = _existing(table, first, last)
+        if not files:
+            return None
+        spec = table.spec
+        if spec.has_unknown:
+            rows = _rows(table, files)
+            frame = spark.createDataFrame(rows, spec.spark_schema)
+        else:
+            # Spark need not ask Delta for what is known here: its log, files and statistics.
+            paths = [str(file.path) for file in files]
+            frame = spark.read.schema(spec.spark_schema).parquet(*paths)
+        tick = F.col(spec.tick)
+        if not all(file.last is not None and file.last <= last for file in files):
+            frame = frame.where(tick <= F.lit(last))
+        if not all(file.first is not None and file.first >= first for file in files):
+            frame = frame.where(tick >= F.lit(first))
+        return frame
+
+    def arrow(self, name: str, first: int, last: int) -> pa.Table:
+        """The stored rows of the ticks `first` to `last`."""
+        table = self.tables[name]
+        tick = ds.field(table.spec.tick)
+        return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
+
+    def _add(self, written: Written, ticks: tuple[int, int], step: Step) -> None:
+        name = written.spec.name
+        table = self.tables[name]
+        if written.table is not None:
+            table.append(written.table)
+        else:
+            table.append_files(written.files, *ticks)
+        step(name)
+
+
+class CommittedPast:
+    """What earlier ranges left, for the range that starts at `first`."""
+
+    def __init__(
+        self, store: Store, names: Mapping[str, str], spark: SparkSession, first: int
+    ) -> None:
+        self._store, self._names, self._spark, self._first = store, names, spark, first
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The committed rows of the slot, as its mode says; None if there are none."""
+        last = self._first - 1
+        first = 0
+        if slot.mode is Mode.LAST:
+            first = last
+        elif slot.keep is not None:
+            first = self._first - slot.keep
+        return self._store.frame(self._spark, self._names[slot.id], max(first, 0), last)
+
+
+def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
+    """The files that may hold rows of these ticks.
+
+    Raises:
+        DataError: one of them is not there (code `state`).
+    """
+    files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
+    for file in files:
+        if not file.path.exists():
+            raise state_error(
+                f"the table {table.path} has lost its file {file.path.name}",
+                "restore the pipeline's directory from a backup, "
+                "or remove all of it and run the ticks again",
+            )
+    return files
+
+
+def _rows(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> pa.Table:
+    schema = table.spec.arrow_schema
+    paths = [str(file.path) for file in files]
+    return ds.dataset(paths, schema=schema, format="parquet").to_table(filter=where)
+
+
+def _missing(table: StoredTable, version: int) -> Exception:
+    return state_error(
+        f"the table {table.path} is missing; the ledger says that it is at version {version}",
+        "restore it from a backup, or remove the whole pipeline directory and run all ticks again",
+    )

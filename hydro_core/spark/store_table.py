@@ -1,0 +1,194 @@
+"""One Delta table of a pipeline: appended to, set back, and listed, without a JVM.
+
+Its versions are what the ledger speaks of. Rows come as Arrow, or as Parquet files that Spark has
+already written below the table's directory; either way it is one small commit of the log.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from hydro_core.errors import DataError
+from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.ledger import state_error
+from hydro_core.spark.store_schema import TableSpec
+
+STAGED = "staged"
+"""The directory, within a table's, of files that Spark writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table at a version, with what the log tells of its ticks."""
+
+    path: Path
+    rows: int | None
+    first: int | None
+    last: int | None
+
+    def may_hold(self, first: int, last: int) -> bool:
+        """Whether rows of the ticks `first` to `last` may be in it."""
+        return (self.last is None or self.last >= first) and (
+            self.first is None or self.first <= last
+        )
+
+
+class StoredTable:
+    """The table of a spec, below the directory of a pipeline."""
+
+    def __init__(self, directory: Path, spec: TableSpec, *, checkpoint_interval: int) -> None:
+        self.spec = spec
+        self.path = directory / spec.name
+        self._checkpoint_interval = checkpoint_interval
+        self._table: DeltaTable | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything at its place."""
+        return self.path.exists()
+
+    @property
+    def version(self) -> int:
+        """The version that this object has seen last."""
+        return self._open().version()
+
+    def is_at(self, version: int) -> bool:
+        """Whether the table stands at this version, neither before nor beyond."""
+        if self._log(version + 1).exists():
+            return False
+        known = self._table is not None and self._table.version() == version
+        if known and self._log(version).exists():
+            return True
+        self._table = None
+        return self._open().version() == version
+
+    def create(self) -> None:
+        """Makes the table, without rows."""
+        interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
+        self._table = DeltaTable.create(
+            self.path, self.spec.arrow_schema, mode="error", configuration=interval
+        )
+
+    def drop(self) -> None:
+        """Takes the table away."""
+        self._table = None
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def restore(self, version: int) -> None:
+        """Makes the table hold again what it held at `version`."""
+        self._table = None
+        table = self._open()
+        if table.version() < version:
+            raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
+        if table.version() == version:
+            return
+        try:
+            table.restore(version)
+            table.update_incremental()
+        except DeltaError as error:
+            raise self._lost(f"cannot be set back to version {version}", error) from error
+
+    def append(self, rows: pa.Table) -> None:
+        """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
+        if rows.num_rows == 0 and (self.spec.mode is Mode.APPEND or not self.files()):
+            return
+        table = self._open()
+        before = table.version()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode=self._mode)
+        if table.version() == before:
+            table.update_incremental()
+
+    def append_files(self, files: Iterable[Path], first: int, last: int) -> None:
+        """Adds Parquet files that lie below the table's directory and hold these ticks."""
+        adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
+        if not adds and self.spec.mode is Mode.APPEND:
+            return
+        table = self._open()
+        table.create_write_transaction(
+            adds,
+            self._mode,
+            table.schema(),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
+    def files(self) -> list[DataFile]:
+        """The data files of the version that was seen last."""
+        actions = pa.table(self._open().get_add_actions(flatten=True)).to_pylist()
+        tick = self.spec.tick
+        return [
+            DataFile(
+                self.path / action["path"],
+                action.get("num_records"),
+                action.get(f"min.{tick}"),
+                action.get(f"max.{tick}"),
+            )
+            for action in actions
+        ]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the version that was seen last."""
+        return sum(file.rows or 0 for file in self.files())
+
+    def schema_matches(self) -> bool:
+        """Whether the stored columns are those of the spec."""
+        found: Any = self._open().schema().to_arrow()
+        return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
+
+    @property
+    def _mode(self) -> Literal["append", "overwrite"]:
+        return "append" if self.spec.mode is Mode.APPEND else "overwrite"
+
+    def _log(self, version: int) -> Path:
+        return self.path / "_delta_log" / f"{version:020}.json"
+
+    def _open(self) -> DeltaTable:
+        if self._table is None:
+            try:
+                self._table = DeltaTable(self.path)
+            except DeltaError as error:
+                raise self._lost("cannot be read", error) from error
+        return self._table
+
+    def _add(self, file: Path, first: int, last: int) -> AddAction:
+        status = file.stat()
+        tick = self.spec.tick
+        statistics: Mapping[str, Any] = {
+            "numRecords": pq.read_metadata(file).num_rows,
+            "minValues": {tick: first},
+            "maxValues": {tick: last},
+            "nullCount": {tick: 0},
+        }
+        return AddAction(
+            str(file.relative_to(self.path)),
+            status.st_size,
+            {},
+            int(time.time() * 1000),
+            True,
+            json.dumps(statistics),
+        )
+
+    def _lost(self, what: str, error: Exception | str) -> DataError:
+        first_line = str(error).strip().partition("\n")[0]
+        return state_error(
+            f"the table {self.path} {what}: {first_line}",
+            "restore the pipeline's directory from a backup, "
+            "or remove all of it and run the ticks again",
+        )
+
+
+def _named(schema: pa.Schema) -> list[tuple[str, str]]:
+    return [(field.name, str(field.type)) for field in schema]

@@ -1,0 +1,168 @@
+"""Item types and items in Arrow, for what is read from files and written to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hydro_core.types.item import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    Unknown,
+)
+from hydro_core.types.values import RowItem, Struct, ValueProblem
+
+_SCALARS: tuple[tuple[Scalar, pa.DataType], ...] = (
+    (BOOLEAN, pa.bool_()),
+    (Scalar("byte"), pa.int8()),
+    (Scalar("short"), pa.int16()),
+    (Scalar("integer"), pa.int32()),
+    (LONG, pa.int64()),
+    (Scalar("float"), pa.float32()),
+    (DOUBLE, pa.float64()),
+    (STRING, pa.string()),
+    (BINARY, pa.binary()),
+    (DATE, pa.date32()),
+    (TIMESTAMP, pa.timestamp("us", "UTC")),
+    (TIMESTAMP_NTZ, pa.timestamp("us")),
+)
+_ARROW = dict(_SCALARS)
+_ITEM = {arrow: scalar for scalar, arrow in _SCALARS}
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def arrow_type(item: ItemType) -> pa.DataType:
+    """The Arrow type of items of the type."""
+    match item:
+        case Unknown():
+            return pa.null()
+        case Scalar():
+            return _ARROW[item]
+        case Decimal(precision, scale):
+            return pa.decimal128(precision, scale)
+        case Tuple(fields):
+            return pa.struct([(f"_{i + 1}", arrow_type(t)) for i, t in enumerate(fields)])
+        case Row(fields):
+            return pa.struct([(field.name, arrow_type(field.type)) for field in fields])
+        case Array(element):
+            return pa.list_(arrow_type(element))
+
+
+def item_type(arrow: pa.DataType) -> ItemType:
+    """The item type of Arrow values; `ValueProblem` where there is none (a map, a time of day)."""
+    plain = plain_type(arrow)
+    if plain in _ITEM:
+        return _ITEM[plain]
+    if pa.types.is_null(plain):
+        return UNKNOWN
+    if pa.types.is_decimal(plain):
+        return Decimal(plain.precision, plain.scale)
+    if pa.types.is_list(plain):
+        return Array(item_type(plain.value_type))
+    if pa.types.is_struct(plain):
+        return row_type([plain.field(i) for i in range(plain.num_fields)])
+    raise ValueProblem(f"an item has no values of the type {arrow}")
+
+
+def row_type(fields: Sequence[pa.Field]) -> Row | Tuple:
+    """A tuple if the fields are `_1 … _n`, else a row."""
+    types = [Field(field.name, item_type(field.type)) for field in fields]
+    if types and [f.name for f in types] == [f"_{i + 1}" for i in range(len(types))]:
+        return Tuple(tuple(f.type for f in types))
+    return Row(tuple(types))
+
+
+def plain_type(arrow: pa.DataType) -> pa.DataType:
+    """The type of ours that holds these values: no dictionaries, microseconds, UTC."""
+    if arrow in _WIDER:
+        return _WIDER[arrow]
+    if pa.types.is_dictionary(arrow):
+        return plain_type(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return pa.timestamp("us", "UTC" if arrow.tz else None)
+    if pa.types.is_decimal(arrow) and arrow.precision <= 38:
+        return pa.decimal128(arrow.precision, arrow.scale)
+    if (
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+    ):
+        return pa.list_(plain_type(arrow.value_type))
+    if pa.types.is_struct(arrow):
+        fields = [arrow.field(i) for i in range(arrow.num_fields)]
+        return pa.struct([(field.name, plain_type(field.type)) for field in fields])
+    return arrow
+
+
+def plain_table(table: pa.Table) -> pa.Table:
+    """The table with columns of our types only; what is finer than a microsecond is cut off."""
+    columns = {}
+    for field in table.schema:
+        plain = plain_type(field.type)
+        try:
+            columns[field.name] = table.column(field.name).cast(
+                plain, safe="[ns" not in str(field.type)
+            )
+        except pa.ArrowInvalid as problem:
+            raise ValueProblem(f"{problem} (in column `{field.name}`)") from None
+    return pa.table(columns)
+
+
+def item_of(value: Any, of: ItemType) -> Any:
+    """The item that a value of `to_pylist` is."""
+    match of:
+        case _ if value is None:
+            return None
+        case Tuple(fields):
+            return Struct(item_of(value[f"_{i + 1}"], t) for i, t in enumerate(fields))
+        case Row(fields):
+            return RowItem((f.name, item_of(value[f.name], f.type)) for f in fields)
+        case Array(element):
+            return [item_of(x, element) for x in value]
+        case _:
+            return value
+
+
+def value_of(item: Any, of: ItemType) -> Any:
+    """What Arrow makes an item of the type from."""
+    match of:
+        case _ if item is None:
+            return None
+        case Tuple(fields):
+            return {
+                f"_{i + 1}": value_of(x, t)
+                for i, (x, t) in enumerate(zip(item, fields, strict=True))
+            }
+        case Row(fields):
+            return {f.name: value_of(item[f.name], f.type) for f in fields}
+        case Array(element):
+            return [value_of(x, element) for x in item]
+        case _:
+            return item

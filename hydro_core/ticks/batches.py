@@ -1,0 +1,214 @@
+"""Input streams from files, cut into ticks.
+
+A column holds the tick's number, or a time that a length of time cuts into ticks. An input without
+such a column arrives whole at tick 0. Ticks without rows are ticks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ticks.every import Every
+from hydro_core.ticks.files import read
+from hydro_core.ticks.landed import Landed, declared_columns
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
+from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """`NAME=PATH[:COLUMN]`."""
+
+    name: str
+    path: str
+    column: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> InputFile:
+        """The input that an argument names.
+
+        >>> InputFile.parse("orders=data/orders.parquet:day")
+        InputFile(name='orders', path='data/orders.parquet', column='day')
+        """
+        name, equals, path = text.partition("=")
+        before, colon, column = path.rpartition(":")
+        has_column = (
+            colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        )
+        if not (name.strip() and equals and path):
+            raise DataError(
+                Diagnostic(
+                    "config",
+                    f"`--input {text}` is not NAME=PATH[:COLUMN]",
+                    help="for example `--input orders=data/orders.parquet:day`",
+                )
+            )
+        return InputFile(
+            name.strip(), before if has_column else path, column if has_column else None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """An input stream and the rows it is made of."""
+
+    file: InputFile
+    landed: Landed
+
+    def item_type(self) -> ItemType:
+        """The items' type as the data has it; the tick's column is part of a row."""
+        try:
+            types = dict(self.landed.types)
+        except ValueProblem as problem:
+            _refuse(self.file, str(problem))
+        rest = {name: t for name, t in types.items() if name != self.file.column}
+        if list(rest) == ["item"]:
+            return rest["item"]
+        if rest and list(rest) == [f"_{i + 1}" for i in range(len(rest))]:
+            return Tuple(tuple(rest.values()))
+        return Row(tuple(Field(name, t) for name, t in types.items()))
+
+    def items(self, places: Sequence[int], of: ItemType) -> list[Any]:
+        """The items of the rows at these places."""
+        wanted = declared_columns(of) or {}
+        try:
+            rows = list(self.landed.rows(places, wanted))
+        except ValueProblem as problem:
+            _refuse(self.file, str(problem))
+        match of:
+            case Row():
+                return rows
+            case Tuple():
+                return [Struct(dict.values(row)) for row in rows]
+            case _:
+                return [row["item"] for row in rows]
+
+
+def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[Landing]:
+    """Reads the inputs; what a program declares of them must be there."""
+    found = []
+    for file in files:
+        columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
+        landing = Landing(file, read(file.path, columns))
+        for name in (*columns, *((file.column,) if file.column else ())):
+            # An empty file of JSON lines has no columns, and needs none.
+            if landing.landed.names and name not in landing.landed.names:
+                there = ", ".join(landing.landed.names)
+                what = "tick column" if name == file.column else "column"
+                _refuse(file, f"the {what} `{name}` is missing", f"there are {there}")
+        found.append(landing)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many ticks there are, which rows each input has in each, and when they begin."""
+
+    count: int
+    places: Mapping[str, Mapping[int, Sequence[int]]]
+    every: Every
+    start: datetime | None
+
+    def ticks(
+        self, landings: Sequence[Landing], types: Mapping[str, ItemType]
+    ) -> Iterator[TickInput]:
+        """The ticks one after the other; items are made when their tick comes."""
+        for tick in range(self.count):
+            batches = {
+                landing.file.name: landing.items(
+                    self.places[landing.file.name].get(tick, ()), types[landing.file.name]
+                )
+                for landing in landings
+            }
+            if self.start is None:
+                yield TickInput(batches)
+            else:
+                yield TickInput(batches, self._begin(tick), self._begin(tick + 1))
+
+    def _begin(self, tick: int) -> datetime:
+        if self.start is None:
+            raise ValueError("these ticks have no times")
+        return self.every.start_of(tick, self.start)
+
+
+def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cut:
+    """Cuts the inputs into ticks."""
+    columns = {x.file.name: _column(x, x.file.column) for x in landings if x.file.column}
+    times = {
+        name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)
+    }
+    numbers = {name for name, values in columns.items() if any(isinstance(v, int) for v in values)}
+    by_name = {landing.file.name: landing for landing in landings}
+    if times and numbers:
+        file = by_name[min(numbers)].file
+        _refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
+    if numbers and start is not None:
+        _refuse(
+            by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers"
+        )
+    if times and start is None:
+        start = every.floor(min(v for name in times for v in columns[name]))
+    found: dict[str, dict[int, list[int]]] = {}
+    for landing in landings:
+        name = landing.file.name
+        if landing.file.column:
+            found[name] = _by_tick(landing.file, columns[name], every, start)
+        else:
+            found[name] = {0: list(range(len(landing.landed)))}
+    last = max((tick for places in found.values() for tick in places), default=-1)
+    return Cut(last + 1, found, every, start)
+
+
+def _column(landing: Landing, column: str) -> list[Any]:
+    """The tick column: integers, or times in UTC."""
+    if not landing.landed.names:
+        return []
+    values = landing.landed.values(column)
+    try:
+        return [_moment(value) for value in values]
+    except ValueProblem as problem:
+        _refuse(landing.file, f"the tick column `{column}`: {problem}")
+
+
+def _moment(value: Any) -> Any:
+    match value:
+        case None:
+            raise ValueProblem("a row has no tick: it is null")
+        case bool():
+            raise ValueProblem(f"{value} is neither a number nor a time")
+        case int():
+            return value
+        case str() | datetime():
+            return conform(value, TIMESTAMP)
+        case date():
+            return conform(value.isoformat(), TIMESTAMP)
+        case _:
+            raise ValueProblem(f"{value!r} is neither a whole number nor a time")
+
+
+def _by_tick(
+    file: InputFile, values: Sequence[Any], every: Every, start: datetime | None
+) -> dict[int, list[int]]:
+    places: dict[int, list[int]] = {}
+    for place, value in enumerate(values):
+        tick = value if start is None else every.tick_of(value, start)
+        if tick < 0 and start is None:
+            _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
+        if tick < 0:
+            _refuse(
+                file,
+                f"row {place} is of {value.isoformat()}, before the first tick begins at {start:%Y-%m-%dT%H:%M:%SZ}",
+                "let `--start` be earlier, or leave the row out",
+            )
+        places.setdefault(tick, []).append(place)
+    return places
+
+
+def _refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:
+    raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))

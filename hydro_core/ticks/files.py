@@ -1,0 +1,195 @@
+"""Reads Parquet, CSV, JSON lines and Delta tables: a file, a folder or a glob."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ticks.arrow import arrow_type, plain_table
+from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
+from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_integer, is_numeric
+from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.values import ValueProblem
+
+Declared = Mapping[str, ItemType]
+"""The columns that a program declares, where it does."""
+
+_KINDS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".csv": "CSV",
+    ".json": "JSON lines",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+}
+_WILD = frozenset("*?[")
+
+
+def read(path: str, declared: Declared) -> Landed:
+    """The rows at a path; CSV is typed by what is declared of it."""
+    if Path(path, "_delta_log").is_dir():
+        return _read_delta(path)
+    files = _files(path)
+    kinds = {_kind(file) for file in files}
+    if len(kinds) > 1:
+        _refuse(f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}")
+    readers: Mapping[str, Callable[[], Landed]] = {
+        "Parquet": lambda: _read_parquet(path, files),
+        "CSV": lambda: _read_csv(files, declared),
+        "JSON lines": lambda: _read_json(files),
+    }
+    return readers[kinds.pop()]()
+
+
+def is_pattern(path: str) -> bool:
+    """Whether the path is a glob and not the name of something that is there."""
+    return not Path(path).exists() and any(c in _WILD for c in path)
+
+
+def _files(path: str) -> list[Path]:
+    found = [Path(p) for p in glob.glob(path, recursive=True)] if is_pattern(path) else [Path(path)]
+    files = sorted(file for place in found for file in _within(place))
+    if not files:
+        _refuse(
+            f"there is nothing to read at `{path}`",
+            "name a file, a folder, a glob or a Delta table",
+        )
+    return files
+
+
+def _within(place: Path) -> Iterable[Path]:
+    """The files of a place; what begins with `_` or `.` is not data."""
+    if place.is_file():
+        return [place]
+    return (
+        file
+        for file in place.rglob("*")
+        if file.is_file() and not any(p[0] in "_." for p in file.relative_to(place).parts)
+    )
+
+
+def _kind(file: Path) -> str:
+    suffixes = [s for s in file.suffixes if s != ".gz"]
+    kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
+    if kind is None:
+        _refuse(
+            f"`{file}` is of no known kind",
+            f"known are {', '.join(_KINDS)}, each also with .gz, and Delta tables",
+        )
+    return kind
+
+
+def _read_delta(path: str) -> Landed:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return ArrowRows(plain_table(DeltaTable(path).to_pyarrow_table()))
+    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
+        _refuse(f"the Delta table `{path}` cannot be read: {problem}")
+
+
+def _read_parquet(path: str, files: list[Path]) -> Landed:
+    tables = []
+    base = path if Path(path).is_dir() else _fixed_part(path)
+    for file in files:
+        try:
+            data = pyarrow.dataset.dataset(
+                str(file), format="parquet", partitioning="hive", partition_base_dir=base
+            )
+            tables.append(plain_table(data.to_table()))
+        except (pa.ArrowException, ValueProblem, OSError) as problem:
+            _refuse(f"`{file}` cannot be read: {problem}")
+    return ArrowRows(_together(path, tables))
+
+
+def _fixed_part(path: str) -> str:
+    """The folder that a glob begins with: `a=1` below it names a column."""
+    parts = []
+    for part in Path(path).parent.parts:
+        if any(c in _WILD for c in part):
+            break
+        parts.append(part)
+    return str(Path(*parts)) if parts else "."
+
+
+def _read_csv(files: list[Path], declared: Declared) -> Landed:
+    types = {name: _csv_type(name, t) for name, t in declared.items()}
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    tables = []
+    for file in files:
+        try:
+            with pa.input_stream(str(file), compression="detect") as stream:
+                tables.append(plain_table(pyarrow.csv.read_csv(stream, convert_options=options)))
+        except (pa.ArrowException, ValueProblem, OSError) as problem:
+            _refuse(f"`{file}` cannot be read: {problem}")
+    return ArrowRows(_together(str(files[0].parent), tables))
+
+
+def _csv_type(name: str, item: ItemType) -> pa.DataType:
+    """How a column is read: dates, timestamps and decimals as text, which they are made of exactly."""
+    if (
+        item == BOOLEAN
+        or is_integer(item)
+        or (is_numeric(item) and not isinstance(item, DecimalType))
+    ):
+        return arrow_type(item)
+    if (
+        item == STRING
+        or isinstance(item, DecimalType)
+        or str(item) in ("date", "timestamp", "timestamp_ntz")
+    ):
+        return pa.string()
+    _refuse(
+        f"the column `{name}` is of type {item}, which CSV has no form for",
+        "use Parquet or JSON lines",
+    )
+
+
+def _together(path: str, tables: list[pa.Table]) -> pa.Table:
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as problem:
+        _refuse(f"the files of `{path}` have columns of different types: {problem}")
+
+
+def _read_json(files: list[Path]) -> Landed:
+    return JsonRows([row for file in files for row in _json_lines(file)])
+
+
+def _json_lines(file: Path) -> Iterable[dict[str, Any]]:
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as problem:
+                _refuse(
+                    f"`{file}`, line {number} is not JSON: {problem}",
+                    "each line is one JSON object",
+                )
+            if not isinstance(row, dict):
+                _refuse(
+                    f"`{file}`, line {number} is no JSON object", "each line is one JSON object"
+                )
+            yield row
+
+
+def _refuse(message: str, cure: str | None = None) -> NoReturn:
+    raise DataError(Diagnostic("input", message, help=cure))

@@ -1,0 +1,140 @@
+"""Rows that lie in files, before they are items of a program: columns by name, read from Arrow or JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from hydro_core.ticks.arrow import item_of, item_type
+from hydro_core.types.item import STRING, UNKNOWN, ItemType, Row, Tuple
+from hydro_core.types.json import from_json, infer
+from hydro_core.types.values import RowItem, ValueProblem, conform
+
+
+class Landed(Protocol):
+    """Rows with named columns."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns."""
+        ...
+
+    @property
+    def types(self) -> Mapping[str, ItemType]:
+        """The columns and their types as the data has them; `ValueProblem` where they have none."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def values(self, column: str) -> Sequence[Any]:
+        """A column's values, in the order of the rows."""
+        ...
+
+    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+        """The rows at these places, with the wanted columns as items of the wanted types."""
+        ...
+
+
+class ArrowRows:
+    """The rows of an Arrow table."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns."""
+        names: list[str] = self._table.column_names
+        return names
+
+    @property
+    def types(self) -> Mapping[str, ItemType]:
+        """The columns and their types; `ValueProblem` where a column's is none of ours."""
+        return {field.name: item_type(field.type) for field in self._table.schema}
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def values(self, column: str) -> Sequence[Any]:
+        """A column's values."""
+        values: list[Any] = self._table.column(column).to_pylist()
+        return values
+
+    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+        """The rows at these places."""
+        part = self._table.select(list(wanted)).take(pa.array(places, pa.int64()))
+        columns = []
+        for name, to in wanted.items():
+            column = part.column(name)
+            of = item_type(column.type)
+            columns.append([_typed(name, value, of, to) for value in column.to_pylist()])
+        if not columns:
+            yield from (RowItem() for _ in places)
+        for values in zip(*columns, strict=True):
+            yield RowItem(zip(wanted, values, strict=True))
+
+
+def _typed(name: str, value: Any, of: ItemType, to: ItemType) -> Any:
+    try:
+        if of == STRING and isinstance(value, str):
+            return from_json(value, to)
+        return conform(item_of(value, of), to)
+    except ValueProblem as problem:
+        raise ValueProblem(f"{problem} (in column `{name}`)") from None
+
+
+class JsonRows:
+    """The rows of JSON lines: objects, where a missing column is null."""
+
+    def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
+        self._objects = objects
+        self._names = list(dict.fromkeys(name for row in objects for name in row))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that any of the rows has."""
+        return self._names
+
+    @property
+    def types(self) -> Mapping[str, ItemType]:
+        """The columns with the types that their values have in common."""
+        found = infer(self._objects)
+        fields = found.fields if isinstance(found, Row) else ()
+        return {field.name: field.type for field in fields}
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def values(self, column: str) -> Sequence[Any]:
+        """A column's values, as JSON has them."""
+        return [row.get(column) for row in self._objects]
+
+    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+        """The rows at these places."""
+        for place in places:
+            row = self._objects[place]
+            yield RowItem(
+                (name, self._value(name, row.get(name), to)) for name, to in wanted.items()
+            )
+
+    @staticmethod
+    def _value(name: str, value: Any, to: ItemType) -> Any:
+        try:
+            return from_json(value, to)
+        except ValueProblem as problem:
+            raise ValueProblem(f"{problem} (in column `{name}`)") from None
+
+
+def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
+    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None if it is not known."""
+    match item:
+        case Row(fields):
+            return {field.name: field.type for field in fields}
+        case Tuple(fields):
+            return {f"_{i + 1}": t for i, t in enumerate(fields)}
+        case _ if item == UNKNOWN:
+            return None
+        case _:
+            return {"item": item}

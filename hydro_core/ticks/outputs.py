@@ -1,0 +1,164 @@
+"""Outputs as Parquet files: `DIR/NAME/` holds `tick`, the item's columns, and `position` where it has an order.
+
+An output appears whole or not at all: it is written beside its place and put there at the end. What was there before
+is replaced if it was written here, and never touched if it was not.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ticks.arrow import arrow_type, value_of
+from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.item import ItemType, Tuple
+from hydro_core.types.stream import Order, StreamType
+
+TICK, POSITION, ITEM = "tick", "position", "item"
+FILE = "part-00000.parquet"
+MARK = b"hydrotick"
+"""The key of the files' metadata that says who wrote them."""
+
+
+class OutputFiles:
+    """The outputs of a run, written tick by tick; leave it without an exception to put them in their places."""
+
+    def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
+        for name, stream in outputs.items():
+            _check_columns(name, stream)
+            _check_place(directory, name)
+        self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
+        self._files = {
+            name: _File(self._scratch / name, stream) for name, stream in outputs.items()
+        }
+
+    def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
+        """Adds what a tick has put out."""
+        for name, items in outputs.items():
+            self._files[name].write(tick, items)
+
+    def __enter__(self) -> OutputFiles:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            for file in self._files.values():
+                file.close()
+            if kind is None:
+                for name in self._files:
+                    self._place(name)
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _place(self, name: str) -> None:
+        place = self._directory / name
+        if place.exists():
+            place.rename(self._scratch / f"{name}.before")
+        (self._scratch / name).rename(place)
+
+
+class _File:
+    """One output's file."""
+
+    def __init__(self, folder: Path, stream: StreamType) -> None:
+        self._item = stream.item
+        self._ordered = stream.order is Order.TOTAL
+        columns = columns_of(stream.item)
+        fields = [(TICK, pa.int64()), *((name, arrow_type(t)) for name, t in columns.items())]
+        if self._ordered:
+            fields.append((POSITION, pa.int64()))
+        self._columns = columns
+        self._schema = pa.schema(fields, metadata={MARK: b"output"})
+        folder.mkdir()
+        self._writer = pyarrow.parquet.ParquetWriter(folder / FILE, self._schema)
+
+    def write(self, tick: int, items: Sequence[Any]) -> None:
+        """Adds a tick's items as a group of rows."""
+        if not items:
+            return
+        arrays = [pa.array([tick] * len(items), pa.int64())]
+        for place, (name, of) in enumerate(self._columns.items()):
+            values = [value_of(_part(item, self._item, place, name), of) for item in items]
+            arrays.append(pa.array(values, arrow_type(of)))
+        if self._ordered:
+            arrays.append(pa.array(range(len(items)), pa.int64()))
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+
+    def close(self) -> None:
+        """Completes the file."""
+        self._writer.close()
+
+
+def columns_of(item: ItemType) -> Mapping[str, ItemType]:
+    """The columns that an item is written in."""
+    return declared_columns(item) or {ITEM: item}
+
+
+def _part(item: Any, of: ItemType, place: int, name: str) -> Any:
+    if columns_of(of).keys() == {ITEM} and not isinstance(item, dict):
+        return item
+    if item is None:
+        return None
+    return item[place] if isinstance(of, Tuple) else item[name]
+
+
+def _check_columns(name: str, stream: StreamType) -> None:
+    own = [TICK, POSITION] if stream.order is Order.TOTAL else [TICK]
+    taken = [column for column in own if column in columns_of(stream.item)]
+    if taken:
+        raise DataError(
+            Diagnostic(
+                "type",
+                f"the output `{name}` has a column `{taken[0]}` of its own, where files have the "
+                + ("tick's number" if taken[0] == TICK else "item's position"),
+                help=f'rename it before: `rename({taken[0]}_="{taken[0]}")`',
+            )
+        )
+
+
+def _check_place(directory: Path, name: str) -> None:
+    place = directory / name
+    if place.name != name or name.startswith("."):
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"the output `{name}` cannot be written: that is not the name of a folder",
+                help="give the output another name",
+            )
+        )
+    if not place.exists():
+        return
+    ours = place.is_dir() and all(_is_ours(file) for file in place.iterdir())
+    if not ours:
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"`{place}` is there already, and holds what no run of ours has written",
+                help="give another `--out`, or move it away",
+            )
+        )
+
+
+def _is_ours(file: Path) -> bool:
+    if file.suffix != ".parquet" or not file.is_file():
+        return False
+    try:
+        metadata = pyarrow.parquet.read_schema(file).metadata or {}
+    except (pa.ArrowException, OSError):
+        return False
+    return MARK in metadata

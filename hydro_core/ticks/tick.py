@@ -1,0 +1,17 @@
+"""What comes in at a tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class TickInput:
+    """A batch of items per input stream (none is an empty one), and the tick's times if it has any."""
+
+    batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    start: datetime | None = None
+    end: datetime | None = None

@@ -1,0 +1,39 @@
+"""What all tests share: the option that rewrites expected files, fixed random choices in CI, one
+Spark."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from hydro_core.settings import SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write expected files instead of comparing"
+    )
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """Whether expected files are to be written instead of compared."""
+    return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """The one session of the test run, with the memory that a user's has."""
+    from hydro_core.spark.session import shared_session
+
+    return shared_session(SparkSettings(master="local[2]"))

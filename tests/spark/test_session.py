@@ -1,0 +1,54 @@
+"""The embedded session: quiet, with Delta, in UTC, one per process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hydro_core.spark.session import shared_session
+
+pytestmark = pytest.mark.spark
+
+
+def test_it_is_one_per_process() -> None:
+    assert shared_session() is shared_session()
+
+
+def test_delta_tables_are_written_and_read(tmp_path: Path) -> None:
+    spark = shared_session()
+    spark.range(3).write.format("delta").save(str(tmp_path / "table"))
+    rows = spark.read.format("delta").load(str(tmp_path / "table")).orderBy("id").collect()
+    assert [row.id for row in rows] == [0, 1, 2]
+
+
+def test_time_is_utc_and_arithmetic_is_checked() -> None:
+    spark = shared_session()
+    (row,) = spark.sql(
+        "select current_timezone() zone, date_format(timestamp_seconds(0), 'HH') h"
+    ).collect()
+    assert (row.zone, row.h) == ("UTC", "00")
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        spark.sql("select 1 / 0").collect()
+
+
+def test_a_shuffle_makes_no_more_partitions_than_there_are_cores() -> None:
+    spark = shared_session()
+    assert int(spark.conf.get("spark.sql.shuffle.partitions")) <= (os.cpu_count() or 1)
+
+
+def test_failures_print_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    spark = shared_session()
+    with pytest.raises(Exception, match="nowhere"):
+        spark.sql("select nowhere").collect()
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        spark.sql("select cast('x' as int)").collect()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_environment_is_left_as_it_was() -> None:
+    before = dict(os.environ)
+    shared_session()
+    assert os.environ.get("SPARK_CONF_DIR") == before.get("SPARK_CONF_DIR")
+    assert "SPARK_LAUNCHER_OPTS" not in os.environ

@@ -1,0 +1,182 @@
+"""The ledger and the lock, without Spark and without a JVM."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hydro_core.errors import DataError
+from hydro_core.spark.ledger import LEDGER, Commit, InputRead, Ledger
+from hydro_core.spark.ledger_lock import LOCK_FILE, WriterLock
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def commit(sequence: int, first: int | None = None, last: int | None = None) -> Commit:
+    return Commit(
+        sequence=sequence,
+        first=sequence if first is None else first,
+        last=sequence if last is None else last,
+        plan="abc",
+        versions={"outputs/out": sequence + 1, "state/members": 3},
+        rows={"outputs/out": 17, "state/members": 0},
+        inputs=(InputRead("messages", 5, "/landing/messages", 8), InputRead("users")),
+        start=NOW,
+        end=NOW,
+        started=NOW,
+        committed=NOW,
+        checks={"balanced": {"passed": True}},
+        tables={"outputs/out": {"item": "long"}},
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    made = Ledger(tmp_path)
+    made.create()
+    return made
+
+
+def test_nothing_is_committed_at_first(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path)
+    assert (ledger.exists, ledger.last, ledger.last_tick, ledger.commits()) == (
+        False,
+        None,
+        None,
+        (),
+    )
+    ledger.create()
+    assert (ledger.exists, ledger.last, ledger.last_tick, ledger.commits()) == (
+        True,
+        None,
+        None,
+        (),
+    )
+
+
+def test_a_commit_comes_back_as_it_was(ledger: Ledger) -> None:
+    ledger.append(commit(0))
+    assert Ledger(ledger.directory).last == commit(0)
+
+
+def test_the_last_commit_is_found_among_many_and_after_compaction(ledger: Ledger) -> None:
+    for sequence in range(205):
+        ledger.append(commit(sequence))
+    again = Ledger(ledger.directory)
+    assert again.last_tick == 204
+    assert [c.sequence for c in again.commits(since=200)] == [200, 201, 202, 203, 204]
+    assert [c.sequence for c in again.commits()] == list(range(205))
+    assert len(again._files(again._open())) <= 6  # two compactions have been
+
+
+def test_the_commit_of_a_tick_is_the_latest_that_made_it(ledger: Ledger) -> None:
+    ledger.append(commit(0, first=0, last=9))
+    ledger.append(commit(1, first=10, last=10))
+    ledger.append(commit(2, first=8, last=10))
+    found = [ledger.commit_of(tick) for tick in (0, 7, 8, 10, 11)]
+    assert [c and c.sequence for c in found] == [0, 0, 2, 2, None]
+
+
+def test_a_reader_sees_new_commits_when_it_looks_again(ledger: Ledger) -> None:
+    reader = Ledger(ledger.directory)
+    assert reader.last is None
+    ledger.append(commit(0))
+    assert reader.last is None
+    assert reader.refresh() == commit(0)
+
+
+def test_of_two_writers_the_second_fails(ledger: Ledger) -> None:
+    other = Ledger(ledger.directory)
+    ledger.append(commit(0))
+    assert other.refresh() == commit(0)
+    other.append(commit(1))
+    with pytest.raises(DataError, match="another writer committed") as caught:
+        ledger.append(commit(1))
+    assert caught.value.code == "state"
+    assert Ledger(ledger.directory).commits() == (commit(0), commit(1))
+
+
+def test_a_broken_ledger_is_a_state_error(ledger: Ledger) -> None:
+    ledger.append(commit(0))
+    for part in (ledger.directory / LEDGER / "_delta_log").glob("*.json"):
+        part.write_text("{nonsense")
+    with pytest.raises(DataError, match="cannot be read") as caught:
+        _ = Ledger(ledger.directory).last
+    assert caught.value.code == "state"
+
+
+def test_a_ledger_whose_data_is_gone_is_a_state_error(ledger: Ledger) -> None:
+    ledger.append(commit(0))
+    for part in (ledger.directory / LEDGER).glob("*.parquet"):
+        part.unlink()
+    with pytest.raises(DataError, match="cannot be read"):
+        _ = Ledger(ledger.directory).last
+
+
+def test_the_ledger_needs_no_spark() -> None:
+    modules = "hydro_core.spark.ledger, hydro_core.spark.ledger_lock"
+    program = f"import sys, {modules}; print('pyspark' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_a_lock_is_held_by_one_and_counts_its_holders(tmp_path: Path) -> None:
+    one, two = WriterLock(tmp_path), WriterLock(tmp_path)
+    with one:
+        with one, pytest.raises(DataError, match="another writer") as caught:
+            two.acquire()
+        assert caught.value.code == "state"
+        assert f"process {os.getpid()}" in str(caught.value)
+        assert one.held
+        with pytest.raises(DataError, match="another writer"):
+            two.acquire()
+    with two:
+        assert two.held
+        assert not one.held
+
+
+HOLD = """
+import os, sys, time
+from pathlib import Path
+from hydro_core.spark.ledger_lock import WriterLock
+lock = WriterLock(Path(sys.argv[1])); lock.acquire()
+if sys.argv[2] == "fork" and os.fork() == 0:
+    print(os.getpid(), flush=True); time.sleep(60); os._exit(0)
+if sys.argv[2] == "alone":
+    print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", ["alone", "fork"])
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path, how: str) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path), how], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    printed = int(holder.stdout.readline())
+    try:
+        with pytest.raises(DataError, match=f"process {holder.pid}"):
+            WriterLock(tmp_path).acquire()
+        holder.kill()
+        holder.wait()
+        with WriterLock(tmp_path) as lock:
+            assert lock.held
+            with pytest.raises(DataError, match=f"process {os.getpid()}"):
+                WriterLock(tmp_path).acquire()
+    finally:
+        if how == "fork":
+            os.kill(printed, signal.SIGKILL)
+        holder.stdout.close()
+
+
+def test_a_lock_file_that_is_no_signature_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).write_text("[1, 2")
+    with WriterLock(tmp_path) as lock:
+        assert lock.held

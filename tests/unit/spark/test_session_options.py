@@ -1,0 +1,54 @@
+"""What the settings become as options of Spark, and the errors before anything is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydro_core.settings import MEBIBYTE, SparkSettings, size_in_bytes
+from hydro_core.spark.jars import delta_jars
+from hydro_core.spark.session import SessionError, session_options, start_session
+
+
+@pytest.mark.parametrize("memory", ["2g", "3g", "8g"])
+def test_heap_and_the_rest_stay_within_the_granted_memory(memory: str) -> None:
+    options = session_options(SparkSettings(memory=memory))
+    heap = size_in_bytes(options["spark.driver.memory"])
+    assert size_in_bytes(memory) - heap == 640 * MEBIBYTE
+
+
+def test_another_master_keeps_its_own_memory() -> None:
+    assert "spark.driver.memory" not in session_options(SparkSettings(master="spark://host:7077"))
+
+
+def test_what_is_given_wins() -> None:
+    settings = SparkSettings(extra=(("spark.sql.ansi.enabled", "false"),))
+    assert session_options(settings)["spark.sql.ansi.enabled"] == "false"
+
+
+def test_missing_jars_are_said_with_their_cure(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="Delta jars are not in") as caught:
+        start_session(SparkSettings(share=tmp_path))
+    assert caught.value.code == "config"
+    assert "make setup" in str(caught.value)
+
+
+def test_missing_java_is_said_with_its_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jar(tmp_path, "io.delta_delta-spark_4.2_2.13-4.4.0.jar")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(SessionError, match="no Java 17 or later"):
+        start_session(SparkSettings(share=tmp_path))
+
+
+def test_jars_of_another_version_do_not_count(tmp_path: Path) -> None:
+    jar(tmp_path, "io.delta_delta-spark_4.2_2.13-4.3.0.jar")
+    assert delta_jars(tmp_path) == ()
+
+
+def jar(share: Path, name: str) -> None:
+    (share / "jars").mkdir(parents=True)
+    (share / "jars" / name).touch()
