@@ -35,6 +35,9 @@ INTRODUCED = (
     ("reduce_from", {"f": None}),
     ("fold_keyed_from", {"f": None}),
     ("reduce_keyed_from", {"f": None}),
+    ("latest_from", {}),
+    ("aggregate_from", {"by": ("k",)}),
+    ("aggregate_from", {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 
