@@ -1,9 +1,9 @@
 """What is said to a user when a program or its data is wrong.
 
-A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises
-them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a `DataError`
-(a tick, its data or its state is at fault). Both are caught at one boundary, the command line or
-the asset factory; anything else is a bug.
+A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and
+raises them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a
+`DataError` (a tick, its data or its state is at fault). Both are caught at one boundary, the
+command line or the asset factory; anything else is a bug.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CODES: tuple[str, ...] = get_args(Code)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a program: lines and columns count from 1, `end_column` is one past the last character."""
+    """A place in a program; lines and columns count from 1, `end_column` is one past the end."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Span:
     end_line: int
     end_column: int
     text: str = field(default="", compare=False, repr=False)
-    """The whole source lines, `line` to `end_line`, for the picture; empty where they cannot be known."""
+    """The source lines, `line` to `end_line`, for the picture; empty where they are not known."""
 
     @property
     def first_line(self) -> str:
@@ -112,7 +112,7 @@ class ProgramError(HydroError):
 
 
 class DataError(HydroError):
-    """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
+    """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one

@@ -1,4 +1,4 @@
-"""What is known of a program before it runs, for people and for programs: what `hydrotick check` prints."""
+"""What is known of a program before it runs: what `hydrotick check` prints."""
 
 from __future__ import annotations
 

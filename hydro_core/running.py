@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import Compiled, compile_graph, optimized
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
@@ -41,6 +41,8 @@ class Options:
 
 def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     """The outputs of every tick, as items."""
+    if options.optimized:
+        program = optimized(program, goal="range" if options.as_range else "tick")
     if options.engine == "spark":
         return _run_on_spark(program, ticks, options)
     return run_ticks(program.typed, program.strata, ticks, options.settings)
@@ -58,7 +60,9 @@ def _run_on_spark(
                 "config", "the Spark engine is not available", help="use `--engine reference`"
             )
         ) from None
-    return iter(run_in_memory(program.typed, program.strata, ticks, options))
+    return iter(run_in_memory(
+            program.typed, program.strata, ticks, options.settings, as_range=options.as_range
+        ))
 
 
 def run_json(

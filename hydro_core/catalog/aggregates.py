@@ -1,7 +1,8 @@
-"""The named aggregates of `aggregate`: Spark's, each once, with what analyses and rules may rely on.
+"""The named aggregates: Spark's, each once, with what analyses and rules may rely on.
 
-All skip nulls but `count()`, `first` and `last`. They are deterministic: `collect_set`, and `collect_list` of an
-unordered stream, give their elements in ascending order, and `any_value` gives the smallest.
+All skip nulls but `count()`, `first` and `last`. They are deterministic: `collect_set`, and
+`collect_list` of an unordered stream, give their elements in ascending order, and `any_value`
+gives the smallest.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Types = tuple[ItemType, ...]
 
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
-    """An aggregate function. Two partial results merge exactly if `mergeable`; `invertible` ones can take items back."""
+    """An aggregate function; its result over nothing is `empty`."""
 
     name: str
     meaning: str
@@ -156,7 +157,8 @@ _ENTRIES = (
     AggregateSpec("avg", "the mean", _average, mergeable=False, aliases=("mean",)),
     AggregateSpec(
         "min_by",
-        "the first argument where the second is smallest; null orders do not count, ties give the greatest value",
+        "the first argument where the second is smallest; null orders do not count, "
+        "ties give the greatest value",
         _same,
         least=2,
         most=2,
@@ -165,7 +167,8 @@ _ENTRIES = (
     ),
     AggregateSpec(
         "max_by",
-        "the first argument where the second is greatest; null orders do not count, ties give the greatest value",
+        "the first argument where the second is greatest; null orders do not count, "
+        "ties give the greatest value",
         _same,
         least=2,
         most=2,

@@ -1,4 +1,4 @@
-"""Type rules of the operators that name columns: `select`, `with_columns`, `rename`, `drop`, `join(on=…)`, `aggregate`.
+"""Type rules of the operators that name columns: `select` and its like, `join`, `aggregate`.
 
 What is wrong with columns is a type problem: a missing one, or one that would stand twice.
 """

@@ -75,7 +75,8 @@ CROSS = OpSpec(
 CROSS_SINGLETON = OpSpec(
     name="cross_singleton",
     family="combine",
-    meaning="each item with the single item of the other side; a second one fails the tick, none gives nothing",
+    meaning="each item with the single item of the other side; "
+    "a second one fails the tick, none gives nothing",
     inputs=(
         Port("input", linear=True, aliases=("0",), elided=True),
         Port("single", barrier=Barrier.STRATUM, keyword="single"),
@@ -94,7 +95,10 @@ CROSS_SINGLETON = OpSpec(
 
 
 def _join_sides(args: Args) -> Mapping[str, Any]:
-    """A side is linear unless its items decide on padding or are only asked for; a padded row waits for the other side."""
+    """A side is linear unless its items decide on padding or are only asked for.
+
+    A padded row waits for the other side.
+    """
     how = args["how"]
     waits = {True: Barrier.STRATUM, False: Barrier.NONE}
     left = Port(

@@ -155,7 +155,8 @@ REDUCE_KEYED = OpSpec(
 LATEST = OpSpec(
     name="latest",
     family="group",
-    meaning="of each key the row with the greatest `order`, nulls first; of a tie the greatest item",
+    meaning="of each key the row with the greatest `order`, nulls first; "
+    "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
         Arg("by", "columns", required=True, positional=False),

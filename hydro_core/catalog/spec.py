@@ -1,7 +1,7 @@
-"""What an operator is: one `OpSpec` each, whose columns are all that analyses, rules and engines may rely on.
+"""What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
-The columns are those of the language page's operator table. Nothing outside the catalogue, the meanings and the
-lowerings asks for an operator by its name.
+The columns are those of the language page's operator table. Nothing outside the catalogue, the
+meanings and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hydro_core.types.stream import Order
 
 
 class Barrier(Enum):
-    """What an input waits for: nothing, the end of an earlier stratum, or the end of the tick before."""
+    """What an input waits for: nothing, an earlier stratum, or the tick before."""
 
     NONE = "none"
     STRATUM = "stratum"
@@ -75,14 +75,21 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class OnKey:
-    """Equal keys must meet: the columns of the argument `by` or `on`, else what stands at `at`, a path for each input."""
+    """Equal keys must meet.
+
+    The key is the columns of the argument `by` or `on`, else what stands at `at`, a path for each
+    input.
+    """
 
     at: tuple[FieldPath, ...] = (("0",), ("0",))
 
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
-    """Equal items must meet: any field serves, the same one on every input; below `at` where the item is wrapped."""
+    """Equal items must meet: any field serves, the same one on every input.
+
+    Where the item is wrapped, the fields are those below `at`.
+    """
 
     at: FieldPath = ()
 
@@ -123,7 +130,7 @@ ArgKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """An argument of an operator. `positional` ones may be given by place, in the order of the entry."""
+    """An argument of an operator; `positional` ones may be given by place, in the entry's order."""
 
     name: str
     kind: ArgKind
@@ -137,7 +144,7 @@ class Arg:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named aggregate over columns (`str`) or functions of the row: `sum("v")`, `max_by("status", "at")`."""
+    """A named aggregate over columns or functions of the row: `max_by("status", "at")`."""
 
     function: str
     arguments: tuple[str | Fn, ...] = ()
@@ -145,7 +152,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Args(Mapping[str, Any]):
-    """The arguments of one node, defaults filled in; hashable, and 1, 1.0 and True are three values."""
+    """The arguments of one node, defaults filled in; 1, 1.0 and True are three values."""
 
     entries: tuple[tuple[str, Any], ...] = ()
 
@@ -171,6 +178,9 @@ class Args(Mapping[str, Any]):
         """A copy with some arguments replaced or added."""
         merged = {**dict(self.entries), **changes}
         return Args(tuple(merged.items()))
+
+
+NO_ARGS = Args()
 
 
 def functions_of(value: Any) -> Iterator[Fn]:
@@ -225,8 +235,8 @@ Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
 class OpSpec:
     """An operator. Only what differs from the default is written in its entry.
 
-    Entries are equal when they are the same object. Columns that depend on the arguments (the ports of a padded join,
-    the partition rule of `limit`) are those of `at(args)`.
+    Entries are equal when they are the same object. Columns that depend on the arguments (the
+    ports of a padded join, the partition rule of `limit`) are those of `at(args)`.
     """
 
     name: str

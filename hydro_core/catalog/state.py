@@ -104,7 +104,7 @@ DELTA = OpSpec(
 CHANGES = OpSpec(
     name="changes",
     family="state",
-    meaning="`(n, x)` for each item x that there are n more of than in the tick before; n is never 0",
+    meaning="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
     inputs=_WHOLE,
     result=type_rules.counted,
     monotone=False,
@@ -122,7 +122,8 @@ CHANGES = OpSpec(
 PERSIST_MUT = OpSpec(
     name="persist_mut",
     family="state",
-    meaning='what is there after all commands `("persist", x)` and `("delete", x)`; delete removes every copy',
+    meaning='what is there after all commands `("persist", x)` and `("delete", x)`; '
+    "delete removes every copy",
     inputs=_COMMANDS,
     result=type_rules.commanded,
     monotone=False,
@@ -130,7 +131,8 @@ PERSIST_MUT = OpSpec(
     state=State.COMMANDS,
     partition=OnAnyField(at=("1",)),
     example=Example(
-        'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x)) -> persist_mut() -> out',
+        'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x))\n'
+        "  -> persist_mut() -> out",
         ({"a": [[1, "x"], [1, "y"]]}, {"a": [[0, "x"]]}),
         ({"out": ["x", "y"]}, {"out": ["y"]}),
         {"a": "(long, string)"},
@@ -140,7 +142,7 @@ PERSIST_MUT = OpSpec(
 PERSIST_MUT_KEYED = OpSpec(
     name="persist_mut_keyed",
     family="state",
-    meaning='the values after all commands: `("persist", k, v)` upserts, `("delete", k, None)` deletes',
+    meaning='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
     inputs=_COMMANDS,
     result=type_rules.commanded_by_key,
     monotone=False,

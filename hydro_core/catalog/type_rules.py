@@ -1,17 +1,17 @@
 """Type rules: from the arguments and the inputs' item types to the output's.
 
-A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a rule that is given
-`UNKNOWN` answers with what it can know, and never complains.
+A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
+rule that is given `UNKNOWN` answers with what it can know, and never complains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
-from hydro_core.catalog.spec import Args, TypeProblem
-from hydro_core.catalog.spec import TypeRule as TypeRule
+from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
+from hydro_core.functions.result_type import accumulator_type, result_type
 from hydro_core.types.common import common_type, type_of, type_of_all
 from hydro_core.types.item import (
     LONG,
@@ -24,14 +24,14 @@ from hydro_core.types.item import (
     Row,
     Tuple,
     Unknown,
+    at,
     is_integer,
 )
 from hydro_core.types.values import ValueProblem
 
 Types = tuple[ItemType, ...]
 
-MAX_WIDENINGS = 40
-"""An accumulator's type may widen so often (a decimal sum grows a digit at a time) before it is said to grow for ever."""
+__all__ = ["TypeRule", "Types"]
 
 TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
@@ -44,7 +44,14 @@ def first(args: Args, types: Types) -> ItemType:
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
     schema: ItemType | None = args["schema"]
-    return UNKNOWN if schema is None else schema
+    if schema is None:
+        return UNKNOWN
+    for left, right in args.get("fds", ()):
+        for path in (*left, *right):
+            if at(schema, tuple(path.split("."))) is None:
+                help_ = f"the schema is {schema}; fields within fields are written `a.b`"
+                raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
+    return schema
 
 
 def listed(args: Args, types: Types) -> ItemType:
@@ -64,13 +71,17 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 def given_by(fn: Fn, types: Types) -> ItemType:
     """What a function gives for an item; one that cannot be read must say so itself."""
+    _check_said(fn)
+    return result_type(fn, types, spread=True)
+
+
+def _check_said(fn: Fn) -> None:
     if fn.tree is None and fn.returns is None:
         raise TypeProblem(
             f"the source of `{fn.name}` cannot be read, so nothing says what it gives",
             'say so, as in `returns="long"`, or in the function: `def f(x) -> int`',
             place=place_of(fn),
         )
-    return result_type(fn, types, spread=True)
 
 
 def mapped(args: Args, types: Types) -> ItemType:
@@ -199,9 +210,10 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
     said = f" (of `{argument}`)" if argument else ""
     missing = [name for name in names if row.column(name) is None]
     if missing:
-        raise TypeProblem(
-            f"there is no column {missing[0]!r}{said}", f"the columns are {', '.join(row.names)}"
-        )
+        near = get_close_matches(missing[0], row.names, n=1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        columns = f"{meant}the columns are {', '.join(row.names)}"
+        raise TypeProblem(f"there is no column {missing[0]!r}{said}", columns)
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise TypeProblem(f"the column {twice[0]!r} would stand twice{said}", "name it once")
@@ -233,24 +245,8 @@ def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) 
 
     With `spread`, a function of several parameters gets the item's fields after the accumulator.
     """
-    found = init
-    for _ in range(MAX_WIDENINGS):
-        after = result_type(fn, (found, item), spread=spread)
-        both = common_type(found, after)
-        if both is None:
-            raise TypeProblem(
-                f"the accumulator is {found} at first and {after} after an item",
-                "let the function give what it gets as its first argument",
-                place=place_of(fn),
-            )
-        if both == found:
-            return found
-        found = both
-    raise TypeProblem(
-        f"the type of the accumulator grows without end: {init}, then {found}, …",
-        "let the function give what it gets as its first argument",
-        place=place_of(fn),
-    )
+    _check_said(fn)
+    return accumulator_type(fn, init, item, spread=spread)
 
 
 def folded(args: Args, types: Types) -> ItemType:

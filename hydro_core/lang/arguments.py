@@ -21,6 +21,7 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 _BEFORE = "_("
+_FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,11 @@ def _parse(source: Source, text: ArgumentText) -> ast.Call:
         tree = ast.parse(f"{_BEFORE}{text.text}\n)", mode="eval").body
     except ValueError as wrong:
         raise SyntaxError(str(wrong)) from None
-    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
-        raise SyntaxError("these are no arguments")
-    return tree
+    match tree:
+        case ast.Call(func=ast.Name()):
+            return tree
+        case _:
+            raise SyntaxError("these are no arguments")
 
 
 def _split(call: ast.Call) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
@@ -128,7 +131,7 @@ def _of_function(source: Source, element: Element, op: OpSpec, wrong: TypeProble
     if wrong.place != (0, 0):
         offset = source.offset(*wrong.place)
         span = source.span(offset, offset + 1)
-    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help)
+    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help or _FUNCTION)
 
 
 def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
@@ -187,7 +190,7 @@ class TextReader:
         """Whether it is a lambda or the name of something that can be called."""
         if isinstance(tree, ast.Name):
             bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
-            return bound is None and tree.id not in self.bindings or callable(bound)
+            return (bound is None and tree.id not in self.bindings) or callable(bound)
         return isinstance(tree, ast.Lambda)
 
     def function(self, tree: ast.expr, returns: ItemType | None) -> Fn:
@@ -248,5 +251,6 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
     wanted = str(spec.least) if spec.most == spec.least else f"{spec.least} or more"
     if spec.most is not None and spec.most > spec.least:
         wanted = f"{spec.least} to {spec.most}"
-    message = f"`{spec.name}` takes {wanted} arguments, not {count}"
-    raise ArgumentProblem("arity", message, spec.meaning, written)
+    arguments = "argument" if wanted == "1" else "arguments"
+    message = f"`{spec.name}` takes {wanted} {arguments}, not {count}"
+    raise ArgumentProblem("arity", message, f"`{spec.name}` is {spec.meaning}", written)

@@ -49,7 +49,7 @@ class Flow:
 
     @staticmethod
     def parse(text: str, name: str = "flow", **bindings: Any) -> Flow:
-        """The flow of a program's text; `bindings` are what its functions may name beside the builtins."""
+        """The flow of a text; `bindings` are what its functions may name beside the builtins."""
         return Flow.of(parse(text, name=name, bindings=bindings))
 
     @staticmethod
@@ -123,7 +123,7 @@ class Flow:
         return to_text(self.graph())
 
     def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
-        """Types and stratifies the program: what `hydrotick check` prints. Raises `ProgramError`."""
+        """Types and stratifies the program: what `hydrotick check` prints."""
         compiler = import_module("hydro_core.compile")
         return compiler.compile_flow(self.graph(), self._schemas(schemas), self._promised())
 
@@ -228,10 +228,12 @@ class Flow:
 
     def shown(self, stream: Stream) -> str:
         """A stream as an error names it."""
+        if stream.flow is not self:
+            return stream.flow.shown(stream)
         number, port = stream.wire
         if number < 0:
-            return stream.flow._forwards[-1 - number].name
-        draft = stream.flow._drafts[number]
+            return self._forwards[-1 - number].name
+        draft = self._drafts[number]
         name = draft.name or draft.op.name
         return f"{name}[{port}]" if port else name
 

@@ -25,7 +25,7 @@ def schema_text(item: ItemType) -> str:
     return quoted(to_ddl(item))
 
 
-def literal(value: Any) -> str:
+def literal(value: Any) -> str:  # noqa: PLR0911 - a closed set of cases
     """A Python expression for an item.
 
     >>> literal((1, None, {"a": [float("inf")]}))
@@ -57,9 +57,10 @@ def literal(value: Any) -> str:
 
 
 def function_text(fn: Fn) -> str:
-    """A lambda with the constants that it closes over written into it, or the name of what is no expression.
+    """A lambda, constants that it closes over written into it, or the name of what is none.
 
-    A `def` of a single `return` is a lambda; any other function stands under its name, for the reader to bind.
+    A `def` of a single `return` is a lambda; any other function stands under its name, for the
+    reader to bind.
     """
     text, *closed = fn.source.split("\nwhere ")
     tree = _as_lambda(text)
@@ -78,7 +79,7 @@ def left_names(fn: Fn) -> tuple[str, ...]:
 
 
 def _name(fn: Fn) -> str:
-    """The name of a function that is no expression; a lambda that cannot be read has none of its own."""
+    """The name of a function that is no expression; an unreadable lambda has none of its own."""
     return fn.name if fn.name.isidentifier() else f"function_{fn.source.rpartition('#')[2]}"
 
 
@@ -112,5 +113,5 @@ class _Inline(ast.NodeTransformer):
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:
         self.constants = constants
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast's name
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.constants.get(node.id, node)

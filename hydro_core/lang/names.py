@@ -1,7 +1,8 @@
 """What the names of a program stand for.
 
-A name stands for its pipeline: what flows into the name enters the first element, what flows out leaves the last. A
-pipeline that ends in another name flows into that one; its own name, when read, stands for what flows into it.
+A name stands for its pipeline: what flows into the name enters the first element, what flows out
+leaves the last. A pipeline that ends in another name flows into that one; its own name, when
+read, stands for what flows into it.
 """
 
 from __future__ import annotations

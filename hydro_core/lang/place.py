@@ -1,4 +1,4 @@
-"""Where a Python program calls the API, and where its functions stand: so that errors point into the user's file."""
+"""Where a Python program calls the API, and where its functions stand, for errors to point at."""
 
 from __future__ import annotations
 

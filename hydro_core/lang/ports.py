@@ -1,4 +1,4 @@
-"""Ports: which input of an operator a stream enters, which output it leaves by, and whether all inputs are there."""
+"""Ports: which input a stream enters, which output it leaves by, whether all inputs are there."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shown_ports(op: OpSpec) -> str:
 
 
 def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
-    """The position of the input that `label` means; without one, the only input that nothing else enters."""
+    """The position of the input that `label` means; without one, the only input left."""
     if not op.inputs:
         raise PortProblem(f"nothing can flow into `{op.name}`", "a pipeline begins with it")
     if op.variadic:

@@ -1,7 +1,7 @@
 """The arguments of an operator, bound to its entry's `args`: the same for text and Python.
 
-A `Reader` knows what a written argument is (a tree of the text, a value of Python); all that is asked of arguments
-otherwise (how many, which names, which values) is asked here.
+A `Reader` knows what a written argument is (a tree of the text, a value of Python); all that is
+asked of arguments otherwise (how many, which names, which values) is asked here.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
-from hydro_core.catalog.spec import Aggregate, Arg, ArgKind, Args, OpSpec, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import ItemType, at
-from hydro_core.types.values import ValueProblem, conform, to_item
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem, to_item
 
 Written = TypeVar("Written")
-Read = TypeVar("Read", contravariant=True)
+Read_contra = TypeVar("Read_contra", contravariant=True)
 
 ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
 _OPEN_KEYWORDS = ("computed", "renames", "aggregates")
@@ -33,25 +33,25 @@ class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
         self.code, self.message, self.help, self.written = code, message, help_, written
 
 
-class Reader(Protocol[Read]):
+class Reader(Protocol[Read_contra]):
     """How written arguments are read."""
 
-    def constant(self, written: Read) -> Any:
+    def constant(self, written: Read_contra) -> Any:
         """The value; a function without parameters is called."""
 
-    def is_function(self, written: Read) -> bool:
+    def is_function(self, written: Read_contra) -> bool:
         """Whether it is a function and not a value."""
 
-    def function(self, written: Read, returns: ItemType | None) -> Fn:
+    def function(self, written: Read_contra, returns: ItemType | None) -> Fn:
         """The function."""
 
-    def aggregate(self, written: Read) -> Aggregate:
+    def aggregate(self, written: Read_contra) -> Aggregate:
         """An aggregate such as `sum("v")`."""
 
 
 @dataclass(frozen=True)
 class Bound(Generic[Written]):
-    """What a call says: arguments, and streams by the position of the port that they enter (None: a further one)."""
+    """What a call says: arguments, and streams by the position of their port (None: further)."""
 
     args: Args
     streams: tuple[tuple[int | None, Written], ...]

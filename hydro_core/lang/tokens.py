@@ -1,7 +1,7 @@
-"""Tokens of the text form: names, arrows, ports, the text between an operator's brackets, statement ends.
+"""Tokens of the text form: names, arrows, ports, arguments as they stand, statement ends.
 
-Outside brackets `#` and `//` start comments; inside, the text is Python's, so `#` does and `//` does not. A bracket
-that is open hides line ends, and so does an arrow before or after one.
+Outside brackets `#` and `//` start comments; inside, the text is Python's, so `#` does and `//`
+does not. A bracket that is open hides line ends, and so does an arrow before or after one.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _cure(text: str, at: int) -> str:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The offset of the bracket that closes the one at `opening`, by Python's rules for strings and comments."""
+    """The offset of the bracket that closes the one at `opening`, by Python's rules."""
     expected: list[tuple[str, int]] = []
     at = opening
     while at < len(text):
