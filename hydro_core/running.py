@@ -1,7 +1,7 @@
 """Runs a program on ticks with either engine: what the command line and `Flow.run` share.
 
-Data comes as JSON values or as items; an input's type is that of its declaration, of the caller's schema, or of its
-data. What does not fit is an `input` error that names the tick and the item.
+Data comes as JSON values or as items; an input's type is that of its declaration, of the caller's
+schema, or of its data. What does not fit is an `input` error that names the tick and the item.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
 def given_types(
     graph: Graph, schemas: Mapping[str, str], ticks: Sequence[JsonTick] = ()
 ) -> Mapping[str, ItemType]:
-    """The types of inputs that the program does not declare: the caller's schemas, else the data's."""
+    """The types of inputs that the program leaves open: the caller's schemas, else the data's."""
     if not isinstance(schemas, dict):
         _refuse("the schemas are not an object", 'give `{"input": "schema", …}`')
     check_names(graph, schemas, "in the schemas")
@@ -154,9 +154,8 @@ def _read_batch(name: str, tick: int, batch: Sequence[Any], of: ItemType) -> lis
         try:
             items.append(from_json(value, of))
         except ValueProblem as problem:
-            _refuse(
-                f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}"
-            )
+            where = f"item {position} of `{name}` in tick {tick}"
+            _refuse(f"{where} does not fit its schema {of}: {problem}")
     return items
 
 

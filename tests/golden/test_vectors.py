@@ -43,7 +43,14 @@ def test_the_command_line_passes_the_judge() -> None:
     assert folder is not None
     command = f"{sys.executable} -m hydro_core.cli.main run --batch {{jobs}} --engine reference"
     done = subprocess.run(
-        [sys.executable, judge / "judge_vectors.py", "--command", command, folder / "dfir", folder / "fuzz"],
+        [
+            sys.executable,
+            judge / "judge_vectors.py",
+            "--command",
+            command,
+            folder / "dfir",
+            folder / "fuzz",
+        ],
         capture_output=True,
         text=True,
         timeout=300,
