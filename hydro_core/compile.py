@@ -13,6 +13,8 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.cost import Goal, Statistics
+from hydro_core.optimize.optimizer import optimize
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 
@@ -65,6 +67,14 @@ def compile_flow(
             help_ = "announce what it is, or leave the schema away"
             raise ProgramError(Diagnostic("type", message, graph[name].span, name, help_))
     return compiled
+
+
+def optimized(
+    compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick"
+) -> Compiled:
+    """The cheapest plan of a program, typed and stratified: what runs unless the program shall run as written."""
+    plan = optimize(compiled.typed, compiled.strata, stats, goal)
+    return compile_graph(plan.graph, {n: t.item for n, t in compiled.typed.inputs.items()})
 
 
 def draw(graph: Graph, style: str, schemas: Mapping[str, ItemType] | None = None) -> str:

@@ -1,5 +1,4 @@
-"""Constants: trees without parameters are computed here, node by node, within limits of size and
-steps.
+"""Constants: trees without parameters are computed here, within limits of size and steps.
 
 Nothing is compiled or called but the pure operations of the language, so `check` may know the value
 of a fold's start or the items of a `source_iter`, and no text of a program can take more than a
@@ -12,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, cast
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
@@ -80,6 +79,7 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
     "~": operator.invert,
     "not": operator.not_,
 }
+_CONVERSIONS: Mapping[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
 _FAILURES = (
     *(TypeError, ValueError, ArithmeticError, LookupError, AttributeError, InvalidOperation),
     *(RecursionError, MemoryError, OverflowError),
@@ -201,9 +201,7 @@ class _Evaluation:
             return [x for xs in args[0] for x in xs]
         self._foresee_call(tree.name, args)
         function = CLASS_ATTRIBUTES.get(tree.name) or BUILTINS[tree.name]
-        if not callable(function):
-            return function
-        result: Any = function(*args, **keywords)
+        result: Any = cast("Callable[..., Any]", function)(*args, **keywords)
         if isinstance(result, zip | enumerate | reversed | range):
             return list(result)
         return result
@@ -234,7 +232,7 @@ class _Evaluation:
 
         return function
 
-    def _inner(self, tree: Inner, names: Names) -> Any:
+    def _inner(self, _: Inner, __: Names) -> Any:
         raise TypeError("a function is not a constant")
 
     def _method(self, tree: Method, names: Names) -> Any:
@@ -312,7 +310,8 @@ class _Evaluation:
             if any(len(digits) > 4 for digits in _numbers(spec)):
                 raise _TooLargeError
             self._foresee_call("str", [value])
-            value = {"r": repr, "s": str, "a": ascii}.get(conversion, lambda x: x)(value)
+            if conversion:
+                value = _CONVERSIONS[conversion](value)
             texts.append(format(value, spec))
         return "".join(texts)
 

@@ -40,7 +40,7 @@ from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, I
 
 _NUMBERS = count(1)
 _LABELS: dict[int, tuple[str, Any]] = {}
-"""Numbers of objects without a name of their own; they are held, so no other object gets their id."""
+"""Numbers of objects without a name of their own; held, so that no other object gets the id."""
 _ANNOTATIONS: Mapping[Any, ItemType] = {
     bool: BOOLEAN,
     int: LONG,
@@ -100,7 +100,7 @@ def read_callable(
 ) -> Fn:
     """A live Python function: with a tree where its source can be read, else called as it is."""
     algebra = algebra or Algebra()
-    own: str = name or getattr(f, "__name__", type(f).__name__)
+    own = name or str(getattr(f, "__name__", type(f).__name__))
     match meaning_of(own, f, define):
         case Builtin(builtin):
             tree: Expr = Call(builtin, (Param("x"),))

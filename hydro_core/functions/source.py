@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -83,12 +84,13 @@ def _code_of(node: Function, code: CodeType) -> CodeType | None:
     around = ast.FunctionDef("around", arguments, body, [], None)
     module = ast.Module([ast.copy_location(around, node)], [])
     flags = code.co_flags & _FLAGS
-    try:
-        compiled = compile(
-            ast.fix_missing_locations(module), "<source>", "exec", flags, dont_inherit=True
-        )
-    except (SyntaxError, ValueError):
-        return None
+    tree = ast.fix_missing_locations(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python has said it when it compiled the source
+        try:
+            compiled = compile(tree, "<source>", "exec", flags, dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return None
     outer = next(_codes(compiled))
     return next((c for c in _codes(outer) if c.co_name == code.co_name), None)
 
@@ -119,16 +121,15 @@ def _is_same(a: CodeType | None, b: CodeType) -> bool:
 
 
 def _is_at(node: Function, code: CodeType) -> bool:
-    """Whether the code's instructions stand within the node: tells two equal lambdas of one line apart."""
-    inside = [
+    """Whether the code's instructions stand within the node: of two equal lambdas, which?"""
+    spots = [
         (line, column)
-        for line, _, column, _ in code.co_positions()
-        if (line is not None and column is not None and line > code.co_firstlineno) or column
+        for line, _, column, end_column in code.co_positions()
+        if line is not None and column is not None and end_column
     ]
-    if not inside:
-        return True
-    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
-    return all(start <= (line or 0, column or 0) <= end for line, column in inside)
+    start = (node.lineno, node.col_offset)
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return all(start <= spot <= end for spot in spots)
 
 
 def forget_sources() -> None:

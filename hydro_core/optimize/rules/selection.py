@@ -9,7 +9,7 @@ from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.rules import algebra, derived, state
-from hydro_core.optimize.shape import BAG, CHAIN, Shape, Sort, chain, shape_of
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
 Line = tuple[str, ...]
@@ -35,6 +35,9 @@ INTRODUCED = (
     ("reduce_from", {"f": None}),
     ("fold_keyed_from", {"f": None}),
     ("reduce_keyed_from", {"f": None}),
+    ("latest_from", {}),
+    ("aggregate_from", {"by": ("k",)}),
+    ("aggregate_from", {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 
@@ -60,7 +63,7 @@ def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str
 
 def introduced() -> Mapping[str, Shape]:
     """The shapes that rules may bring in."""
-    shapes = {BAG.name: BAG, CHAIN: chain(Sort.BAG)}
+    shapes = {BAG.name: BAG, CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
     for name, args in INTRODUCED:
         op = operator(name)
         given = Args(tuple({**{a.name: a.default for a in op.args}, **args}.items()))

@@ -1,7 +1,7 @@
-"""The meanings by operator name: `@means("delta")` on a function from an operator's inputs to its output.
+"""The meanings by operator name: `@means("delta")` on a function from inputs to output.
 
-A meaning gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator gets the `Past` of
-its input instead. It gives a `Bag`, or one bag per output port.
+A meaning gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator
+gets the `Past` of its input instead. It gives a `Bag`, or one bag per output port.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Function = Callable[..., Output]
 
 
 class Growth(Enum):
-    """How the output grows when inputs within a cycle do: what semi-naive evaluation may do instead of starting anew."""
+    """How the output grows when inputs do: what spares semi-naive evaluation to start anew."""
 
     TOGETHER = "op(x + dx, y + dy) = op(x, y) + op(dx, dy)"
     EACH = "op(x + dx, y) = op(x, y) + op(dx, y), likewise in y"
