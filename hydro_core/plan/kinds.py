@@ -74,8 +74,7 @@ def is_in_order(node: Node, ordered: bool) -> bool:
 
 
 def _in_order(node: Node, typed: Typed) -> bool:
-    ordered = bool(node.inputs) and typed.types[node.inputs[0]].order is Order.TOTAL
-    return is_in_order(node, ordered)
+    return bool(node.inputs) and is_in_order(node, typed.of(node.inputs[0].node).order is Order.TOTAL)
 
 
 def _same(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
@@ -123,7 +122,7 @@ def _unique(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKi
 
 def _fold(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
     if kinds[0] is None:
-        return None if node.op.zero else Kind.E
+        return None if node.spec.zero else Kind.E
     return Kind.E if in_order or kinds[0] is Kind.E else Kind.G
 
 

@@ -46,7 +46,7 @@ def _with_inputs(own: str, node: Node, found: Mapping[NodeId, str]) -> str:
     inputs = [meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs]
     if node.op.name in _TRANSPARENT and len(inputs) == 1:
         return inputs[0]
-    if node.op.variadic:
+    if node.spec.variadic:
         inputs.sort()
     return _digest(own, *inputs)
 

@@ -7,14 +7,14 @@ run tick by tick, that component alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.catalog.spec import Barrier, State
+from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.plan.components import strongly_connected
+from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
@@ -24,55 +24,48 @@ from hydro_core.types.stream import Order
 def plan(typed: Typed, strata: Strata) -> TickPlan:
     """The plan of a program, for every range of ticks."""
     graph = typed.graph
-    groups = strongly_connected(graph.nodes, lambda n: [e.node for e in graph[n].inputs])
-    components = tuple(_component(group, graph) for group in groups)
-    feedback = {n for c in components if c.how == "tick by tick" for n in _readers_of_before(c, graph)}
-    kinds = kinds_of(typed, feedback)
-    slots = _slots(typed, kinds, feedback, meanings(typed, groups))
+    reading = predecessors(graph)
+    groups = components(reading)
+    parts = tuple(_component(group, graph, reading) for group in groups)
+    feedback = frozenset(n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph))
+    last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
+    kinds = kinds_of(typed, last_only)
+    slots = _slots(typed, kinds, last_only, meanings(typed, groups))
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
-    notes = tuple(_note(c, graph) for c in components if c.how == "tick by tick")
-    return TickPlan(graph, typed, strata, kinds, slots, components, reads, notes)
+    notes = tuple(_note(c, feedback) for c in parts if c.how == "tick by tick")
+    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, notes)
 
 
-def _component(nodes: Sequence[NodeId], graph: Graph) -> Component:
-    members = frozenset(nodes)
-    if not any(e.node in members for n in nodes for e in graph[n].inputs):
-        return Component(tuple(nodes), "once")
-    if not _within_tick(nodes, graph, members):
-        return Component(tuple(nodes), "fixpoint")
-    inside: Callable[[NodeId], list[NodeId]] = lambda n: [
-        e.node for e, is_before in _inputs(graph[n]) if e.node in members and not is_before
-    ]
-    parts = []
-    for group in strongly_connected(nodes, inside):
-        loops = any(e in group for n in group for e in inside(n))
-        parts.append(Component(tuple(group), "fixpoint" if loops else "once"))
-    return Component(tuple(n for p in parts for n in p.nodes), "tick by tick", tuple(parts))
+def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> Component:
+    if not is_cycle(nodes, reading):
+        return Component(nodes, "once")
+    within = {
+        n: [e.node for port, e in graph[n].reads() if e.node in nodes and same_tick(port)]
+        for n in nodes
+    }
+    groups = components(within)
+    if len(groups) == 1 and is_cycle(groups[0], within) and within == _inside(nodes, reading):
+        return Component(nodes, "fixpoint")
+    parts = tuple(Component(g, "fixpoint" if is_cycle(g, within) else "once") for g in groups)
+    return Component(tuple(n for p in parts for n in p.nodes), "tick by tick", parts)
 
 
-def _within_tick(nodes: Iterable[NodeId], graph: Graph, members: frozenset[NodeId]) -> bool:
-    """Whether some member reads another one's tick before."""
-    return any(b and e.node in members for n in nodes for e, b in _inputs(graph[n]))
+def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
+    return {n: [m for m in reading[n] if m in nodes] for n in nodes}
 
 
 def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
-    """The `prev`s inside a cycle; `old` reads stored additions, whatever its input is."""
+    """The members that read the tick before of another one."""
     members = set(component.nodes)
     return [
         n
         for n in component.nodes
-        if graph[n].op.state is State.LAST and any(b and e.node in members for e, b in _inputs(graph[n]))
+        if any(e.node in members and not same_tick(port) for port, e in graph[n].reads())
     ]
 
 
-def _inputs(node: Node) -> list[tuple[Endpoint, bool]]:
-    """The inputs of a node, and whether it reads the tick before of them."""
-    ports = node.op.inputs
-    return [(e, ports[min(i, len(ports) - 1)].barrier is Barrier.TICK) for i, e in enumerate(node.inputs)]
-
-
 def _slots(
-    typed: Typed, kinds: Mapping[NodeId, Kind], feedback: Iterable[NodeId], found: Mapping[NodeId, str]
+    typed: Typed, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId], found: Mapping[NodeId, str]
 ) -> tuple[StateSlot, ...]:
     """One slot for each stream that is stored: additions serve those, too, who want the last tick only."""
     slots: dict[str, StateSlot] = {}
@@ -81,20 +74,26 @@ def _slots(
         if needed is None:
             continue
         stream, mode, keep = needed
-        kind = typed.types[stream]
+        kind = typed.types.get(stream) or typed.of(stream.node)
         key = meaning_of(stream, found, str(kind))
         new = StateSlot(
             str(stream), stream, (node.id,), kind.item, kind.order is Order.TOTAL, mode, key, keep
         )
         slots[key] = _shared(slots[key], new) if key in slots else new
-    return tuple(replace(s, meaning=meaning_of(s.stream, found, str(typed.types[s.stream]), s.mode.value)) for s in slots.values())
+    return tuple(_named(slot, found) for slot in slots.values())
+
+
+def _named(slot: StateSlot, found: Mapping[NodeId, str]) -> StateSlot:
+    """The slot with its final meaning: what is stored, and in which way."""
+    order = "ordered" if slot.ordered else ""
+    return replace(slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value))
 
 
 def _need(
-    node: Node, kinds: Mapping[NodeId, Kind], feedback: Iterable[NodeId]
+    node: Node, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId]
 ) -> tuple[Endpoint, Mode, int | None] | None:
     """The stream of which the node needs the past, and how much of it."""
-    match node.op.state:
+    match node.spec.state:
         case State.NONE:
             return None
         case State.HISTORY:
@@ -115,17 +114,13 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
     return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)
 
 
-def _note(component: Component, graph: Graph) -> str:
-    readers = ", ".join(f"`{n}`" for n in _readers_of_before_all(component, graph))
+def _note(component: Component, feedback: Collection[NodeId]) -> str:
+    readers = [n for n in component.nodes if n in feedback]
     return (
-        f"{_listing(component.nodes)} run tick by tick, also in a range: they read their own tick before through {readers}"
+        f"{_listing(component.nodes)} run tick by tick, in a range too: each tick needs the result of the one before, "
+        f"through {_listing(readers)}"
     )
 
 
-def _readers_of_before_all(component: Component, graph: Graph) -> list[NodeId]:
-    members = set(component.nodes)
-    return [n for n in component.nodes if any(b and e.node in members for e, b in _inputs(graph[n]))]
-
-
 def _listing(nodes: Sequence[NodeId]) -> str:
-    return ", ".join(f"`{n}`" for n in sorted(nodes))
+    return ", ".join(f"`{n}`" for n in nodes)

@@ -18,7 +18,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
 from hydro_core.spark.fixpoint import Cycle, fixpoint
 from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.lower.combine import united
+from hydro_core.spark.lower.combine import united, written_as
 from hydro_core.spark.lower.io import empty_frame
 from hydro_core.spark.lower.registry import (
     Step,
@@ -29,7 +29,7 @@ from hydro_core.spark.lower.registry import (
 )
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed
+from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
@@ -69,7 +69,7 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
     run = Run(setting, first, last, past or NoPast())
     for component in plan.components:
         run.evaluate(component)
-    outputs = {name: run.output(sinks) for name, sinks in plan.graph.sinks.items()}
+    outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
     return RangeResult(outputs, {slot.id: run.kept(slot) for slot in plan.slots})
 
 
@@ -86,15 +86,8 @@ class Setting:
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
-        types = self.plan.typed.types
-        return types[stream] if stream in types else types[Endpoint(stream.node)]
-
-    def output_type(self, node: Node) -> StreamType:
-        """The type of what a node gives, at whichever port."""
-        types = self.plan.typed.types
-        own = (t for e, t in types.items() if e.node == node.id)
-        found = types.get(Endpoint(node.id)) or next(own, None)
-        return found or self.type_of(node.inputs[0])
+        typed = self.plan.typed
+        return typed.types[stream] if stream in typed.types else typed.of(stream.node)
 
 
 @dataclass(slots=True)
@@ -148,7 +141,7 @@ class Run:
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
         setting, plan = self.setting, self.setting.plan
-        kind = setting.output_type(node)
+        kind = setting.plan.typed.of(node.id)
         slot = plan.reads.get(node.id)
         past = self.past.rows(plan.slot(slot)) if slot is not None and with_past else None
         step = Step(
@@ -175,15 +168,16 @@ class Run:
         nothing = Relation(Kind.E, empty_frame(setting.spark, item), item)
         return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
 
-    def output(self, sinks: Iterable[Node]) -> Relation:
+    def output(self, name: str, sinks: Iterable[Node]) -> Relation:
         """What reaches an output: sinks of one name add up, and are in no order if there are several."""
         found = [self.stream(Endpoint(sink.id)) for sink in sinks]
         if len(found) == 1:
             return found[0]
         kinds = {r.kind for r in found}
         kind = kinds.pop() if len(kinds) == 1 else Kind.G
-        parts = [as_kind(r.unordered(), kind, self.first) for r in found]
-        return Relation(kind, united([p.frame for p in parts]), parts[0].item)
+        item = self.setting.plan.typed.outputs[name].item
+        parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
+        return Relation(kind, united([p.frame for p in parts]), item)
 
     def kept(self, slot: StateSlot) -> DataFrame:
         """The rows of a slot that the range adds or leaves."""
@@ -194,7 +188,8 @@ class Run:
             events = relation.at(self.last)
         else:
             events = relation.events(self.first, self.last)
-        return positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        return exactly(frame, slot.item)
 
     def _entering(self, component: Component) -> set[Endpoint]:
         graph, members = self.setting.plan.graph, set(component.nodes)
@@ -230,12 +225,11 @@ class Run:
         read = [e for n in plan.graph if n.id not in members for e in n.inputs]
         read += [s.stream for s in plan.slots if not members & set(s.readers)]
         found = dict.fromkeys(e for e in read if e.node in members)
-        found.update(dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].op.outputs == "none"))
+        found.update(dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none"))
         return list(found)
 
     def _settled(self, relation: Relation) -> Relation:
-        frame, _ = self.setting.settle(relation.frame)
-        return relation.with_(frame=frame)
+        return settled(relation, self.setting.settle)[0]
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

@@ -19,12 +19,12 @@ from pyspark.sql import functions as F
 from hydro_core.catalog.spec import OrderRule
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Endpoint, Node, NodeId
-from hydro_core.plan.components import strongly_connected
+from hydro_core.ir.walk import components
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.settle import Settle
+from hydro_core.spark.settle import Settle, settled
 
 Streams = Mapping[Endpoint, Relation]
 
@@ -55,9 +55,9 @@ class Cycle:
 
         def read_now(node: NodeId) -> list[NodeId]:
             inside = (e.node for e in graph[node].inputs if e.node in self.members)
-            return [n for n in inside if not graph[n].op.idempotent]
+            return [n for n in inside if not graph[n].spec.idempotent]
 
-        groups = strongly_connected(self.members, read_now)
+        groups = components({node: read_now(node) for node in self.members})
         return tuple(graph[n] for group in groups for n in group)
 
     @cached_property
@@ -74,7 +74,7 @@ class Cycle:
     def kept(self) -> frozenset[Endpoint]:
         """The streams of which all that is known must be at hand in every round."""
         products = (n for n in self.nodes if len(self.inside(n)) > 1 and not self.is_additive(n))
-        sets = (Endpoint(n.id) for n in self.nodes if n.op.idempotent)
+        sets = (Endpoint(n.id) for n in self.nodes if n.spec.idempotent)
         return frozenset((*self.closing, *sets, *(e for n in products for e in self.inside(n))))
 
     def is_inside(self, stream: Endpoint) -> bool:
@@ -87,16 +87,16 @@ class Cycle:
 
     def is_additive(self, node: Node) -> bool:
         """Whether the output for sums of all inputs is the sum of the outputs: nothing at one input takes from another."""
-        return node.op.variadic or node.op.order is OrderRule.KEEPS_IF_ALL
+        return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
 
     def is_semi_naive(self) -> bool:
         """Whether news can be told apart from what is known."""
         kinds = {self.plan.kinds[n.id] for n in self.nodes}
-        if Kind.G in kinds and any(n.op.idempotent for n in self.nodes):
+        if Kind.G in kinds and any(n.spec.idempotent for n in self.nodes):
             return False
-        if Kind.H in kinds and not all(self.plan.graph[e.node].op.idempotent for e in self.kept):
+        if Kind.H in kinds and not all(self.plan.graph[e.node].spec.idempotent for e in self.kept):
             return False
-        return all(self._is_linear(n) or n.op.idempotent for n in self.nodes)
+        return all(self._is_linear(n) or n.spec.idempotent for n in self.nodes)
 
     def _is_linear(self, node: Node) -> bool:
         ports = [port for port, e in node.reads() if self.is_inside(e)]
@@ -228,21 +228,20 @@ def _keep(
     news.before, news.new = news.total, None
     if relation is None:
         return None
-    is_set = node.op.idempotent
+    is_set = node.spec.idempotent
     if is_set and news.rows:
         relation = _unknown(relation, news.total)
-    frame, rows = settle(relation.frame)
+    new, rows = settled(relation, settle)
     if not rows:
         return None
-    news.new = relation.with_(frame=frame)
+    news.new = new
     if not news.rows:
         news.total, news.rows = news.new, rows
         return news.new
     whole = _sum([news.total, news.new])
     if is_set and relation.kind is Kind.H:
         whole = whole.with_(frame=whole.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
-    frame, news.rows = settle(whole.frame)
-    news.total = whole.with_(frame=frame)
+    news.total, news.rows = settled(whole, settle)
     return news.new
 
 
@@ -265,8 +264,7 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
         before, counts = dict(sizes), dict[Endpoint, int]()
         for stream in cycle.closing:
             relation = _of(streams, stream)
-            frame, counts[stream] = cycle.settle(relation.frame)
-            totals[stream] = relation.with_(frame=frame)
+            totals[stream], counts[stream] = settled(relation, cycle.settle)
             sizes[stream] = _size(totals[stream], counts[stream])
         _limit([(totals[e], n) for e, n in counts.items()], cycle, settings)
         if sizes == before:

@@ -11,17 +11,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark import executor
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.executor import RangeResult, Times
+from hydro_core.spark.executor import RangeResult, run_range
+from hydro_core.spark.failures import data_error
 from hydro_core.spark.ledger import Commit, Ledger, state_error
 from hydro_core.spark.ledger_lock import WriterLock
+from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline_prepared import Prepared, Run
 from hydro_core.spark.pipeline_tables import (
     fingerprint,
@@ -33,7 +36,10 @@ from hydro_core.spark.relation import Kind
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.store import CommittedPast, Step, Store
 from hydro_core.spark.store_schema import TableSpec
-from hydro_core.spark.store_write import Pending, output_frame, write_all
+from hydro_core.spark.store_write import Pending, output_frame, settled_within, write_all
+
+_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
+"""Spark's names for files that are not what they should be."""
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
@@ -64,8 +70,10 @@ class Pipeline:
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
-        self._state = state_tables(plan)
-        self._outputs = output_tables(plan)
+        self.state_tables = state_tables(plan)
+        """The tables of the state slots, by the slots' ids."""
+        self.output_tables = output_tables(plan)
+        """The tables of the outputs, by their names."""
         self.fingerprint = fingerprint(self.tables)
         interval = self.settings.spark.checkpoint_interval
         self.store = Store(directory, self.tables, checkpoint_interval=interval)
@@ -73,7 +81,7 @@ class Pipeline:
     @property
     def tables(self) -> tuple[TableSpec, ...]:
         """All tables of the pipeline, the state first."""
-        return (*self._state.values(), *self._outputs.values())
+        return (*self.state_tables.values(), *self.output_tables.values())
 
     @property
     def spark(self) -> SparkSession:
@@ -194,18 +202,18 @@ class Pipeline:
         return self.spark.createDataFrame([], spec.spark_schema) if frame is None else frame
 
     def _output(self, name: str) -> TableSpec:
-        if name not in self._outputs:
+        if name not in self.output_tables:
             raise DataError(
                 Diagnostic(
                     code="name",
                     message=f"there is no output `{name}`",
-                    help=f"the outputs are {', '.join(f'`{n}`' for n in self._outputs)}",
+                    help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
                 )
             )
-        return self._outputs[name]
+        return self.output_tables[name]
 
     def _readable(self, spec: TableSpec, as_of: int | None, *, every: bool) -> tuple[int, int]:
-        """The ticks whose rows an output has as of a tick; the tables are as they were committed."""
+        """The ticks whose rows an output has as of a tick."""
         commit = self.ledger.refresh()
         last = -1 if commit is None else commit.last
         if commit is None or (as_of is not None and not 0 <= as_of <= last):
@@ -228,13 +236,27 @@ class Pipeline:
         self.store.recover(commit)
         read = tuple(batch.read for batch in inputs.values())
         run = Run(first, last, times, self.fingerprint, read)
-        result = self._compute(run, inputs)
-        written = write_all(
-            self._pending(run, result, inputs),
-            self.settings.spark.small_write_rows,
-            (first, last),
-        )
+        try:
+            pending = self._pending(run, self._compute(run, inputs), inputs)
+            written = write_all(pending, self._small, (first, last))
+        except (PySparkException, Py4JJavaError) as error:
+            raise self._failure(error) from error
         return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
+
+    def _failure(self, error: PySparkException | Py4JJavaError) -> DataError:
+        """What a failed job says: a stored file that cannot be read is not the program's fault."""
+        text = str(error)
+        broken = any(name in text for name in _BROKEN_FILES) and str(self.directory) in text
+        if not broken:
+            return data_error(error)
+        return state_error(
+            f"a file of the pipeline in {self.directory} cannot be read",
+            "restore the directory from a backup, or remove all of it and run the ticks again",
+        )
+
+    @property
+    def _small(self) -> int:
+        return self.settings.spark.small_write_rows
 
     def _make_directory(self) -> None:
         """The ledger is made before all else: tables without one are a loss, not a beginning."""
@@ -259,8 +281,8 @@ class Pipeline:
         return found
 
     def _compute(self, run: Run, inputs: Mapping[str, Batch]) -> RangeResult:
-        names = {slot: spec.name for slot, spec in self._state.items()}
-        return executor.run_range(
+        names = {slot: spec.name for slot, spec in self.state_tables.items()}
+        return run_range(
             self.plan,
             run.first,
             run.last,
@@ -269,13 +291,14 @@ class Pipeline:
             past=CommittedPast(self.store, names, self.spark, run.first),
             settings=self.settings,
             times=run.times,
+            settle=settled_within(self._small),
         )
 
     def _pending(
         self, run: Run, result: RangeResult, inputs: Mapping[str, Batch]
     ) -> Mapping[str, Pending]:
-        frames = {self._state[slot].name: frame for slot, frame in result.state.items()}
-        for output, spec in self._outputs.items():
+        frames = {self.state_tables[slot].name: frame for slot, frame in result.state.items()}
+        for output, spec in self.output_tables.items():
             relation = result.outputs[output]
             frames[spec.name] = output_frame(relation, spec, run.first, run.last)
         return {
@@ -291,7 +314,7 @@ class Pipeline:
             before = commit.rows.get(table, 0) / len(commit.ticks)
         expected = before * (run.last - run.first + 1)
         arrived = sum(batch.read.rows or 0 for batch in inputs.values())
-        return max(expected, arrived) <= self.settings.spark.small_write_rows
+        return max(expected, arrived) <= self._small
 
     def _commit_ending_at(self, last: int) -> Commit | None:
         if last < 0:

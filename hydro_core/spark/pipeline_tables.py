@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hydro_core.errors import DataError
-from hydro_core.ir.graph import Node
+from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.relation import Kind
 from hydro_core.spark.store_schema import TableSpec, output_table, state_table
-from hydro_core.types.stream import Order
+from hydro_core.types.stream import Order, StreamType
 
 
 def state_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
@@ -36,7 +36,7 @@ def _output(
     plan: TickPlan, name: str, sinks: tuple[Node, ...], found: Mapping[str, str]
 ) -> TableSpec:
     streams = [sink.inputs[0] for sink in sinks]
-    types = [plan.typed.types[stream] for stream in streams]
+    types = [_type_of(plan, stream) for stream in streams]
     ordered = len(types) == 1 and types[0].order is Order.TOTAL
     # The positions of a history change from tick to tick, so an ordered one is stored as events.
     grows = not ordered and all(plan.kinds[stream.node] is Kind.H for stream in streams)
@@ -47,6 +47,12 @@ def _output(
         ordered=ordered,
         meaning=".".join(sorted(meaning_of(stream, found) for stream in streams)),
     )
+
+
+def _type_of(plan: TickPlan, stream: Endpoint) -> StreamType:
+    """The type of a stream; the copies of a `tee` have the type of what it copies."""
+    types = plan.typed.types
+    return types[stream] if stream in types else types[Endpoint(stream.node)]
 
 
 def fingerprint(tables: Iterable[TableSpec]) -> str:

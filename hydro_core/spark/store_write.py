@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.relation import ITEM, ORD, TICK, Kind, Relation
+from hydro_core.spark.settle import Settle, checkpointed
 from hydro_core.spark.store_schema import TableSpec, flattened
 from hydro_core.spark.store_table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple
@@ -116,6 +117,18 @@ def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
     within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
     rows = frame.where(within <= F.lit(bound)).toArrow()
     return rows if rows.num_rows <= bound else None
+
+
+def settled_within(bound: int) -> Settle:
+    """Streams that are computed at once pass through the driver while they have few rows."""
+
+    def settle(frame: DataFrame) -> tuple[DataFrame, int]:
+        rows = few_rows(frame, bound)
+        if rows is None:
+            return checkpointed(frame)
+        return frame.sparkSession.createDataFrame(rows, frame.schema), rows.num_rows
+
+    return settle
 
 
 def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> Written:

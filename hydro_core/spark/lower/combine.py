@@ -105,7 +105,7 @@ def _single(step: Step, single: Relation) -> Relation:
             at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
     wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
     counted = single.frame.withColumn("at_once", at_once)
-    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(value=True))
+    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
     return single.with_(frame=counted.where(guarded(fine)).drop("at_once"))
 
 

@@ -7,35 +7,27 @@ at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
 
-from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.plan.kinds import is_in_order
-from hydro_core.spark.arrow import from_arrow, to_arrow
-from hydro_core.spark.columns import NotCompilable, literal, to_column
-from hydro_core.spark.lower.items import at, convert, type_at
+from hydro_core.spark.array_udf import folded_in_python, scanned_in_python
+from hydro_core.spark.columns import NotCompilable, to_column
+from hydro_core.spark.lower.items import at, convert, literal, type_at
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.relation import ORD
+from hydro_core.spark.relation import ORD, TICK
 from hydro_core.spark.types import spark_type
-from hydro_core.spark.udf import guarded, pack, unpack
-from hydro_core.types.item import Array, ItemType, Row, Tuple
-from hydro_core.types.values import conform
+from hydro_core.types.item import ItemType, Row, Tuple
 
-Accumulate = Callable[[Fn, Any, Any], Any]
+Argument = tuple[Column, ItemType]
 
 
 def fold_column(step: Step, init: Any, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The fold of a group's values, from `init`."""
-    return _folded(step.arg("f"), literal(init, acc), acc, gathered(step, value), item)
+    return _folded(step.arg("f"), literal(init, acc), acc, gathered(step, value), item, spread=True)
 
 
 def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> Column:
@@ -43,7 +35,7 @@ def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> C
     fn, values = step.arg("f"), gathered(step, value)
     first = convert(F.get(values, F.lit(0)), item, acc)
     rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
-    return _folded(fn, first, acc, rest, item, call=call_pair)
+    return _folded(fn, first, acc, rest, item, spread=False)
 
 
 def gathered(step: Step, value: Column) -> Column:
@@ -56,64 +48,30 @@ def gathered(step: Step, value: Column) -> Column:
 
 
 def _folded(
-    fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType, call: Accumulate = call_accumulate
+    fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType, *, spread: bool
 ) -> Column:
-    spread = call is call_accumulate
     try:
-        result = result_type(fn, (acc, item), spread=False)
         return F.aggregate(
             values,
             start.cast(spark_type(acc)),
-            lambda a, x: convert(to_column(fn, arguments(fn, a, acc, x, item, spread=spread)), result, acc).cast(
-                spark_type(acc)
-            ),
+            lambda a, x: to_column(
+                fn, arguments(fn, (a, acc), (x, item), spread=spread), result=acc, tick=F.col(TICK)
+            ).cast(spark_type(acc)),
         )
     except NotCompilable:
-        return _in_python(fn, acc, item, call, last_only=True)(values, start)
+        return folded_in_python(fn, acc, item, values, start, pairwise=not spread)
 
 
 def scanned(fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType) -> Column:
     """The accumulators after each of the values of an array."""
-    return _in_python(fn, acc, item, call_accumulate, last_only=False)(values, start)
+    return scanned_in_python(fn, acc, item, values, start)
 
 
 def arguments(
-    fn: Fn, acc: Column, acc_type: ItemType, x: Column, item: ItemType, *, spread: bool
-) -> list[tuple[Column, ItemType]]:
+    fn: Fn, acc: Argument, x: Argument, *, spread: bool
+) -> tuple[Argument, ...]:
     """What the function gets: the accumulator, then the item, or its fields where it has more parameters."""
-    count = len(fn.params) - 1
+    count, (column, item) = len(fn.params) - 1, x
     if count == 1 or not spread or not isinstance(item, Tuple | Row):
-        return [(acc, acc_type), (x, item)]
-    return [(acc, acc_type), *((at(x, item, i), type_at(item, i)) for i in range(count))]
-
-
-def _in_python(
-    fn: Fn, acc: ItemType, item: ItemType, call: Accumulate, *, last_only: bool
-) -> Callable[[Column, Column], Column]:
-    packed, result = pack(fn), acc if last_only else Array(acc)
-
-    def batch(arrays: pa.Array, starts: pa.Array) -> pa.Array:
-        function = unpack(packed)
-        pairs = zip(from_arrow(arrays, Array(item)), from_arrow(starts, acc), strict=True)
-        found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
-        return to_arrow([a[-1] if last_only else a[1:] for a in found], result)
-
-    run = arrow_udf(batch, spark_type(result), ArrowUDFType.SCALAR)
-    run.__name__ = fn.name
-    return lambda values, start: run(values, start.cast(spark_type(acc)))
-
-
-def _accumulators(
-    fn: Fn, start: Any, values: Iterable[Any], acc: ItemType, call: Accumulate
-) -> list[Any]:
-    """The start, and the accumulator after each value."""
-    found = [start]
-    for x in values:
-        before = found[-1]
-        after = guarded(fn, None, partial(_next, fn, before, x, acc, call), before, x)
-        found.append(after)
-    return found
-
-
-def _next(fn: Fn, before: Any, x: Any, acc: ItemType, call: Accumulate) -> Any:
-    return conform(call(fn, before, x), acc)
+        return (acc, x)
+    return (acc, *((at(column, item, i), type_at(item, i)) for i in range(count)))

@@ -1,0 +1,129 @@
+"""What a sub-expression of a function is while it is compiled: a column, and what is known of its values.
+
+Three things make a column of Spark and a value of Python differ, and each is written down here. A value may be None
+(`nullable`), and Python fails where Spark gives null. A computed integer may pass 64 bits on its way to a result that
+does not (`wide`). And evaluating it may fail (`safe` is False), so it must be evaluated exactly where Python does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import Place
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, ItemType
+
+MAX_SIZE = 3_000
+"""Beyond so many parts an expression is slower to plan and compile than Python is to run."""
+
+
+class NotCompilable(Exception):  # noqa: N818 - it is an answer: this function runs in Python
+    """Why a function cannot be a Spark column that gives exactly Python's result."""
+
+    def __init__(self, reason: str, place: Place = (0, 0)) -> None:
+        super().__init__(reason)
+        self.reason, self.place = reason, place
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """The type of a timedelta: a long of microseconds. No item has it."""
+
+    def __str__(self) -> str:
+        return "timedelta"
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """The type of what only a loop or a builtin reads: sets, ranges, dicts, pairs of `enumerate` and `zip`."""
+
+    kind: str
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+DURATION = Duration()
+ValueType = ItemType | Duration | Generator
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """An integer that may pass 64 bits. Its column is a long, null where that is so or an operand is None.
+
+    `slow` makes the exact value as a decimal(38, 0) and fails where Python does; None where even these digits may not
+    do. `bits` bounds it: |x| ≤ 2**bits. `factors`: the integers whose product it is. `beyond`: when the column is null
+    though no operand is None, the value does not have 64 bits; `partial`: `slow` fails beyond 64 bits.
+    """
+
+    bits: int
+    slow: Callable[[], Column] | None
+    operands: tuple[Column, ...] = ()
+    """Those that may be None."""
+    factors: tuple[Column, ...] = ()
+    beyond: bool = False
+    partial: bool = False
+    fits: bool = False
+    """It surely has 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A sub-expression."""
+
+    column: Column
+    type: ValueType
+    nullable: bool = True
+    safe: bool = True
+    size: int = 1
+    parts: tuple[Value, ...] | None = None
+    """The fields, where a tuple or row was made in the function; its `column` is only made when asked for."""
+    constant: tuple[Any] | None = None
+    """The Python value, in a tuple of one, where it is constant."""
+    wide: Wide | None = None
+    mixed: int = 0
+    """Where it is an int for some items and a float for others (the column is a double): the bits of the ints."""
+    path: tuple[str, ...] | None = None
+    """Where in the parameters it stands, if nothing is computed."""
+
+    def with_(self, **changes: Any) -> Value:
+        """A copy with some fields replaced."""
+        return replace(self, **changes)
+
+
+def computed(column: Column, item: ValueType, *of: Value, safe: bool = False, **more: Any) -> Value:
+    """A value that is never None, computed from others."""
+    size = 1 + sum(v.size for v in of)
+    if size > MAX_SIZE:
+        raise NotCompilable("it is too large an expression")
+    more.setdefault("nullable", False)
+    return Value(column, item, safe=safe and all(v.safe for v in of), size=size, **more)
+
+
+def boolean(column: Column, *of: Value, safe: bool = True) -> Value:
+    """A truth value."""
+    return computed(column, BOOLEAN, *of, safe=safe)
+
+
+def long(column: Column, *of: Value, safe: bool = False) -> Value:
+    """An integer that surely has 64 bits."""
+    return computed(column, LONG, *of, safe=safe)
+
+
+def double(column: Column, *of: Value, safe: bool = False) -> Value:
+    """A float."""
+    return computed(column, DOUBLE, *of, safe=safe)
+
+
+def string(column: Column, *of: Value, safe: bool = False) -> Value:
+    """A text."""
+    return computed(column, STRING, *of, safe=safe)
+
+
+def refuse_loss(*values: Value) -> None:
+    """Refuses to leave out a value whose computation may fail: Python computes it all the same."""
+    if not all(v.safe for v in values):
+        raise NotCompilable("a part that may fail is computed and not used")

@@ -1,0 +1,131 @@
+"""What a failed Spark job says to a user.
+
+Whatever runs inside Spark and fails by a user's fault raises a text with a *failure* in it: a marker and a JSON object
+that names the kind of the error, the function, its place, the item and the tick. Here it is found again, however deep
+Spark wrapped it, and becomes a `DataError`. Failures of Spark itself become one too, without their Java stack.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from hydro_core.errors import DataError, Diagnostic, Span
+from hydro_core.functions.fn import Fn
+
+MARKER = "hydrotick-failure:"
+_SHOWN = 200
+_FAULTS_OF_DATA = {
+    "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
+    "BINARY_ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
+    "CAST_OVERFLOW": "a number does not fit the type it gets",
+    "DATETIME_OVERFLOW": "a date is beyond the calendar",
+    "DIVIDE_BY_ZERO": "division by zero",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "a decimal has more digits than its type",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a tick failed: `kind` is the name of Python's exception, `item` and `tick` stand where they are known."""
+
+    kind: str
+    reason: str
+    function: str = ""
+    span: Span | None = None
+    item: str | None = None
+    tick: int | None = None
+
+    def as_error(self) -> DataError:
+        """The error that a user reads."""
+        what = f"`{self.function}` failed" if self.function else "the tick failed"
+        item = "" if self.item is None else f" on the item {_shorten(self.item)}"
+        tick = "" if self.tick is None else f" in tick {self.tick}"
+        message = f"{what}{item}{tick}: {self.kind}: {self.reason}"
+        return DataError(Diagnostic("runtime", message, span=self.span))
+
+
+def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
+    """What of a failure is known before it happens, as a JSON object."""
+    place = fn.span if fn else None
+    span = (place.file, place.line, place.column, place.end_line, place.end_column, place.text) if place else None
+    return {"kind": kind, "reason": reason, "function": fn.name if fn else "", "span": span}
+
+
+def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: int | None) -> str:
+    """The text that carries a failure out of Spark."""
+    return MARKER + json.dumps({**payload(fn, kind, reason), "shown": item, "tick": tick})
+
+
+def data_error(error: BaseException) -> DataError:
+    """The error of a failed Spark job as a user reads it; the cause stays attached for `--debug`."""
+    failure = find_failure(error)
+    result = failure.as_error() if failure else DataError(Diagnostic("runtime", _own_words(error)))
+    result.__cause__ = error
+    return result
+
+
+def find_failure(error: BaseException) -> Failure | None:
+    """The failure that a Spark exception carries, None where it carries none."""
+    for text in _texts(error):
+        at = text.find(MARKER)
+        if at >= 0:
+            found, _ = json.JSONDecoder().raw_decode(text, at + len(MARKER))
+            return _read(found)
+    return None
+
+
+def is_spark_error(error: BaseException) -> bool:
+    """Whether Spark raised it: such errors go through `data_error`."""
+    return isinstance(error, PySparkException | Py4JJavaError)
+
+
+def _read(found: dict[str, Any]) -> Failure:
+    span = found["span"] and Span(*found["span"])
+    shown = found.get("shown")
+    if shown is None and "item" in found:
+        shown = json.dumps(_as_printed(found["item"]), ensure_ascii=False)
+    tick = found.get("tick")
+    return Failure(found["kind"], found["reason"], found["function"], span or None, shown, tick)
+
+
+def _as_printed(value: Any) -> Any:
+    """Spark's JSON of a tuple, `{"_1": …}`, as the command line prints it: `[…]`."""
+    match value:
+        case dict() if value and list(value) == [f"_{i}" for i in range(1, len(value) + 1)]:
+            return [_as_printed(v) for v in value.values()]
+        case dict():
+            return {name: _as_printed(v) for name, v in value.items()}
+        case list():
+            return [_as_printed(v) for v in value]
+        case _:
+            return value
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, Py4JJavaError):
+            yield str(seen.java_exception)
+        yield str(seen)
+        seen = seen.__cause__ or seen.__context__
+
+
+def _own_words(error: BaseException) -> str:
+    """Spark's message: its first paragraph, without places in Java."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition in _FAULTS_OF_DATA:
+        return f"the tick failed: {_FAULTS_OF_DATA[condition]}"
+    lines = [line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)]
+    first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
+    return f"Spark failed: {_shorten(re.sub(r' SQLSTATE: .*', '', first))}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -1,0 +1,191 @@
+"""Ticks that come and go in memory: what `run --engine spark` and tests use. State stays in the driver, as Arrow tables.
+
+A tick is one Spark job: all outputs and all new state are collected together, as the columns of one wide table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
+from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.settings import Settings
+from hydro_core.spark.arrow import from_arrow
+from hydro_core.spark.executor import RangeResult, run_range
+from hydro_core.spark.failures import data_error, is_spark_error
+from hydro_core.spark.items import frame_of
+from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.relation import ITEM, ORD, TICK
+from hydro_core.spark.session import shared_session
+from hydro_core.spark.settle import collected, exactly
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import sort_key
+
+Outputs = Mapping[str, list[Any]]
+
+_SMALL_DATA = {
+    # Everything is a few rows: one task a stage, and no time for thinking about it.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+def run_in_memory(
+    typed: Typed,
+    strata: Strata,
+    ticks: Iterable[TickInput],
+    settings: Settings | None = None,
+    *,
+    as_range: bool = False,
+    spark: SparkSession | None = None,
+) -> Iterator[Outputs]:
+    """The outputs of every tick, in their order where they have one, else sorted; `as_range`: of all ticks in one pass."""
+    settings = settings or Settings()
+    session = small_data_session(spark or shared_session(settings.spark))
+    memory = Memory(plan(typed, strata), session, settings)
+    given = iter(ticks)
+    if as_range:
+        yield from memory.run(list(given))
+        return
+    while batch := list(islice(given, 1)):
+        yield from memory.run(batch)
+
+
+def small_data_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one, in the same process, that is quick with few rows."""
+    session = spark.newSession()
+    for key, value in _SMALL_DATA.items():
+        session.conf.set(key, value)
+    return session
+
+
+@dataclass(slots=True)
+class Memory:
+    """A program between two ranges of ticks: what it keeps, and which tick comes next."""
+
+    plan: TickPlan
+    spark: SparkSession
+    settings: Settings
+    next: int = 0
+    kept: dict[str, pa.Table] = field(default_factory=dict)
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The kept rows of a slot: this is the `Past` of the next range."""
+        table = self.kept.get(slot.id)
+        if table is None or not table.num_rows:
+            return None
+        return self.spark.createDataFrame(table)
+
+    def run(self, ticks: Sequence[TickInput]) -> list[Outputs]:
+        """The outputs of the next ticks, as one range; if it fails, nothing of it is kept."""
+        if not ticks:
+            return []
+        first, last = self.next, self.next + len(ticks) - 1
+        try:
+            result = run_range(
+                self.plan,
+                first,
+                last,
+                spark=self.spark,
+                sources=self._sources(ticks),
+                past=self,
+                settings=self.settings,
+                times={first + i: (t.start, t.end) for i, t in enumerate(ticks) if t.start},
+                settle=collected,
+            )
+            tables = self._collect(result, first, last)
+        except Exception as error:
+            if is_spark_error(error):
+                raise data_error(error) from error
+            raise
+        self._keep(tables)
+        self.next = last + 1
+        return self._outputs(tables, first, last)
+
+    def _sources(self, ticks: Sequence[TickInput]) -> Mapping[str, DataFrame]:
+        """The batches of each input that has any item."""
+        found = {}
+        for name, node in self.plan.graph.sources.items():
+            item = self.plan.typed.types[Endpoint(node.id)].item
+            pairs = [(self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())]
+            if pairs:
+                found[name] = frame_of(self.spark, pairs, item)
+        return found
+
+    def _collect(self, result: RangeResult, first: int, last: int) -> dict[str, pa.Table]:
+        """All outputs and slots, each a table (item, t[, ord]), by one job."""
+        frames = {}
+        for name, relation in result.outputs.items():
+            events = relation.events(first, last)
+            frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frames[_output(name)] = exactly(frame, relation.item)
+        frames |= {_slot(slot): frame for slot, frame in result.state.items()}
+        return collect(frames)
+
+    def _keep(self, tables: Mapping[str, pa.Table]) -> None:
+        for slot in self.plan.slots:
+            new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
+            if slot.mode is Mode.APPEND and old is not None:
+                new = pa.concat_tables([old, new])
+            self.kept[slot.id] = new.combine_chunks()
+
+    def _outputs(self, tables: Mapping[str, pa.Table], first: int, last: int) -> list[Outputs]:
+        types = self.plan.typed.outputs
+        found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
+        return [
+            {name: ticks.get(t, []) for name, ticks in found.items()} for t in range(first, last + 1)
+        ]
+
+
+def _output(name: str) -> str:
+    return f"output {name}"
+
+
+def _slot(slot: str) -> str:
+    return f"slot {slot}"
+
+
+def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """The rows of several frames (item, t[, ord]), by one job: each brings a column of its own to a wide table."""
+    wide = None
+    for i, frame in enumerate(frames.values()):
+        order = F.col(ORD) if ORD in frame.columns else F.lit(None).cast("long")
+        one = frame.select(F.lit(i).alias("of"), TICK, order.alias(ORD), F.col(ITEM).alias(f"i{i}"))
+        wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
+    if wide is None:
+        return {}
+    table = wide.toArrow()
+    found = {}
+    for i, (name, frame) in enumerate(frames.items()):
+        rows = table.filter(pc.equal(table["of"], i))
+        columns = {ITEM: rows[f"i{i}"], TICK: rows[TICK]}
+        if ORD in frame.columns:
+            columns[ORD] = rows[ORD]
+        found[name] = pa.table(columns)
+    return found
+
+
+def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
+    """The items of each tick: in their order if the table has one, else sorted."""
+    ordered = ORD in table.column_names
+    if ordered:
+        table = table.sort_by(ORD)
+    found: dict[int, list[Any]] = {}
+    for t, x in zip(table[TICK].to_pylist(), from_arrow(table[ITEM], item), strict=True):
+        found.setdefault(t, []).append(x)
+    return found if ordered else {t: sorted(items, key=sort_key) for t, items in found.items()}

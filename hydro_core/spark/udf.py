@@ -1,0 +1,126 @@
+"""Functions that run as Python inside Spark: whole Arrow batches, item by item within them.
+
+A function travels to the workers by value, with what it closes over; a module that only the driver can import (a flow
+beside the current directory) travels with it. An error names function, item and tick, and fails the job.
+"""
+
+from __future__ import annotations
+
+import site
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.functions import ArrowUDFType, arrow_udf
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fn import Fn
+from hydro_core.spark.arrow import from_arrow, to_arrow
+from hydro_core.spark.failures import failure_text
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import BOOLEAN, ItemType, Unknown
+from hydro_core.types.values import ValueProblem, conform, describe
+
+
+class FunctionFailure(Exception):  # noqa: N818 - it carries a failure out of a worker
+    """A function failed in a worker; the text is a failure for `hydro_core.spark.failures`."""
+
+
+def udf_column(
+    fn: Fn, column: Column, item: ItemType, result: ItemType, tick: Column | None = None
+) -> Column:
+    """The results of `fn` on the items of `column`, as items of type `result`."""
+    require_known(fn, result)
+    return _run(fn, column, item, result, tick, partial(conform, to=result))
+
+
+def udf_predicate(fn: Fn, column: Column, item: ItemType, tick: Column | None = None) -> Column:
+    """Whether what `fn` gives for an item is true as Python sees it."""
+    return _run(fn, column, item, BOOLEAN, tick, bool)
+
+
+def _run(
+    fn: Fn,
+    column: Column,
+    item: ItemType,
+    result: ItemType,
+    tick: Column | None,
+    finish: Callable[[Any], Any],
+) -> Column:
+    packed = pack(fn)
+
+    def batch(items: pa.Array, *ticks: pa.Array) -> pa.Array:
+        function = unpack(packed)
+        numbers = ticks[0].to_pylist() if ticks else [None] * len(items)
+        results = [
+            guarded(function, t, lambda x: finish(call_item(function, x)), x)
+            for x, t in zip(from_arrow(items, item), numbers, strict=True)
+        ]
+        return to_arrow(results, result)
+
+    # The name is what plans and Spark's own drawings show.
+    batch.__name__ = fn.name
+    run = arrow_udf(batch, spark_type(result), ArrowUDFType.SCALAR)
+    return run(column) if tick is None else run(column, tick)
+
+
+def require_known(fn: Fn, result: ItemType) -> None:
+    """Refuses a function of whose results nothing is known: Spark needs their type."""
+    if isinstance(result, Unknown) and fn.tree is None:
+        raise TypeProblem(
+            f"the result type of `{fn.name}` is not known: its source cannot be read",
+            'give it: `returns="long"`, or any other type',
+        )
+
+
+def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) -> Any:
+    """What `compute` gives for the items; its error becomes a failure that names function, items and tick."""
+    try:
+        return compute(*shown)
+    except Exception as error:  # noqa: BLE001 - whatever a user's function raises
+        kind = "ValueError" if isinstance(error, ValueProblem) else type(error).__name__
+        items = ", ".join(describe(x, 200) for x in shown)
+        raise FunctionFailure(failure_text(fn, kind, str(error), items, tick)) from None
+
+
+def pack(value: Any) -> bytes:
+    """The value, functions and all, as bytes that a worker can read."""
+    with _by_value(_homeless_modules()):
+        packed: bytes = cloudpickle.dumps(value)
+    return packed
+
+
+@lru_cache(maxsize=256)
+def unpack(packed: bytes) -> Any:
+    """The value again; a worker reads each only once."""
+    return cloudpickle.loads(packed)
+
+
+def _homeless_modules() -> Iterator[ModuleType]:
+    """Loaded modules that a worker would not find: not installed, not part of Python, not this package."""
+    homes = (sys.prefix, sys.base_prefix, *site.getsitepackages())
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and name.split(".")[0] not in ("__main__", "hydro_core") and not file.startswith(homes):
+            yield module
+
+
+@contextmanager
+def _by_value(modules: Iterator[ModuleType]) -> Iterator[None]:
+    known = cloudpickle.list_registry_pickle_by_value()
+    registered = [m for m in modules if m.__name__ not in known]
+    for module in registered:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in registered:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,174 @@
+"""Batches: from columns to items, and from landing tables to ticks, with and without Spark."""
+
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from hydro_core.errors import DataError
+from hydro_core.spark.batches import Batch, batch_of, ticks_within
+from hydro_core.spark.batches_landing import InputBatches, Landing
+from hydro_core.types.ddl import parse_ddl
+
+pytestmark = pytest.mark.spark
+
+DAY = datetime(2013, 1, 1, tzinfo=UTC)
+ROW = parse_ddl("user string, n long")
+
+
+def days(count: int, step: timedelta = timedelta(days=1)) -> dict[int, tuple[datetime, datetime]]:
+    return {t: (DAY + t * step, DAY + (t + 1) * step) for t in range(count)}
+
+
+def items(batch: Batch, spark: SparkSession) -> list[tuple[object, int]]:
+    table = batch.frame(spark).select("item", "t").toArrow()
+    rows = zip(table["item"].to_pylist(), table["t"].to_pylist(), strict=True)
+    return sorted(rows, key=repr)
+
+
+def test_declared_columns_make_the_item_and_others_are_left_out(spark: SparkSession) -> None:
+    data = pa.table({"n": pa.array([1, None], pa.int32()), "more": [1, 2], "user": ["a", None]})
+    expected = [({"user": "a", "n": 1}, 3), ({"user": None, "n": None}, 3)]
+    for given in (data, spark.createDataFrame(data)):
+        assert items(batch_of("x", given, ROW, 3), spark) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("ddl", ["long", "(long, string)", "array<long>", "(long)"])
+def test_other_items_than_rows(spark: SparkSession, ddl: str) -> None:
+    item = parse_ddl(ddl)
+    columns = {
+        "long": {"item": [1, None]},
+        "(long, string)": {"_1": [1, None], "_2": ["a", "b"]},
+        "array<long>": {"anything": [[1, None], None]},
+        "(long)": {"_1": [1, 2]},
+    }[ddl]
+    found = items(batch_of("x", pa.table(columns), item, 0), spark)
+    again = items(batch_of("x", spark.createDataFrame(pa.table(columns)), item, 0), spark)
+    assert len(found) == 2
+    assert found == again
+
+
+def test_a_missing_column_is_named(spark: SparkSession) -> None:
+    for data in (pa.table({"user": ["a"]}), spark.createDataFrame(pa.table({"user": ["a"]}))):
+        with pytest.raises(DataError, match="has no column `n`; it has `user`") as caught:
+            batch_of("x", data, ROW, 0)
+        assert caught.value.code == "input"
+
+
+def test_data_that_does_not_fit_is_an_input_error(spark: SparkSession) -> None:
+    data = pa.table({"user": ["a"], "n": ["many"]})
+    for given in (data, spark.createDataFrame(data)):
+        with pytest.raises(DataError, match="does not hold items of type") as caught:
+            batch_of("x", given, ROW, 0)
+        assert caught.value.code == "input"
+
+
+def test_rows_of_other_ticks_are_refused() -> None:
+    batch = batch_of("x", pa.table({"user": ["a"], "n": [1], "at": [4]}), ROW, "at")
+    ticks_within({"x": batch}, 4, 4)
+    with pytest.raises(DataError, match="ticks from 4 to 4, not of 5 to 6"):
+        ticks_within({"x": batch}, 5, 6)
+
+
+def landed(tmp_path: Path, kind: str, values: list[object]) -> Path:
+    path = tmp_path / "landing"
+    table = pa.table(
+        {"when": values, "user": [f"u{i}" for i in range(len(values))], "n": range(len(values))}
+    )
+    if kind == "delta":
+        write_deltalake(path, table)
+    else:
+        path.mkdir()
+        pq.write_table(table, path / "part.parquet")
+    return path
+
+
+@pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+@pytest.mark.parametrize("values", ["number", "date", "timestamp"])
+def test_ticks_of_landing_tables(
+    spark: SparkSession, tmp_path: Path, values: str, kind: str, small: int
+) -> None:
+    column = {
+        "number": [0, 1, 1, 2, 3, 5],
+        "date": [date(2013, 1, d) for d in (1, 2, 2, 3, 4, 6)],
+        "timestamp": [
+            DAY,
+            DAY + timedelta(days=1),
+            DAY + timedelta(days=2, microseconds=-1),
+            DAY + timedelta(days=2),
+            DAY + timedelta(days=3, hours=5),
+            DAY + timedelta(days=5),
+        ],
+    }[values]
+    path = landed(tmp_path, kind, list(column))
+    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, small)
+    batch = inputs.read(1, 3, days(10))["x"]
+    assert [(i["n"], t) for i, t in sorted(items(batch, spark), key=lambda x: x[0]["n"])] == [
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (4, 3),
+    ]
+    assert (batch.read.rows, batch.is_small) == (4, small > 0)
+    assert batch.read.version == (0 if kind == "delta" else None)
+    assert items(inputs.read(4, 4, days(10))["x"], spark) == []
+
+
+@pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
+def test_windows_of_unequal_length(spark: SparkSession, tmp_path: Path, small: int) -> None:
+    path = landed(tmp_path, "delta", [date(2013, 1, 31), date(2013, 2, 1), date(2013, 3, 31)])
+    starts = [datetime(2013, m, 1, tzinfo=UTC) for m in (1, 2, 3, 4)]
+    times = dict(enumerate(pairwise(starts)))
+    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, small)
+    batch = inputs.read(0, 2, times)["x"]
+    assert sorted((i["n"], t) for i, t in items(batch, spark)) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_a_reading_is_repeated_at_its_version(spark: SparkSession, tmp_path: Path) -> None:
+    path = landed(tmp_path, "delta", [0, 0])
+    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark)
+    assert inputs.read(0, 0)["x"].read.rows == 2
+    write_deltalake(path, pa.table({"when": [0], "user": ["late"], "n": [9]}), mode="append")
+    now, then = inputs.read(0, 0)["x"], inputs.read(0, 0, versions={"x": 0})["x"]
+    assert (now.read.rows, now.read.version) == (3, 1)
+    assert (then.read.rows, then.read.version) == (2, 0)
+
+
+def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_path: Path) -> None:
+    path = landed(tmp_path, "parquet", [7, 8])
+    inputs = InputBatches({"x": Landing(path)}, {"x": ROW}, lambda: spark)
+    assert [t for _, t in items(inputs.read(0, 2)["x"], spark)] == [0, 0]
+    assert items(inputs.read(1, 2)["x"], spark) == []
+
+
+@pytest.mark.parametrize(
+    ("landing", "message"),
+    [
+        (Landing(Path("nowhere")), "is not there"),
+        (Landing(Path("landing"), "day"), "has no column `day`"),
+        (Landing(Path("landing"), "user"), "tells no tick"),
+        (Landing(Path("landing"), "when"), "has no window"),
+    ],
+)
+def test_a_wrong_landing_table_is_an_input_error(
+    tmp_path: Path, landing: Landing, message: str
+) -> None:
+    landed(tmp_path, "delta", [date(2013, 1, 1)])
+    there = Landing(tmp_path / landing.path, landing.column)
+    inputs = InputBatches({"x": there}, {"x": ROW}, lambda: pytest.fail("no Spark is needed"))
+    with pytest.raises(DataError, match=message) as caught:
+        inputs.read(0, 0)
+    assert caught.value.code == "input"
+
+
+def test_rows_without_a_tick_are_refused(tmp_path: Path) -> None:
+    path = landed(tmp_path, "delta", [0, None, 1])
+    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
+    with pytest.raises(DataError, match="1 of its rows in"):
+        inputs.read(0, 0)
