@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
 
 Output = Bag | Mapping[str, Bag]
 Function = Callable[..., Output]
+F = TypeVar("F", bound=Function)
 
 
 class Growth(Enum):
@@ -48,10 +50,10 @@ _MEANINGS: dict[str, Meaning] = {}
 
 def means(
     *names: str, growth: Growth | Callable[[Args], Growth] = Growth.ANEW, exact: bool = False
-) -> Callable[[Function], Function]:
+) -> Callable[[F], F]:
     """Registers the function as the meaning of the operators so named."""
 
-    def register(function: Function) -> Function:
+    def register(function: F) -> F:
         for name in names:
             if name in _MEANINGS:
                 raise ValueError(f"`{name}` has a meaning already")

@@ -163,8 +163,10 @@ def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
     found = batches(ticks_of(f"o={path}:day", schemas={"o": schema}))
     assert [json.dumps(b["o"], default=str) for b in found] == [
         '[{"k": "NA", "n": "7", "price": "2.50", "at": "2024-01-01 00:00:00+00:00"}]',
-        '[{"k": "", "n": null, "price": null, "at": null}, '
-        '{"k": null, "n": null, "price": null, "at": null}]',
+        (
+            '[{"k": "", "n": null, "price": null, "at": null}, '
+            '{"k": null, "n": null, "price": null, "at": null}]'
+        ),
     ]
 
 
