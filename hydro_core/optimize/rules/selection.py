@@ -53,11 +53,13 @@ def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str
     while changed:
         changed = False
         for found in candidates:
+            if found.name in chosen and chosen[found.name] is not found:
+                raise ValueError(f"two rules are called {found.name!r}")
             if found.name not in chosen and found.shapes() <= there:
                 chosen[found.name] = found
                 there |= found.makes()
                 changed = True
-    rules = tuple(r for r in candidates if r.name in chosen)
+    rules = tuple(r for r in candidates if chosen.get(r.name) is r)
     return rules, {name: shape for name, shape in known.items() if name in there}
 
 
