@@ -92,7 +92,10 @@ def test_unions_widen_numbers_and_take_the_first_columns() -> None:
 
 
 def test_a_cycle_takes_the_type_of_what_flows_in() -> None:
-    text = "x = union() -> unique()\na -> x\nx -> map(lambda v: v + 0.5) -> filter(lambda v: v < 9) -> x\nx -> out"
+    text = (
+        "x = union() -> unique()\na -> x\n"
+        "x -> map(lambda v: v + 0.5) -> filter(lambda v: v < 9) -> x\nx -> out"
+    )
     assert output(text, a="long") == "double"
 
 

@@ -28,13 +28,58 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 from tests.unit.shared import shared
 
-OPERATORS = """
-source source_iter tick sink null identity map filter filter_map inspect select with_columns rename
-drop flat_map flatten tee partition union chain cross cross_singleton join zip zip_longest anti_join
-difference unique unique_keyed sort sort_by_key limit enumerate scan scan_keyed fold reduce
-fold_keyed reduce_keyed latest aggregate persist old window prev delta changes persist_mut
-persist_mut_keyed next_stratum
-""".split()
+OPERATORS = [
+    "source",
+    "source_iter",
+    "tick",
+    "sink",
+    "null",
+    "identity",
+    "map",
+    "filter",
+    "filter_map",
+    "inspect",
+    "select",
+    "with_columns",
+    "rename",
+    "drop",
+    "flat_map",
+    "flatten",
+    "tee",
+    "partition",
+    "union",
+    "chain",
+    "cross",
+    "cross_singleton",
+    "join",
+    "zip",
+    "zip_longest",
+    "anti_join",
+    "difference",
+    "unique",
+    "unique_keyed",
+    "sort",
+    "sort_by_key",
+    "limit",
+    "enumerate",
+    "scan",
+    "scan_keyed",
+    "fold",
+    "reduce",
+    "fold_keyed",
+    "reduce_keyed",
+    "latest",
+    "aggregate",
+    "persist",
+    "old",
+    "window",
+    "prev",
+    "delta",
+    "changes",
+    "persist_mut",
+    "persist_mut_keyed",
+    "next_stratum",
+]
 
 
 def test_all_are_there() -> None:

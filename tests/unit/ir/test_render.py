@@ -55,7 +55,7 @@ def test_text_reads_by_strata():
 def test_mermaid_groups_strata_and_escapes():
     drawing = mermaid(drawn(LOOPS))
     assert drawing.startswith("flowchart TD\n  subgraph stratum_0")
-    assert '&lt;new&gt; &amp; &quot;rest&quot;' in drawing
+    assert "&lt;new&gt; &amp; &quot;rest&quot;" in drawing
     assert "-.->" in drawing  # prev sees its input a tick later
     assert "==>" in drawing  # what blocks
 

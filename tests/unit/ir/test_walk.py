@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +46,7 @@ def test_shortest_path(graph: dict[str, list[str]], start: str, end: str) -> Non
     elif end in reachable(graph, start):
         assert way[0] == start
         assert way[-1] == end
-        assert all(b in graph[a] for a, b in zip(way, way[1:], strict=False))
+        assert all(b in graph[a] for a, b in pairwise(way))
     else:
         assert way == []
 

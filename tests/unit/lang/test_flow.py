@@ -68,7 +68,7 @@ def everything(flow: Flow) -> None:
     rows.sort_by_key(lambda r: r.v, descending=True).limit(2, by="k").sink("o")
     longs.sort().scan(0, lambda s, x: s + x).next_stratum().sink("p")
     pairs.sort().scan_keyed(0, lambda s, x: s + x).sink("q")
-    longs.reduce(lambda a, b: max(a, b), commutative=True).sink("r")
+    longs.reduce(lambda a, b: max(b, a), commutative=True).sink("r")
     pairs.fold_keyed(0, lambda s, x: s + x, commutative=True).sink("s")
     rows.reduce_keyed(lambda a, b: {"k": a.k, "v": a.v + b.v}, by="k", commutative=True).sink("t")
     rows.latest(by="k", order=lambda r: r.v).sink("u")
@@ -138,9 +138,13 @@ def test_load_and_parse(tmp_path: Path) -> None:
 def wrong(build: Callable[[Flow], object]) -> ProgramError:
     flow = Flow()
     with pytest.raises(ProgramError) as caught:
-        build(flow)
-        flow.check()
+        _build_and_check(flow, build)
     return caught.value
+
+
+def _build_and_check(flow: Flow, build: Callable[[Flow], object]) -> None:
+    build(flow)
+    flow.check()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,16 @@ from hydro_core.lang.print import names_in, to_text
 from hydro_core.lang.resolve import parse
 from tests.unit.shared import vectors
 
+CHAT = """\
+add_member -> persist() -> [0]broadcast
+messages -> persist() -> [1]broadcast
+broadcast = cross() -> delta() -> notify
+"""
+COLUMNS = """\
+inp = source("k string, v long", fds={"k": "v"})
+inp -> select("k", w=lambda r: r.v + 1) -> rename(key="k") -> drop("w") -> out
+"""
+
 
 def again(text: str) -> str:
     graph = parse(text)
@@ -39,12 +49,9 @@ def test_vectors(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "add_member -> persist() -> [0]broadcast\n"
-        "messages -> persist() -> [1]broadcast\n"
-        "broadcast = cross() -> delta() -> notify\n",
+        CHAT,
         'orders -> join(right=customers, on="custkey", how="left", suffix="_r") -> out\n',
-        'inp = source("k string, v long", fds={"k": "v"})\n'
-        'inp -> select("k", w=lambda r: r.v + 1) -> rename(key="k") -> drop("w") -> out\n',
+        COLUMNS,
         'inp -> aggregate(by="k", n=count(), t=sum(lambda r: r.v), m=max_by("a", "b")) -> out\n',
         'inp -> latest(by=["k", "l"], order="at") -> out\n',
         "a -> fold([], lambda s, x: s + [x], commutative=True, associative=True) -> out\n",
