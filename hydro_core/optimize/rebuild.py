@@ -142,7 +142,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
     endpoint = work.endpoints[cls]
     if endpoint.node in work.nodes:
         return
-    op, payload = _operator(enode), _payload(work, enode)
+    op, payload = _called(work, cls, enode), _payload(work, enode)
     inputs = tuple(
         _input(work, enode, op, payload.args, position) for position in range(len(enode.inputs))
     )
@@ -221,6 +221,15 @@ def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
                 found.add(endpoint.node)
                 todo.append(graph[endpoint.node])
     return found
+
+
+def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:
+    """The operator; a sum is a `chain` where the program says so."""
+    if enode.shape.name == UNION:
+        nodes = (work.loaded.origins.get(name) for name in work.named.get(cls, ()))
+        if any(n is not None and n.op.name == CHAIN for n in nodes):
+            return operator(CHAIN)
+    return _operator(enode)
 
 
 def _operator(enode: ENode) -> OpSpec:

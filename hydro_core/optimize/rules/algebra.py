@@ -90,39 +90,36 @@ _CHANGED = "of the keys that the batch names, the new results that differ from t
 KEYED_DELTAS = (
     (
         "delta-latest",
-        "(delta ?x) => (difference (latest_from ?f (join:semi ?j (prev (latest ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (latest ?f ?a)) ?b))",
+        "(delta (latest ?f (persist ?b))) => (difference"
+        " (latest_from ?f (join:semi ?j (prev (latest ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (latest ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (latest ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
     ),
     (
         "delta-fold-keyed",
-        "(delta ?x) => (difference"
-        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (fold_keyed ?f ?a)) ?b))",
+        "(delta (fold_keyed ?f (persist ?b))) => (difference"
+        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (fold_keyed ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-reduce-keyed",
-        "(delta ?x) => (difference"
-        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b))",
+        "(delta (reduce_keyed ?f (persist ?b))) => (difference"
+        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (reduce_keyed ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-aggregate",
-        "(delta ?x) => (difference"
-        " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (aggregate ?f ?a)) ?b))",
+        "(delta (aggregate ?f (persist ?b))) => (difference"
+        " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (aggregate ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
         "(mergeable ?f)",
     ),
