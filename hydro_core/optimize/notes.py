@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from hydro_core.errors import Span
+from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -35,13 +38,18 @@ class Note:
     """An operator that reads all of history each tick, and the reason."""
 
     operator: str
+    name: str
+    """The node of the program, or the operator where the plan made it."""
     reason: str
+    span: Span | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"`{self.operator}` reads all of history in each tick: {self.reason}"
+        place = f" ({self.span.file}:{self.span.line}:{self.span.column})" if self.span else ""
+        called = f"`{self.operator}`" if self.name == self.operator else f"`{self.name}`"
+        return f"{called}{place} reads all of history in each tick: {self.reason}"
 
 
-def notes_of(space: Space, plan: Plan) -> tuple[Note, ...]:
+def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Note, ...]:
     """What of the plan is not incremental."""
     histories = _histories(space, plan)
     found: dict[Note, None] = {}
@@ -49,7 +57,7 @@ def notes_of(space: Space, plan: Plan) -> tuple[Note, ...]:
         node = space.nodes[plan.choice[cls]]
         name = _plain(node)
         if name not in QUIET and _reads_history(node, name, histories):
-            found.setdefault(Note(_called(space, node, name), _reason(node, name)))
+            found.setdefault(_note(origins, space, node, name))
     return tuple(found)
 
 
@@ -85,9 +93,13 @@ def _plain(node: ENode) -> str:
     return node.shape.name.removesuffix("!").removesuffix(":global")
 
 
-def _called(space: Space, node: ENode, name: str) -> str:
-    names = sorted(n for n, c in space.named.items() if c == node.cls and not n.startswith("bag "))
-    return names[0] if names else name
+def _note(origins: Mapping[str, Node], space: Space, node: ENode, name: str) -> Note:
+    reason = _reason(node, name)
+    own = [n for n, c in space.named.items() if c == node.cls and n in origins]
+    own.sort(key=lambda n: (origins[n].op is not node.shape.op, n))
+    if not own:
+        return Note(name, name, reason)
+    return Note(origins[own[0]].op.name, own[0], reason, origins[own[0]].span)
 
 
 def _reason(node: ENode, name: str) -> str:

@@ -24,7 +24,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.settle import Settle
+from hydro_core.spark.settle import Settle, settled
 
 Streams = Mapping[Endpoint, Relation]
 
@@ -231,18 +231,17 @@ def _keep(
     is_set = node.spec.idempotent
     if is_set and news.rows:
         relation = _unknown(relation, news.total)
-    frame, rows = settle(relation.frame)
+    new, rows = settled(relation, settle)
     if not rows:
         return None
-    news.new = relation.with_(frame=frame)
+    news.new = new
     if not news.rows:
         news.total, news.rows = news.new, rows
         return news.new
     whole = _sum([news.total, news.new])
     if is_set and relation.kind is Kind.H:
         whole = whole.with_(frame=whole.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
-    frame, news.rows = settle(whole.frame)
-    news.total = whole.with_(frame=frame)
+    news.total, news.rows = settled(whole, settle)
     return news.new
 
 
@@ -265,8 +264,7 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
         before, counts = dict(sizes), dict[Endpoint, int]()
         for stream in cycle.closing:
             relation = _of(streams, stream)
-            frame, counts[stream] = cycle.settle(relation.frame)
-            totals[stream] = relation.with_(frame=frame)
+            totals[stream], counts[stream] = settled(relation, cycle.settle)
             sizes[stream] = _size(totals[stream], counts[stream])
         _limit([(totals[e], n) for e, n in counts.items()], cycle, settings)
         if sizes == before:
