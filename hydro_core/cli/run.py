@@ -1,4 +1,4 @@
-"""`hydrotick run`: a program on ticks from a JSON file, on many jobs, or on files cut into ticks."""
+"""`hydrotick run`: a program on ticks from a JSON file, many jobs, or files cut into ticks."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _read_ticks(path: Path) -> Mapping[str, Any]:
 
 
 def run_batch(path: Path, options: Options) -> int:
-    """Runs the jobs of a file; every one is answered on a line of its own, as soon as it is done."""
+    """Runs the jobs of a file; each is answered on a line of its own, as soon as it is done."""
     for number, line in enumerate(_read_text(path).splitlines(), 1):
         if line.strip():
             output.print_json(_answer(line, f"{path}, line {number}", path.parent, options))
@@ -137,7 +137,7 @@ def _job(line: str, where: str) -> Mapping[str, Any]:
             Diagnostic(
                 "input",
                 f"{where} is not a job",
-                help='a job is `{"name": …, "program": … or "file": …, "schemas": …, "ticks": […]}`',
+                help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
             )
         )
     return job

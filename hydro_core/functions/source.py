@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -83,12 +84,13 @@ def _code_of(node: Function, code: CodeType) -> CodeType | None:
     around = ast.FunctionDef("around", arguments, body, [], None)
     module = ast.Module([ast.copy_location(around, node)], [])
     flags = code.co_flags & _FLAGS
-    try:
-        compiled = compile(
-            ast.fix_missing_locations(module), "<source>", "exec", flags, dont_inherit=True
-        )
-    except (SyntaxError, ValueError):
-        return None
+    tree = ast.fix_missing_locations(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python has said it when it compiled the source
+        try:
+            compiled = compile(tree, "<source>", "exec", flags, dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return None
     outer = next(_codes(compiled))
     return next((c for c in _codes(outer) if c.co_name == code.co_name), None)
 

@@ -18,7 +18,8 @@ from hydro_core.ticks.files import read
 from hydro_core.ticks.landed import Landed, declared_columns
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
-from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
+from hydro_core.types.moments import print_moment
+from hydro_core.types.values import Struct, ValueProblem, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +199,21 @@ def _by_tick(
     places: dict[int, list[int]] = {}
     for place, value in enumerate(values):
         tick = value if start is None else every.tick_of(value, start)
-        if tick < 0 and start is None:
-            _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
         if tick < 0:
-            _refuse(
-                file,
-                f"row {place} is of {value.isoformat()}, before the first tick begins at {start:%Y-%m-%dT%H:%M:%SZ}",
-                "let `--start` be earlier, or leave the row out",
-            )
+            _refuse_early(file, place, value, start)
         places.setdefault(tick, []).append(place)
     return places
+
+
+def _refuse_early(file: InputFile, place: int, value: Any, start: datetime | None) -> NoReturn:
+    if start is None:
+        _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
+    _refuse(
+        file,
+        f"row {place} is of {print_moment(value)}, before the first tick, "
+        f"which begins at {print_moment(start)}",
+        "let `--start` be earlier, or leave the row out",
+    )
 
 
 def _refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:

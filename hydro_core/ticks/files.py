@@ -16,7 +16,7 @@ import pyarrow.dataset
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.arrow import arrow_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
-from hydro_core.types.item import BOOLEAN, STRING, ItemType, is_integer, is_numeric
+from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.values import ValueProblem
 
@@ -32,6 +32,7 @@ _KINDS = {
     ".ndjson": "JSON lines",
 }
 _WILD = frozenset("*?[")
+NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
 
 def read(path: str, declared: Declared) -> Landed:
@@ -56,7 +57,9 @@ def is_pattern(path: str) -> bool:
 
 
 def _files(path: str) -> list[Path]:
-    found = [Path(p) for p in glob.glob(path, recursive=True)] if is_pattern(path) else [Path(path)]
+    # Path.glob knows no absolute patterns.
+    matched = glob.glob(path, recursive=True) if is_pattern(path) else [path]  # noqa: PTH207
+    found = map(Path, matched)
     files = sorted(file for place in found for file in _within(place))
     if not files:
         _refuse(
@@ -133,31 +136,22 @@ def _read_csv(files: list[Path], declared: Declared) -> Landed:
     tables = []
     for file in files:
         try:
-            with pa.input_stream(str(file), compression="detect") as stream:
-                tables.append(plain_table(pyarrow.csv.read_csv(stream, convert_options=options)))
+            tables.append(plain_table(pyarrow.csv.read_csv(str(file), convert_options=options)))
         except (pa.ArrowException, ValueProblem, OSError) as problem:
             _refuse(f"`{file}` cannot be read: {problem}")
     return ArrowRows(_together(str(files[0].parent), tables))
 
 
 def _csv_type(name: str, item: ItemType) -> pa.DataType:
-    """How a column is read: dates, timestamps and decimals as text, which they are made of exactly."""
-    if (
-        item == BOOLEAN
-        or is_integer(item)
-        or (is_numeric(item) and not isinstance(item, DecimalType))
-    ):
+    """How a column is read: dates, timestamps and decimals as text, of which they are made."""
+    if not isinstance(item, Scalar | DecimalType) or item == BINARY:
+        _refuse(
+            f"the column `{name}` is of type {item}, which CSV has no form for",
+            "use Parquet or JSON lines",
+        )
+    if item == BOOLEAN or item in NUMBERS:
         return arrow_type(item)
-    if (
-        item == STRING
-        or isinstance(item, DecimalType)
-        or str(item) in ("date", "timestamp", "timestamp_ntz")
-    ):
-        return pa.string()
-    _refuse(
-        f"the column `{name}` is of type {item}, which CSV has no form for",
-        "use Parquet or JSON lines",
-    )
+    return pa.string()
 
 
 def _together(path: str, tables: list[pa.Table]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Rows that lie in files, before they are items of a program: columns by name, read from Arrow or JSON lines."""
+"""Rows that lie in files, before they are items of a program: columns by name."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class JsonRows:
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
-    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None if it is not known."""
+    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None: not known."""
     match item:
         case Row(fields):
             return {field.name: field.type for field in fields}

@@ -35,6 +35,9 @@ INTRODUCED = (
     ("reduce_from", {"f": None}),
     ("fold_keyed_from", {"f": None}),
     ("reduce_keyed_from", {"f": None}),
+    ("latest_from", {}),
+    ("aggregate_from", {"by": ("k",)}),
+    ("aggregate_from", {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 
@@ -50,11 +53,13 @@ def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str
     while changed:
         changed = False
         for found in candidates:
+            if found.name in chosen and chosen[found.name] is not found:
+                raise ValueError(f"two rules are called {found.name!r}")
             if found.name not in chosen and found.shapes() <= there:
                 chosen[found.name] = found
                 there |= found.makes()
                 changed = True
-    rules = tuple(r for r in candidates if r.name in chosen)
+    rules = tuple(r for r in candidates if chosen.get(r.name) is r)
     return rules, {name: shape for name, shape in known.items() if name in there}
 
 

@@ -154,13 +154,19 @@ def test_several_inputs_share_their_ticks(tmp_path: Path, parquet: str) -> None:
 def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
     path.write_text(
-        'day,k,n,price,at,x\n2024-01-01,NA,7,2.5,2024-01-01T01:00:00+01:00,1\n2024-01-02,"",,,,2\n2024-01-02,,,,,3\n'
+        "day,k,n,price,at,x\n"
+        "2024-01-01,NA,7,2.5,2024-01-01T01:00:00+01:00,1\n"
+        '2024-01-02,"",,,,2\n'
+        "2024-01-02,,,,,3\n"
     )
     schema = "k string, n string, price decimal(6,2), at timestamp"
     found = batches(ticks_of(f"o={path}:day", schemas={"o": schema}))
     assert [json.dumps(b["o"], default=str) for b in found] == [
         '[{"k": "NA", "n": "7", "price": "2.50", "at": "2024-01-01 00:00:00+00:00"}]',
-        '[{"k": "", "n": null, "price": null, "at": null}, {"k": null, "n": null, "price": null, "at": null}]',
+        (
+            '[{"k": "", "n": null, "price": null, "at": null}, '
+            '{"k": null, "n": null, "price": null, "at": null}]'
+        ),
     ]
 
 
