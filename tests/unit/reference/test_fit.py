@@ -11,18 +11,64 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
 
 TYPES = [
-    "boolean", "byte", "integer", "long", "float", "double", "string", "binary", "date", "timestamp",
-    "timestamp_ntz", "decimal(4,2)", "(long, string)", "(long)", "a long, b string", "b string, a long",
-    "array<long>", "array<(long, double)>", "x (long, string), y array<string>", "void",
-]  # fmt: skip
+    "boolean",
+    "byte",
+    "integer",
+    "long",
+    "float",
+    "double",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "decimal(4,2)",
+    "(long, string)",
+    "(long)",
+    "a long, b string",
+    "b string, a long",
+    "array<long>",
+    "array<(long, double)>",
+    "x (long, string), y array<string>",
+    "void",
+]
 ITEMS: list[Any] = [
-    None, True, 1, 2**63 - 1, -(2**63), 2**63, 1.0, float("nan"), "a", "é", "\ud800", b"x", Decimal("1.5"),
-    Decimal("1.50"), date(2024, 1, 1), datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC),
-    datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1))), (1, "a"), Struct((1, "a")), Struct((1, 2)),
-    Struct((None, None)), Struct((1,)), [1], [1.0], [None], [], [Struct((1, 1.0))], {"a": 1, "b": "x"},
-    RowItem(a=1, b="x"), RowItem(b="x", a=1), RowItem(a=1), RowItem(x=Struct((1, "a")), y=["z", None]),
-    RowItem(items=1, keys="x"), RowItem(a=1, b="x", c=2),
-]  # fmt: skip
+    None,
+    True,
+    1,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    1.0,
+    float("nan"),
+    "a",
+    "é",
+    "\ud800",
+    b"x",
+    Decimal("1.5"),
+    Decimal("1.50"),
+    date(2024, 1, 1),
+    datetime(2024, 1, 1),
+    datetime(2024, 1, 1, tzinfo=UTC),
+    datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+    (1, "a"),
+    Struct((1, "a")),
+    Struct((1, 2)),
+    Struct((None, None)),
+    Struct((1,)),
+    [1],
+    [1.0],
+    [None],
+    [],
+    [Struct((1, 1.0))],
+    {"a": 1, "b": "x"},
+    RowItem(a=1, b="x"),
+    RowItem(b="x", a=1),
+    RowItem(a=1),
+    RowItem(x=Struct((1, "a")), y=["z", None]),
+    RowItem(items=1, keys="x"),
+    RowItem(a=1, b="x", c=2),
+]
 
 
 @pytest.mark.parametrize("schema", TYPES)
@@ -35,7 +81,9 @@ def test_what_fits_stays_as_it_is(schema: str) -> None:
             assert type(made) is type(item)
 
 
-@pytest.mark.parametrize("schema", [t for t in TYPES if t not in ("byte", "integer", "float", "decimal(4,2)", "void")])
+@pytest.mark.parametrize(
+    "schema", [t for t in TYPES if t not in ("byte", "integer", "float", "decimal(4,2)", "void")]
+)
 def test_what_conform_gives_fits(schema: str) -> None:
     of = parse_ddl(schema)
     for item in ITEMS:
