@@ -154,7 +154,7 @@ class Run:
             last=self.last,
             spark=setting.spark,
             past=past,
-            source=setting.sources.get(node.args.get("name")),
+            source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
         )
         found = lower(step)

@@ -170,14 +170,17 @@ def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     if wide is None:
         return {}
     table = wide.toArrow()
-    found = {}
-    for i, (name, frame) in enumerate(frames.items()):
-        rows = table.filter(pc.equal(table["of"], i))
-        columns = {ITEM: rows[f"i{i}"], TICK: rows[TICK]}
-        if ORD in frame.columns:
-            columns[ORD] = rows[ORD]
-        found[name] = pa.table(columns)
-    return found
+    return {
+        name: _part(table, i, ordered=ORD in frame.columns)
+        for i, (name, frame) in enumerate(frames.items())
+    }
+
+
+def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
+    """The rows of one frame out of the wide table."""
+    names = [f"i{number}", TICK, *([ORD] if ordered else [])]
+    rows = table.filter(pc.field("of") == number).select(names)
+    return rows.rename_columns([ITEM, *names[1:]])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
@@ -186,6 +189,7 @@ def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
     if ordered:
         table = table.sort_by(ORD)
     found: dict[int, list[Any]] = {}
-    for t, x in zip(table[TICK].to_pylist(), from_arrow(table[ITEM], item), strict=True):
+    ticks: list[Any] = table[TICK].to_pylist()
+    for t, x in zip(ticks, from_arrow(table[ITEM], item), strict=True):
         found.setdefault(t, []).append(x)
     return found if ordered else {t: sorted(items, key=sort_key) for t, items in found.items()}

@@ -77,12 +77,20 @@ def predicate_column(fn: Fn, args: Sequence[Argument], *, tick: Column | None = 
     return scope.behind(choices.test(scope, tree).column)
 
 
+def truth_column(column: Column, item: ItemType) -> Column:
+    """Python's `bool(x)` of the items of a column."""
+    nothing = Fn("bool", "bool", ("x",), bool)
+    scope = Scope(Site(nothing, compile_expression), {})
+    return compare.truth(scope, Value(column, item)).column
+
+
 def compile_expression(node: Expr, scope: Scope) -> Value:
     """The value of an expression; where it cannot be exact, the reason names the smallest part."""
+    case = _CASES.get(type(node))
+    if case is None:
+        raise NotCompilable("a function within the function", node.place)
     try:
-        return _CASES[type(node)](node, scope)  # type: ignore[arg-type]
-    except KeyError:
-        raise NotCompilable(f"{type(node).__name__} has no column", node.place) from None
+        return case(node, scope)
     except NotCompilable as problem:
         if problem.place == (0, 0):
             problem.place = node.place

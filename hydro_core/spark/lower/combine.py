@@ -39,6 +39,11 @@ Keys = tuple[list[Column], list[Column]]
 @lowers("union")
 def union(step: Step) -> Relation:
     """The rows of all inputs."""
+    return added_up(step)
+
+
+def added_up(step: Step) -> Relation:
+    """The bag sum of the inputs, in no order."""
     parts = [as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs]
     return step.relation(step.kind, united([p.frame for p in parts]))
 
@@ -47,7 +52,7 @@ def union(step: Step) -> Relation:
 def chain(step: Step) -> Relation:
     """The rows of both inputs, those of the first before those of the second."""
     if not step.ordered:
-        return union(step)
+        return added_up(step)
     parts = []
     for side, relation in enumerate(step.inputs):
         part = as_kind(written_as(relation, step.item), step.kind, step.first)

@@ -155,8 +155,8 @@ def _reversed(column: Column, item: ItemType) -> Column:
             end = F.array(F.struct(F.lit(1), reversed_order(null(element), element)))
             return F.concat(parts, end)
         case Tuple() | Row():
-            parts = [reversed_order(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
-            return F.struct(*(p.alias(f"_{i}") for i, p in enumerate(parts)))
+            fields = [(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
+            return make_tuple(*(reversed_order(*field) for field in fields))
         case _ if is_integer(item):
             return F.bitwise_not(column)
         case _:

@@ -76,8 +76,8 @@ def prev(step: Step) -> Relation:
     # Stored rows and others are never there in the same tick, so their orders need not compare.
     stored, shifted = (p.frame.withColumnRenamed(ORD, f"{ORD}{i}") for i, p in enumerate(parts))
     both = stored.unionByName(shifted, allowMissingColumns=True)
-    order = F.struct(f"{ORD}0", f"{ORD}1").alias(ORD)
-    return parts[0].with_(frame=both.select(ITEM, *parts[0].times, order))
+    either = F.struct(f"{ORD}0", f"{ORD}1").alias(ORD)
+    return parts[0].with_(frame=both.select(ITEM, *parts[0].times, either))
 
 
 def _stored_before(step: Step) -> Relation:
