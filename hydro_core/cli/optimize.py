@@ -1,4 +1,6 @@
-"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it unless validating."""
+"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it
+unless validating.
+"""
 
 from __future__ import annotations
 
@@ -100,5 +102,7 @@ def _validate(program: Compiled, found: Optimized, runs: int) -> None:
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     mismatch = validate_randomly(compile_graph(found.graph, types), program, runs)
     if mismatch is not None:
-        raise DataError(Diagnostic("runtime", str(mismatch), help="this is a bug: please report it"))
+        raise DataError(
+            Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")
+        )
     output.print_error(f"plan and program agree on {runs} random runs")

@@ -1,8 +1,8 @@
 """From a typed program to the problem that the rules see.
 
-A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a cycle would be
-unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is equated to the stream. `tee` is
-nothing: equal streams share a class by themselves.
+A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a
+cycle would be unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is
+equated to the stream. `tee` is nothing: equal streams share a class by themselves.
 """
 
 from __future__ import annotations
