@@ -99,5 +99,7 @@ def _validate(program: Compiled, found: Optimized, runs: int) -> None:
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     mismatch = validate_randomly(compile_graph(found.graph, types), program, runs)
     if mismatch is not None:
-        raise DataError(Diagnostic("runtime", str(mismatch), help="this is a bug: please report it"))
+        raise DataError(
+            Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")
+        )
     output.print_error(f"plan and program agree on {runs} random runs")
