@@ -1,4 +1,6 @@
-"""`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth seeing in them."""
+"""`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth
+seeing in them.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,18 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.flights.asset import FLIGHTS, land
+from assets.flights.asset import FLIGHTS
+from assets.flights.landing import land
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.ticks import TickAxis, Window
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from orchestration.ticking import TickDone
 
 _DAYS = 7
 _SHOWN = 8
+_LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
 
 
 def demo(arguments: Sequence[str]) -> int:
@@ -36,7 +38,7 @@ def demo(arguments: Sequence[str]) -> int:
     runner = TickRunner(project_settings())
     _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
     _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")
-    land(runner.project.landing)
+    land(runner.project.landing / FLIGHTS.name)
     _say("336,776 flights, hourly weather, planes, airlines, airports.")
     _run(runner, days)
     _results(runner)
@@ -51,12 +53,10 @@ def _run(runner: TickRunner, days: int) -> None:
     if done >= days:
         return
     _say("Starting Dagster and Spark; the first day waits for both.\n")
-    from orchestration.definitions import defs
     from orchestration.ticking import run_ticks
 
-    job = defs.resolve_job_def(f"{FLIGHTS.name}_job")
-    _say(f"  {'day':<12}{'departures':>11}{'new routes':>12}{'back in service':>17}{'checks':>8}{'time':>9}")
-    for tick in run_ticks(FLIGHTS, runner, job, days - 1, _started):
+    _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
+    for tick in run_ticks(FLIGHTS, runner, days - 1, _started):
         _say("\r" + _line(tick))
 
 
@@ -66,12 +66,10 @@ def _started(window: Window) -> None:
 
 
 def _line(tick: TickDone) -> str:
-    rows = tick.report.rows
-    checks = f"{sum(v.passed for _, v in tick.report.verdicts)} ok"
-    return (
-        f"  {tick.window.key:<12}{rows['departures']:>11,}{rows['new_routes']:>12,}"
-        f"{rows['back_in_service']:>17,}{checks:>8}{tick.seconds:>7.1f} s"
-    )
+    rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+    held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+    counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+    return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
 
 
 def _results(runner: TickRunner) -> None:

@@ -1,12 +1,13 @@
 """Runs ticks of flows: reads what landed, prepares the tick, judges it, and commits it or not.
 
-One warm Spark session serves all ticks of a process. Nothing here starts it before the first tick runs.
+One warm Spark session serves all ticks of a process. Nothing here starts it before the first tick
+runs.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,23 +18,33 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from orchestration.landing import batches_of
 from orchestration.programs import plan_of
-from orchestration.quality.suites import laws_frame, laws_suite, output_suite
+from orchestration.quality.suites import (
+    LAW_CHECKS,
+    declared_checks,
+    laws_frame,
+    laws_suite,
+    output_suite,
+)
 from orchestration.quality.validate import Verdict, validate, validate_rows
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.spark.batches_landing import InputBatches
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
 
 Log = Callable[[str], None]
+Verdicts = Sequence[tuple[str, Verdict]]
+"""What was found, with the asset that it is about: "state/NAME", or an output's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """How a tick ended: its verdicts by asset ("state/NAME" or an output's name), and what to show."""
+    """How a tick ended: its verdicts by asset ("state/NAME" or an output's name), and what to
+    show.
+    """
 
     tick: int
     committed: bool
@@ -114,9 +125,11 @@ class TickRunner:
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(self, flow: FlowAsset, window: Window, log: Log) -> TickReport:
-        """Runs the tick of `window`, judges it and commits it; one that is committed is reported again.
+        """Runs the tick of `window`, judges it and commits it; one that is committed is reported
+        again.
 
-        What is wrong with the program, the data or the state is a report with a problem; nothing is committed then.
+        What is wrong with the program, the data or the state is a report with a problem; nothing is
+        committed then.
         """
         self._reports.pop(flow.name, None)
         report = self._run(flow, window, log)
@@ -129,23 +142,26 @@ class TickRunner:
             log(f"{window.key} is committed already")
             return self._committed(flow, window)
         try:
-            prepared = self._prepare(flow, window)
+            with self._prepare(flow, window) as prepared:
+                return self._decide(flow, window, prepared, log)
         except HydroError as error:
             return TickReport(window.tick, committed=False, problem=str(error))
-        with prepared:
-            log(f"{window.key}: computed {sum(prepared.rows.values()):,} rows, judging them")
-            prepared.write()
-            verdicts, facts = self._judge(flow, pipeline, prepared)
-            broken = [(asset, v) for asset, v in verdicts if not v.passed]
-            if broken:
-                return self._report(flow, window, prepared, verdicts, _problem(broken))
-            kept = {"tables": facts, "passed": len(verdicts)}
-            commit = prepared.commit(kept)
+
+    def _decide(self, flow: FlowAsset, window: Window, prepared: Prepared, log: Log) -> TickReport:
+        """Writes the tick ahead of the ledger, judges it, and commits it if nothing is broken."""
+        log(f"{window.key}: computed {sum(prepared.rows.values()):,} rows, judging them")
+        prepared.write()
+        verdicts, facts = self._judge(flow, self.pipeline(flow), prepared)
+        broken = [(asset, v) for asset, v in verdicts if not v.passed]
+        if not broken:
+            commit = prepared.commit({"tables": facts, "passed": _names(verdicts)})
             log(f"{window.key}: committed as tick {commit.last}")
-            return self._report(flow, window, prepared, verdicts, "")
+        return self._report(flow, window, prepared, verdicts, _problem(broken) if broken else "")
 
     def recheck(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
-        """Judges a committed tick once more, from the stored tables alone; nothing if it is not committed."""
+        """Judges a committed tick once more, from the stored tables alone; nothing if it is not
+        committed.
+        """
         pipeline = self.pipeline(flow)
         if window.tick >= pipeline.next_tick:
             return ()
@@ -164,14 +180,21 @@ class TickRunner:
     def _prepare(self, flow: FlowAsset, window: Window) -> Prepared:
         pipeline = self.pipeline(flow)
         pipeline.refuse_unless_next(window.tick)
-        plan = self.plan(flow)
-        items = {
-            name: plan.typed.types[Endpoint(node.id)].item
-            for name, node in plan.graph.sources.items()
-        }
-        batches = batches_of(flow, self.project.landing, window, items)
         times = {window.tick: (window.start, window.end)}
+        batches = self._inputs(flow, pipeline).read(window.tick, window.tick, times)
         return pipeline.prepare(window.tick, window.tick, batches, times=times)
+
+    def _inputs(self, flow: FlowAsset, pipeline: Pipeline) -> InputBatches:
+        from hydro_core.spark.batches_landing import InputBatches, Landing
+
+        plan = self.plan(flow)
+        landings, items = {}, {}
+        for name, node in plan.graph.sources.items():
+            where = flow.inputs[name]
+            landings[name] = Landing(self.project.landing / where.path, where.column)
+            items[name] = plan.typed.types[Endpoint(node.id)].item
+        small = self.settings.spark.small_write_rows
+        return InputBatches(landings, items, lambda: pipeline.spark, small)
 
     def _judge(
         self, flow: FlowAsset, pipeline: Pipeline, prepared: Prepared
@@ -197,7 +220,23 @@ class TickRunner:
         names = {spec.name: _asset(spec.role, spec.of) for spec in self.pipeline(flow).tables}
         rows = {names[name]: count for name, count in commit.rows.items() if name in names}
         rows |= {f"landing/{read.name}": read.rows or 0 for read in commit.inputs}
-        return TickReport(window.tick, committed=True, rows=rows, tables=self._tables(flow))
+        verdicts = [
+            (asset, Verdict(check, passed=True, says=self._says(flow, asset, check)))
+            for asset, checks in commit.checks.get("passed", {}).items()
+            for check in checks
+        ]
+        return TickReport(
+            window.tick,
+            committed=True,
+            verdicts=tuple(verdicts),
+            rows=rows,
+            tables=self._tables(flow),
+        )
+
+    @staticmethod
+    def _says(flow: FlowAsset, asset: str, check: str) -> str:
+        known = {**LAW_CHECKS, **declared_checks(flow.expect.get(asset, ()))}
+        return known.get(check, check)
 
     def _report(
         self,
@@ -224,6 +263,14 @@ class TickRunner:
 
 def _asset(role: str, of: str) -> str:
     return f"state/{of}" if role == "state" else of
+
+
+def _names(verdicts: Verdicts) -> dict[str, list[str]]:
+    """The checks by asset, as the ledger keeps them."""
+    found: dict[str, list[str]] = {}
+    for asset, verdict in verdicts:
+        found.setdefault(asset, []).append(verdict.check)
+    return found
 
 
 def _problem(broken: list[tuple[str, Verdict]]) -> str:

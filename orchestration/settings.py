@@ -1,4 +1,6 @@
-"""Where the project keeps its things and how much of the machine it may take: the only reader of the environment."""
+"""Where the project keeps its things and how much of the machine it may take: the only reader of
+the environment.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ from pathlib import Path
 class ProjectSettings:
     """The settings of one deployment; each has an environment variable of the name in brackets.
 
-    `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records. `spark_master`
-    [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where Spark runs and what it may take.
+    `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
+    `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
+    Spark runs and what it may take.
     """
 
     home: Path = Path("data")

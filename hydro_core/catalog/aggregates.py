@@ -98,17 +98,9 @@ def _average(types: Types) -> ItemType:
     """Spark's: double, a decimal four digits more on either side of the point."""
     match types[0]:
         case Decimal(precision, scale):
-            return _adjusted(precision + 4, scale + 4)
+            return Decimal(min(38, precision + 4), min(38, scale + 4))
         case item:
             return _double((item,))
-
-
-def _adjusted(precision: int, scale: int) -> Decimal:
-    if precision <= 38:
-        return Decimal(precision, scale)
-    # Spark gives up digits after the point first, but never more than leave six.
-    whole = precision - scale
-    return Decimal(38, max(38 - whole, min(scale, 6)))
 
 
 def _double(types: Types) -> ItemType:

@@ -138,6 +138,8 @@ class Arg:
     default: Any = None
     positional: bool = True
     choices: tuple[str, ...] = ()
+    least: int = 0
+    """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
 

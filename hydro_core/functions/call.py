@@ -8,6 +8,7 @@ not its code.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,7 +41,9 @@ class TextCall:
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
     """The value of a checked expression in Python; a lambda is not called by this."""
     guarded = ast.Expression(_Guard().visit(_copy(node)))
-    code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
+        code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
     scope = {"__builtins__": {}, **BUILTINS, **bindings, _GUARD: attribute}
     return eval(code, scope)  # noqa: S307 - the expression has passed the check
 

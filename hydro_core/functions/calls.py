@@ -36,7 +36,10 @@ class Calls(Expressions):
         names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
         inner = scope.function(names, sees=True)
         params = tuple(n.name for n in names.values() if isinstance(n, Param))
-        return Inner(params, self.expr(node.body, inner), self.place(node))
+        found = Inner(params, self.expr(node.body, inner), self.place(node))
+        if not self.is_pure(node.body, inner):
+            scope.forget_changeable()
+        return found
 
     def read_Call(self, node: ast.Call, scope: Scope) -> Expr:  # noqa: N802
         """A call."""

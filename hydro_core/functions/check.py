@@ -57,13 +57,17 @@ class _Check:
     def __init__(self, names: frozenset[str], locate: Locate) -> None:
         self.names = names
         self.locate = locate
+        self.last: ast.AST = ast.Pass()
 
     def refuse(
         self, node: ast.AST, message: str, cure: str | None = None, code: Code = "type"
     ) -> NoReturn:
-        raise TypeProblem(message, cure, place=self.locate(node), code=code)
+        placed = node if hasattr(node, "lineno") else self.last
+        raise TypeProblem(message, cure, place=self.locate(placed), code=code)
 
     def visit(self, node: ast.AST, local: frozenset[str], depth: int) -> None:
+        if hasattr(node, "lineno"):
+            self.last = node
         if depth > _DEPTH:
             self.refuse(node, "the expression nests too deep")
         self.form(node)

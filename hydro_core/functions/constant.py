@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
@@ -43,7 +43,7 @@ from hydro_core.functions.tree import (
 
 MAX_SIZE = 1_000_000
 """Elements, characters or bits of any value on the way."""
-MAX_STEPS = 5_000_000
+MAX_STEPS = 300_000
 """Nodes and elements that one constant may visit."""
 
 Names = Mapping[str, Any]
@@ -108,6 +108,7 @@ class _Evaluation:
     def __init__(self) -> None:
         self.steps = 0
         self.place = (0, 0)
+        self.rules = {kind: getattr(self, f"_{kind.__name__.lower()}") for kind in get_args(Expr)}
 
     def step(self, count: int = 1) -> None:
         self.steps += count
@@ -118,8 +119,7 @@ class _Evaluation:
         self.step()
         if tree.place != (0, 0):
             self.place = tree.place
-        found = getattr(self, f"_{type(tree).__name__.lower()}")(tree, names)
-        return self.bounded(found)
+        return self.bounded(self.rules[type(tree)](tree, names))
 
     def bounded(self, value: Any) -> Any:
         """The value, if it is small enough to go on with."""

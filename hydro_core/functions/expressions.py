@@ -121,6 +121,8 @@ class Expressions(Reading):
                 call = ast.copy_location(ast.Call(node, list(params), []), node)
                 inner = scope.branch(dict(names))
                 body = self.call_of(meaning, call, inner)
+                if not self.is_pure(call, inner):
+                    scope.forget_changeable()
                 return Inner(tuple(p.name for p in names.values()), body, self.place(node))
             case Foreign(name):
                 scope.forget_changeable()

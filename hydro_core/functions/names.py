@@ -40,7 +40,6 @@ class Definition:
     node: ast.Lambda | ast.FunctionDef
     find: Find
     locate: Locate
-    code: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def finder(values: Mapping[str, Any], define: Define, rest: Find) -> Find:
 def python_builtin(name: str) -> Meaning | None:
     """What a Python function sees beyond what it closes over: what is not pure cannot be read."""
     if not hasattr(builtins, name):
-        return None
+        return Foreign(name)  # bound later, or never: calling the function will tell
     value = getattr(builtins, name)
     return Builtin(name) if BUILTINS.get(name) is value else Foreign(name, value)
 

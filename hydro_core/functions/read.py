@@ -42,13 +42,14 @@ _NUMBERS = count(1)
 _LABELS: dict[int, tuple[str, Any]] = {}
 """Numbers of objects without a name of their own; held, so that no other object gets the id."""
 _ANNOTATIONS: Mapping[Any, ItemType] = {
-    bool: BOOLEAN,
-    int: LONG,
-    float: DOUBLE,
-    str: STRING,
-    bytes: BINARY,
-    date: DATE,
+    name: item
+    for kind, item in (
+        *((bool, BOOLEAN), (int, LONG), (float, DOUBLE)),
+        *((str, STRING), (bytes, BINARY), (date, DATE)),
+    )
+    for name in (kind, kind.__name__)
 }
+"""Annotations of a result that name a type, as they are or as text."""
 
 
 def read_function(
@@ -79,6 +80,9 @@ def read_function(
             call = TextCall(tree, bindings)
             text = ast.unparse(tree)
             return Fn(text, source, params, call, read, algebra, returns, span, pure)
+        case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
+            fn: Fn = bindings[name]
+            return fn
         case ast.Name(id=name) if name in bindings and not callable(bindings[name]):
             problem = f"`{name}` is bound to a value, not to a function"
             raise TypeProblem(problem, place=locate(tree))
@@ -128,7 +132,8 @@ def _defined(
     pure = tree is not None and not has_effects(tree)
     source = _canonical(definition.node, definition.find)
     if returns is None and isinstance(f, FunctionType):
-        returns = _ANNOTATIONS.get(f.__annotations__.get("return"))
+        annotation = f.__annotations__.get("return")
+        returns = _ANNOTATIONS.get(annotation) if isinstance(annotation, str | type) else None
     return Fn(name, source, params, f, tree, algebra, returns, span, pure)
 
 

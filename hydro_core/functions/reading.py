@@ -58,14 +58,24 @@ class Reading:
 
     def opaque(self, label: str, node: ast.AST, scope: Scope) -> Expr:
         """What is computed from the names in `node`; with effects, the label loses parentheses."""
-        locals_ = (scope.names.get(name) for name in names_in(node))
-        parts = tuple(
-            e for e in locals_ if e is not None and not isinstance(e, LocalFunction | Const)
-        )
+        parts = self.parts(node, scope)
         pure = self.is_pure(node, scope)
         if not pure:
             scope.forget_changeable()
         return Opaque(label if pure else label.strip("()"), parts, place=self.place(node))
+
+    def parts(self, node: ast.AST, scope: Scope) -> tuple[Expr, ...]:
+        """What the local names in `node` stand for."""
+        found: list[Expr] = []
+        for name in names_in(node):
+            match scope.names.get(name):
+                case None | Const():
+                    continue
+                case LocalFunction(inner):
+                    found += self.parts(inner, scope.without(name))
+                case local:
+                    found.append(local)
+        return tuple(found)
 
     def is_pure(self, node: ast.AST, scope: Scope) -> bool:
         """Whether the node surely changes nothing that existed before."""

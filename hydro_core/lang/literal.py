@@ -73,9 +73,12 @@ def function_text(fn: Fn) -> str:
 def left_names(fn: Fn) -> tuple[str, ...]:
     """What the function's text names without saying what it is."""
     text, *closed = fn.source.split("\nwhere ")
-    if _as_lambda(text) is None:
+    tree = _as_lambda(text)
+    if tree is None:
         return (_name(fn),)
-    return tuple(name for name, value in map(_constant, closed) if value is None)
+    named = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    closing = (name for name, value in map(_constant, closed) if value is None)
+    return tuple(name for name in closing if name in named)
 
 
 def _name(fn: Fn) -> str:

@@ -73,9 +73,24 @@ class Names:
                     "give one of them another name",
                 )
 
+        self._check_turns()
+
+    def _check_turns(self) -> None:
+        """Complains of names that stand for each other only, read or not."""
+        settled: set[str] = set()
+        for start, statement in self.definitions.items():
+            followed: dict[str, None] = {}
+            name = Free(start, None, statement.elements[0].span)
+            while name.name in self.definitions and name.name not in settled:
+                element = _last(self.definitions[name.name])
+                if element.is_call or self._turns(name, followed):
+                    break
+                name = Free(element.name, None, element.span)
+            settled.update(followed, [start])
+
     def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
         """What a name that is read stands for."""
-        followed: list[str] = []
+        followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
                 return None
@@ -90,7 +105,7 @@ class Names:
 
     def writing(self, name: Free, right: Callable[[Element], End]) -> End:
         """What a name that is written stands for."""
-        followed: list[str] = []
+        followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
                 return None
@@ -103,12 +118,13 @@ class Names:
             name = Free(element.name, label, name.span)
         return name
 
-    def _turns(self, name: Free, followed: list[str]) -> bool:
+    def _turns(self, name: Free, followed: dict[str, None]) -> bool:
         """Whether names stand for each other only; said once for each round."""
         if name.name not in followed:
-            followed.append(name.name)
+            followed[name.name] = None
             return False
-        turn = followed[followed.index(name.name) :]
+        names = list(followed)
+        turn = names[names.index(name.name) :]
         start = min(turn, key=list(self.definitions).index)
         at = turn.index(start)
         shown = " = ".join(f"`{n}`" for n in [*turn[at:], *turn[:at], start])

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate, Arg, functions_of
+from hydro_core.catalog.usage import ALGEBRA
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -214,7 +215,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
 
 def _promises(fn: Fn) -> Iterator[str]:
     algebra = fn.algebra
-    for name in ("commutative", "associative", "idempotent", "neutral"):
+    for name in ALGEBRA:
         if getattr(algebra, name):
             yield f"{name}=True"
     if fn.returns is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
+from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
@@ -20,7 +21,6 @@ from hydro_core.types.values import ValueProblem, to_item
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
 
-ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
 _OPEN_KEYWORDS = ("computed", "renames", "aggregates")
 _OPEN_POSITIONALS = ("named_columns",)
 
@@ -180,20 +180,7 @@ def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
 
 
 def _usage(op: OpSpec) -> str:
-    """How a call of the operator looks."""
-    shown = {
-        "named_columns": '"column", …',
-        "computed": "name=function, …",
-        "renames": 'new="old", …',
-    }
-    shown["aggregates"] = "name=aggregate, …"
-    parts = [port.keyword + "=stream" for port in op.inputs if port.keyword]
-    for arg in op.args:
-        text = shown.get(arg.kind, arg.name if arg.positional else f"{arg.name}=…")
-        parts.append(text if arg.required or arg.kind in shown else f"[{text}]")
-    if op.variadic:
-        parts.append("stream, …")
-    return f"it is written `{op.name}({', '.join(parts)})`"
+    return f"it is written `{usage(op)}`"
 
 
 def _value(
@@ -229,7 +216,6 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "value": _item,
         "schema": _schema,
         "name": _string,
-        "integer": _integer,
         "flag": _flag,
         "columns": _columns,
         "order": _columns,
@@ -238,6 +224,8 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
     }
     if arg.kind == "choice":
         return _choice(arg, value, written)
+    if arg.kind == "integer":
+        return _integer(arg, value, written)
     return checks[arg.kind](arg.name, value, written)
 
 
@@ -280,9 +268,9 @@ def _string(name: str, value: Any, written: Any) -> str:
     return value
 
 
-def _integer(name: str, value: Any, written: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _wrong(name, "a whole number that is not negative", value, written)
+def _integer(arg: Arg, value: Any, written: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
+        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
     return value
 
 

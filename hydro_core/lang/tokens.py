@@ -80,7 +80,9 @@ def _next(text: str, at: int) -> Token:
 
 
 def _shown(text: str, at: int) -> str:
-    return "`::`" if text.startswith("::", at) else f"`{text[at]}`"
+    if text.startswith("::", at):
+        return "`::`"
+    return f"`{text[at]}`" if text[at].isprintable() else f"the character U+{ord(text[at]):04X}"
 
 
 def _cure(text: str, at: int) -> str:

@@ -85,7 +85,11 @@ class CostModel:
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
-        return [self.cost(node, sizes) for node in self.space.nodes]
+        kept = {n.cls for n in self.space.nodes if _name(n) in STATES}
+        return [
+            NODE if _name(node) == "prev" and node.inputs[0] in kept else self.cost(node, sizes)
+            for node in self.space.nodes
+        ]
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -186,6 +190,9 @@ def _updated(into: list[float]) -> float:
     return max(into[0], keys(into[1]))
 
 
+STATES = frozenset({"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from"})
+"""Operators that update what they gave before in place: nobody stores it again."""
+
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,
     "null": lambda _: 0.001,
@@ -196,7 +203,7 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "join:left": lambda i: max(_matches(i), i[0]),
     "join:right": lambda i: max(_matches(i), i[1]),
     "join:outer": lambda i: max(_matches(i), *i),
-    "join:semi": lambda i: min(i[0], _matches(i)),
+    "join:semi": min,
     "join:anti": _half,
     "difference": _half,
     "anti_join": _half,
@@ -214,6 +221,8 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "aggregate": _grouped,
     "fold_keyed_from": _updated,
     "reduce_keyed_from": _updated,
+    "latest_from": _updated,
+    "aggregate_from": _updated,
     "flat_map": lambda i: 2 * i[0],
     "flatten": lambda i: 2 * i[0],
 }
@@ -225,6 +234,11 @@ def _reads(into: list[float], _: float) -> float:
 
 def _stores_and_reads(into: list[float], out: float) -> float:
     return into[0] + out
+
+
+def _updates(into: list[float], _: float) -> float:
+    # the keys of the new items are found in the state, and written again
+    return into[0] + 2 * into[1]
 
 
 def _joins(into: list[float], out: float) -> float:
@@ -242,6 +256,10 @@ _COSTS: Mapping[str, Callable[[list[float], float], float]] = {
     "old": _stores_and_reads,
     "window": _stores_and_reads,
     "prev": lambda i, o: 2 * i[0],
+    "fold_keyed_from": _updates,
+    "reduce_keyed_from": _updates,
+    "latest_from": _updates,
+    "aggregate_from": _updates,
     "delta": lambda i, o: 3 * i[0],
     "changes": lambda i, o: 3 * i[0],
     "cross": _joins,

@@ -105,6 +105,11 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
     return Plan({c: choice[c] for c in used}, best)
 
 
+def grounded(space: Space, costs: Sequence[float]) -> Mapping[ClassId, int]:
+    """For every class that can be computed without a cycle the node of its cheapest tree."""
+    return _greedy(_search(space, costs))[0]
+
+
 def plan_cost(space: Space, costs: Sequence[float], choice: Mapping[ClassId, int]) -> float:
     """The cost of a plan, infinite where it is illegal."""
     return _search(space, costs).evaluate(dict(choice))[0]

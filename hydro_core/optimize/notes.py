@@ -27,6 +27,8 @@ CONDENSING = frozenset(
         "reduce_from",
         "fold_keyed_from",
         "reduce_keyed_from",
+        "latest_from",
+        "aggregate_from",
         "limit",
     }
 )

@@ -1,7 +1,8 @@
 """The reference interpreter: runs a program tick by tick, by the formulas of the language page.
 
-Within a tick the strata run in their order; what reads what does within a stratum; a recursive component is brought
-to its least fixpoint. After the tick, every stateful operator is told what its input was.
+Within a tick the strata run in their order; what reads what does within a stratum; a recursive
+component is brought to its least fixpoint. After the tick, every stateful operator is told what its
+input was.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from hydro_core.reference.meanings.registry import meaning_of
 from hydro_core.reference.past import Past
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
-from hydro_core.ticks.tick import TickInput as TickInput
+from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import UNKNOWN, ItemType
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
+
+__all__ = ["TickInput", "run_ticks"]
 
 Items = list[Any]
 

@@ -70,8 +70,10 @@ class Pipeline:
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
-        self._state = state_tables(plan)
-        self._outputs = output_tables(plan)
+        self.state_tables = state_tables(plan)
+        """The tables of the state slots, by the slots' ids."""
+        self.output_tables = output_tables(plan)
+        """The tables of the outputs, by their names."""
         self.fingerprint = fingerprint(self.tables)
         interval = self.settings.spark.checkpoint_interval
         self.store = Store(directory, self.tables, checkpoint_interval=interval)
@@ -79,7 +81,7 @@ class Pipeline:
     @property
     def tables(self) -> tuple[TableSpec, ...]:
         """All tables of the pipeline, the state first."""
-        return (*self._state.values(), *self._outputs.values())
+        return (*self.state_tables.values(), *self.output_tables.values())
 
     @property
     def spark(self) -> SparkSession:
@@ -200,15 +202,15 @@ class Pipeline:
         return self.spark.createDataFrame([], spec.spark_schema) if frame is None else frame
 
     def _output(self, name: str) -> TableSpec:
-        if name not in self._outputs:
+        if name not in self.output_tables:
             raise DataError(
                 Diagnostic(
                     code="name",
                     message=f"there is no output `{name}`",
-                    help=f"the outputs are {', '.join(f'`{n}`' for n in self._outputs)}",
+                    help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
                 )
             )
-        return self._outputs[name]
+        return self.output_tables[name]
 
     def _readable(self, spec: TableSpec, as_of: int | None, *, every: bool) -> tuple[int, int]:
         """The ticks whose rows an output has as of a tick."""
@@ -279,7 +281,7 @@ class Pipeline:
         return found
 
     def _compute(self, run: Run, inputs: Mapping[str, Batch]) -> RangeResult:
-        names = {slot: spec.name for slot, spec in self._state.items()}
+        names = {slot: spec.name for slot, spec in self.state_tables.items()}
         return run_range(
             self.plan,
             run.first,
@@ -295,8 +297,8 @@ class Pipeline:
     def _pending(
         self, run: Run, result: RangeResult, inputs: Mapping[str, Batch]
     ) -> Mapping[str, Pending]:
-        frames = {self._state[slot].name: frame for slot, frame in result.state.items()}
-        for output, spec in self._outputs.items():
+        frames = {self.state_tables[slot].name: frame for slot, frame in result.state.items()}
+        for output, spec in self.output_tables.items():
             relation = result.outputs[output]
             frames[spec.name] = output_frame(relation, spec, run.first, run.last)
         return {

@@ -18,7 +18,8 @@ from hydro_core.ticks.files import read
 from hydro_core.ticks.landed import Landed, declared_columns
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
-from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
+from hydro_core.types.moments import print_moment
+from hydro_core.types.values import Struct, ValueProblem, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,13 @@ class Landing:
             return Tuple(tuple(rest.values()))
         return Row(tuple(Field(name, t) for name, t in types.items()))
 
-    def items(self, places: Sequence[int], of: ItemType) -> list[Any]:
+    def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""
         wanted = declared_columns(of) or {}
         try:
             rows = list(self.landed.rows(places, wanted))
         except ValueProblem as problem:
-            _refuse(self.file, str(problem))
+            _refuse(self.file, f"in tick {tick}, {problem}")
         match of:
             case Row():
                 return rows
@@ -95,7 +96,7 @@ def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[L
     found = []
     for file in files:
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
-        landing = Landing(file, read(file.path, columns))
+        landing = Landing(file, read(file.path, columns, file.column))
         for name in (*columns, *((file.column,) if file.column else ())):
             # An empty file of JSON lines has no columns, and needs none.
             if landing.landed.names and name not in landing.landed.names:
@@ -122,7 +123,7 @@ class Cut:
         for tick in range(self.count):
             batches = {
                 landing.file.name: landing.items(
-                    self.places[landing.file.name].get(tick, ()), types[landing.file.name]
+                    self.places[landing.file.name].get(tick, ()), types[landing.file.name], tick
                 )
                 for landing in landings
             }
@@ -198,16 +199,21 @@ def _by_tick(
     places: dict[int, list[int]] = {}
     for place, value in enumerate(values):
         tick = value if start is None else every.tick_of(value, start)
-        if tick < 0 and start is None:
-            _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
         if tick < 0:
-            _refuse(
-                file,
-                f"row {place} is of {value.isoformat()}, before the first tick begins at {start:%Y-%m-%dT%H:%M:%SZ}",
-                "let `--start` be earlier, or leave the row out",
-            )
+            _refuse_early(file, place, value, start)
         places.setdefault(tick, []).append(place)
     return places
+
+
+def _refuse_early(file: InputFile, place: int, value: Any, start: datetime | None) -> NoReturn:
+    if start is None:
+        _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
+    _refuse(
+        file,
+        f"row {place} is of {print_moment(value)}, before the first tick, "
+        f"which begins at {print_moment(start)}",
+        "let `--start` be earlier, or leave the row out",
+    )
 
 
 def _refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:

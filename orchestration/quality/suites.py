@@ -1,7 +1,9 @@
-"""The suites of a flow: its laws, derived from the plan, and what its author expects of the outputs.
+"""The suites of a flow: its laws, derived from the plan, and what its author expects of the
+outputs.
 
-A law speaks of facts, one row per state table, that a tick gathers in one pass over what it wrote: how many rows there
-were, came and are, and the sums of their hashes. Bags are equal when both agree, up to a collision of hash sums.
+A law speaks of facts, one row per state table, that a tick gathers in one pass over what it wrote:
+how many rows there were, came and are, and the sums of their hashes. Bags are equal when both
+agree, up to a collision of hash sums.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What one tick did to one table: row counts and hash sums (modulo 2**64) before, of the batch, and after.
+    """What one tick did to one table: row counts and hash sums (modulo 2**64) before, of the batch,
+    and after.
 
-    `batch_*` is what the tick computed, `written_*` what was read back of it, `after_*` what the table holds.
+    `batch_*` is what the tick computed, `written_*` what was read back of it, `after_*` what the
+    table holds.
     """
 
     table: str
@@ -55,7 +59,12 @@ LAWS = (
     Law(PERSIST, "after_keys", "expected_keys", "persist_t = old_t + new_t, by keys"),
     Law(DELTA, "written_rows", "batch_rows", "delta(persist x) = x, by counts"),
     Law(DELTA, "written_keys", "batch_keys", "delta(persist x) = x, by keys"),
-    Law(TYPES, "stored_type", "declared_type", "what is stored has the type that the program declares"),
+    Law(
+        TYPES,
+        "stored_type",
+        "declared_type",
+        "what is stored has the type that the program declares",
+    ),
 )
 LAW_CHECKS: Mapping[str, str] = {
     PERSIST: "persist_t = old_t + new_t, by counts and keys",
@@ -65,7 +74,9 @@ LAW_CHECKS: Mapping[str, str] = {
 
 
 def laws_frame(facts: Iterable[TableFacts]) -> pd.DataFrame:
-    """The facts as the frame that `laws_suite` judges, a row per table; hash sums as text, they exceed a double."""
+    """The facts as the frame that `laws_suite` judges, a row per table; hash sums as text, they
+    exceed a double.
+    """
     import pandas as pd
 
     rows = []
@@ -80,7 +91,9 @@ def laws_frame(facts: Iterable[TableFacts]) -> pd.DataFrame:
 
 
 def laws_suite(flow: str) -> gx.ExpectationSuite:
-    """The suite of a flow's state tables over `laws_frame`; each expectation's meta names its check."""
+    """The suite of a flow's state tables over `laws_frame`; each expectation's meta names its
+    check.
+    """
     import great_expectations as gx
     import great_expectations.expectations as gxe
 
@@ -111,7 +124,9 @@ def _expectations(expect: Expect) -> list[Any]:
     column = expect.column
     found: list[Any] = []
     if expect.not_null:
-        found.append(gxe.ExpectColumnValuesToNotBeNull(column=column, meta=_meta("not_null", column)))
+        found.append(
+            gxe.ExpectColumnValuesToNotBeNull(column=column, meta=_meta("not_null", column))
+        )
     if expect.unique:
         found.append(gxe.ExpectColumnValuesToBeUnique(column=column, meta=_meta("unique", column)))
     if expect.at_least is not None or expect.at_most is not None:
@@ -148,7 +163,9 @@ def check_name(kind: str, column: str) -> str:
 
 
 def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
-    """The checks that `output_suite` will report, name to description, without importing Great Expectations."""
+    """The checks that `output_suite` will report, name to description, without importing Great
+    Expectations.
+    """
     kinds: dict[str, str] = {}
     for expect in expected:
         has = {
@@ -160,5 +177,7 @@ def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
         }
         for kind, wanted in has.items():
             if wanted:
-                kinds[check_name(kind, expect.column)] = f"{expect.column}: {kind.replace('_', ' ')}"
+                kinds[check_name(kind, expect.column)] = (
+                    f"{expect.column}: {kind.replace('_', ' ')}"
+                )
     return kinds

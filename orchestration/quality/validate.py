@@ -17,7 +17,9 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check found on one subject: `passed`, and for a person what was expected and what was seen."""
+    """What one check found on one subject: `passed`, and for a person what was expected and what
+    was seen.
+    """
 
     check: str
     passed: bool
@@ -42,12 +44,16 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
 def validate_rows(
     suite: gx.ExpectationSuite, frame: pd.DataFrame, subject: str
 ) -> dict[str, tuple[Verdict, ...]]:
-    """Judges each row of `frame` by `suite` in one run: the verdicts of each value of the column `subject`."""
+    """Judges each row of `frame` by `suite` in one run: the verdicts of each value of the column
+    `subject`.
+    """
     if frame.empty:
         return {}
     found: dict[str, dict[str, Verdict]] = {name: {} for name in frame[subject]}
     for one, meta in _results(suite, frame, index=subject):
-        broken = {row[subject]: row for row in (one.result or {}).get("unexpected_index_list") or ()}
+        broken = {
+            row[subject]: row for row in (one.result or {}).get("unexpected_index_list") or ()
+        }
         problem = _error(one)
         for name, verdicts in found.items():
             row = {k: str(v) for k, v in broken.get(name, {}).items() if k != subject}
@@ -85,10 +91,16 @@ def _seen(one: gx.ExpectationValidationResult) -> Any:
 
 
 def _error(one: gx.ExpectationValidationResult) -> str | None:
-    """Why an expectation could not be evaluated; Great Expectations nests it by metric or gives it flat."""
+    """Why an expectation could not be evaluated; Great Expectations nests it by metric or gives it
+    flat.
+    """
     info = one.exception_info or {}
     entries = [info] if "raised_exception" in info else list(info.values())
-    messages = {e.get("exception_message") for e in entries if isinstance(e, dict) and e.get("raised_exception")}
+    messages = {
+        e.get("exception_message")
+        for e in entries
+        if isinstance(e, dict) and e.get("raised_exception")
+    }
     return "; ".join(sorted(str(m) for m in messages)) or None
 
 

@@ -25,10 +25,10 @@ def test_vector(vector: Vector) -> None:
     ticks = vector.get("ticks", [{}])
     if "error" in vector:
         with pytest.raises(HydroError) as caught:
-            run_json(parse(program), schemas, ticks, Options())
+            run_json(parse(program), schemas, ticks, Options(optimized=False))
         assert caught.value.code in [vector["error"], *vector.get("error_alternatives", [])]
         return
-    found = run_json(parse(program), schemas, ticks, Options())
+    found = run_json(parse(program), schemas, ticks, Options(optimized=False))
     ordered = vector.get("ordered", [])
     for got, wanted in zip(found, vector["expect"], strict=True):
         assert got.keys() == wanted.keys()
@@ -43,7 +43,14 @@ def test_the_command_line_passes_the_judge() -> None:
     assert folder is not None
     command = f"{sys.executable} -m hydro_core.cli.main run --batch {{jobs}} --engine reference"
     done = subprocess.run(
-        [sys.executable, judge / "judge_vectors.py", "--command", command, folder / "dfir", folder / "fuzz"],
+        [
+            sys.executable,
+            judge / "judge_vectors.py",
+            "--command",
+            command,
+            folder / "dfir",
+            folder / "fuzz",
+        ],
         capture_output=True,
         text=True,
         timeout=300,

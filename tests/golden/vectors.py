@@ -1,8 +1,9 @@
-"""The shared vectors: programs with inputs and outputs, in a folder above this one where it is there."""
+"""The shared vectors: programs with inputs and outputs, where a folder above has them."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def key(value: Any) -> Any:
     match value:
         case bool():
             return ("bool", value)
-        case float() if value != value:
+        case float() if math.isnan(value):
             return "nan"
         case list():
             return ("fields", tuple(map(key, value)))

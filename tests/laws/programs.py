@@ -1,7 +1,7 @@
-"""Random programs with random ticks: well typed, deterministic by their seed, over all operators or some.
+"""Random programs with random ticks: well typed, determined by a seed, of all operators or some.
 
-program = random_program(7, only={"map", "persist", "delta"})
-program.text, program.schemas, program.ticks
+program = random_program(7, only={"map", "persist", "delta"}) program.text, program.schemas,
+program.ticks
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def template_program(template: Template) -> tuple[str, dict[str, str]]:
 
 
 def random_batch(rng: random.Random, kind: str, most: int = BATCH) -> list[Any]:
-    """Some items of a kind as JSON values: few different ones, so that many are equal, and nulls."""
+    """Some items of a kind as JSON values: few different ones, so that many are equal."""
     items = [_value(rng, kind) for _ in range(rng.randint(0, most))]
     return items + rng.sample(items, rng.randint(0, min(2, len(items))))
 
@@ -184,7 +184,6 @@ def _step(maker: _Maker) -> None:
 
 
 def _apply(maker: _Maker, template: Template) -> None:
-    rng = maker.rng
     most = MOST_ITEMS // template.grows if template.grows else 12
     inputs = [
         _single(maker) if kind == "single" else maker.pick(kind, most) for kind in template.takes

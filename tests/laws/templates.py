@@ -1,7 +1,7 @@
-"""Every operator in a few small forms (`operators.txt`, `cycles.txt`): what random programs and laws are made of.
+"""Every operator in a few small forms (`operators.txt`, `cycles.txt`), for programs and laws.
 
-A template is one step of a pipeline: streams of some kinds in, a stream of a kind out. Its functions are total: nulls,
-negative numbers and all.
+A template is one step of a pipeline: streams of some kinds in, a stream of a kind out. Its
+functions are total: nulls, negative numbers and all.
 """
 
 from __future__ import annotations
@@ -59,7 +59,14 @@ def _template(line: str) -> Template:
     grows = next((int(word[1:]) for word in words if word[0] == "x"), 1)
     order = next((word for word in words if word in ("gives", "loses")), "keeps")
     return Template(
-        op, tuple(takes.split()), gives, text.removesuffix(" |"), order, "needs" in words, grows, "chain" not in words
+        op,
+        tuple(takes.split()),
+        gives,
+        text.removesuffix(" |"),
+        order,
+        "needs" in words,
+        grows,
+        "chain" not in words,
     )
 
 

@@ -1,4 +1,4 @@
-"""The catalogue's columns are true: each is checked on random ticks of every template that stands alone."""
+"""The catalogue's columns are true, on random ticks of every template that stands alone."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ def test_zero(template: Template) -> None:
 
 @pytest.mark.parametrize("template", ALONE, ids=str)
 def test_linear(template: Template) -> None:
-    linear = [name for name, port in zip("ab", spec_of(template).inputs, strict=False) if port.linear]
+    linear = [
+        name for name, port in zip("ab", spec_of(template).inputs, strict=False) if port.linear
+    ]
     if template.op in JOINT:
         together = [["a", "b"]]
     else:

@@ -50,9 +50,7 @@ def test_a_hash_sum_is_that_of_a_bag():
 
 @pytest.mark.parametrize("column", ROWS.column_names)
 def test_a_hash_sum_sees_every_column(column):
-    swapped = ROWS.set_column(
-        ROWS.column_names.index(column), column, ROWS[column].take([1, 0, 2])
-    )
+    swapped = ROWS.set_column(ROWS.column_names.index(column), column, ROWS[column].take([1, 0, 2]))
     assert key_sum(swapped) != key_sum(ROWS)
 
 

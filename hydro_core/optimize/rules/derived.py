@@ -104,7 +104,7 @@ def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     flat = shapes.get(shape.name.removesuffix("!"))
     if flat is None or flat.op is not shape.op or shape.inputs[:1] != (Sort.SEQUENCE,):
         return
-    if not flat.is_bags or flat.name == "union":
+    if not flat.is_bags or flat.op is None:
         return
     inner = [
         f"(bag {v})" if sort is Sort.SEQUENCE else v

@@ -81,7 +81,7 @@ def _without(pos: Bag, key: Columns | Whole, neg: Bag, neg_key: Whole) -> Bag:
 
 
 Pairing = Callable[[Any, Any], Any]
-"""The item that two items make; None stands for a missing one, whose fields are null like a null item's."""
+"""The item that two make; None stands for a missing one, whose fields are null."""
 
 
 def _join_growth(args: Args) -> Growth:

@@ -16,7 +16,9 @@ PROGRAM = "a -> persist() -> out\na -> sort_by_key(lambda x: -x) -> down\n"
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.hydro").write_text(PROGRAM)
-    (tmp_path / "t.json").write_text('{"schemas": {"a": "long"}, "ticks": [{"a": [2, 3]}, {}, {"a": [1]}]}')
+    (tmp_path / "t.json").write_text(
+        '{"schemas": {"a": "long"}, "ticks": [{"a": [2, 3]}, {}, {"a": [1]}]}'
+    )
     return tmp_path
 
 
@@ -151,12 +153,16 @@ def test_a_bug_in_one_job_does_not_end_the_others(
     said = capsys.readouterr()
     answers = [json.loads(line) for line in said.out.splitlines()]
     assert [a["name"] for a in answers] == ["one", "two"]
-    assert {(a["error"]["code"], a["error"]["message"]) for a in answers} == {("runtime", "internal error")}
+    assert {(a["error"]["code"], a["error"]["message"]) for a in answers} == {
+        ("runtime", "internal error")
+    }
     assert "KeyError" in said.err
 
 
 def test_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (here / "p.hydro").write_text("a -> sort_by_key(lambda r: -r.v) -> down\na -> aggregate(n=count()) -> n")
+    (here / "p.hydro").write_text(
+        "a -> sort_by_key(lambda r: -r.v) -> down\na -> aggregate(n=count()) -> n"
+    )
     (here / "a.csv").write_text("day,v\n2024-01-01,1\n2024-01-03,2\n2024-01-01,3\n")
     words = ["run", "p.hydro", "--input", "a=a.csv:day", "--schema", "a=v long"]
     assert main([*words, "--format", "json"]) == 0
@@ -172,7 +178,9 @@ def test_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "3 rows" in capsys.readouterr().out
 
 
-def test_an_input_that_the_program_does_not_have(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_input_that_the_program_does_not_have(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (here / "b.csv").write_text("item\n1\n")
     assert main(["run", "p.hydro", "--input", "b=b.csv"]) == 1
     assert "error[input]: `b` of `--input` is not an input" in capsys.readouterr().err

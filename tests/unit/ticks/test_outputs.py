@@ -104,12 +104,14 @@ def test_what_others_have_written_is_not_touched(tmp_path: Path) -> None:
 
 def test_a_run_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
     written(tmp_path, "long", [1])
-    with (
-        pytest.raises(ZeroDivisionError),
-        OutputFiles(tmp_path, {"out": StreamType(parse_ddl("long"))}) as files,
-    ):
-        files.write(0, {"out": [5]})
-        _ = 1 // 0
+
+    def fail() -> None:
+        with OutputFiles(tmp_path, {"out": StreamType(parse_ddl("long"))}) as files:
+            files.write(0, {"out": [5]})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert pyarrow.parquet.read_table(tmp_path / "out").column("item").to_pylist() == [1, 1]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
