@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
@@ -168,7 +167,8 @@ class _Evaluation:
                 if isinstance(a, str | bytes | list | tuple) and isinstance(b, int):
                     size = len(a) * max(0, b)
         elif op == "%" and isinstance(left, str | bytes):
-            raise TypeError("`%` of a text: use an f-string")
+            form = left if isinstance(left, str) else left.decode("latin-1")
+            size = MAX_SIZE + 1 if "*" in form or _is_wide(form) else 0
         if size > MAX_SIZE:
             raise _TooLargeError
 
@@ -307,7 +307,7 @@ class _Evaluation:
                 continue
             expr, conversion, spec = part
             value: Any = self.value(expr, names)
-            if any(len(digits) > 4 for digits in _numbers(spec)):
+            if _is_wide(spec):
                 raise _TooLargeError
             self._foresee_call("str", [value])
             if conversion:
@@ -319,8 +319,7 @@ class _Evaluation:
         return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})
 
 
-def _numbers(text: str) -> list[str]:
-    return "".join(c if c.isdigit() else " " for c in text).split()
-
-
-Plain = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta
+def _is_wide(form: str) -> bool:
+    """Whether a format has a number of more than four digits."""
+    numbers = "".join(c if c.isdigit() else " " for c in form).split()
+    return any(len(digits) > 4 for digits in numbers)

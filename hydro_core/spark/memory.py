@@ -180,7 +180,8 @@ def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
     """The rows of one frame out of the wide table."""
     names = [f"i{number}", TICK, *([ORD] if ordered else [])]
     rows = table.filter(pc.field("of") == number).select(names)
-    return rows.rename_columns([ITEM, *names[1:]])
+    # Made anew, so that every column may hold nulls whatever Spark knows of it.
+    return pa.Table.from_arrays(rows.columns, names=[ITEM, *names[1:]])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:

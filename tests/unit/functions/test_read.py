@@ -49,7 +49,7 @@ class TestText:
     def test_places_come_from_the_program(self) -> None:
         tree = ast.parse("lambda x: nope", mode="eval").body
         with pytest.raises(TypeProblem) as caught:
-            read_function(tree, {}, locate=lambda node: (7, node.col_offset + 30))  # type: ignore[attr-defined]
+            read_function(tree, {}, locate=lambda node: (7, getattr(node, "col_offset", 0) + 30))
         assert caught.value.place == (7, 40)
         assert caught.value.code == "name"
 
@@ -66,6 +66,7 @@ class TestText:
         assert text("len").tree == Call("len", (Param("x"),))
         assert call_item(text("str"), 5) == "5"
         assert text("f", f=text("lambda x: x")).params == ("x",)
+        assert call_item(text("lambda x: f(x) + 1", f=text("lambda x: x")), 1) == 2
 
     @pytest.mark.parametrize("source", ["3", "f()", "x", "[lambda x: x]", "n"])
     def test_what_is_no_function(self, source: str) -> None:
@@ -186,7 +187,8 @@ class TestLive:
         [
             "    for y in x:\n        pass\n    return y\n",
             "    while x:\n        x = x - 1\n    return x\n",
-            "    try:\n        return 1\n    except Exception as e:\n        return e\n    finally:\n        pass\n",
+            "    try:\n        return 1\n    except Exception as e:\n        return e\n",
+            "    try:\n        y = 1\n    finally:\n        z = 2\n    return y, z\n",
             "    with x as y:\n        return y\n",
             "    import math\n    return math.pi\n",
             "    x.a = 1\n    x[0] = 2\n    del x\n    return 1\n",
@@ -197,8 +199,9 @@ class TestLive:
             "    return {k: v for k, v in x}\n",
             "    return [*x, *x], {**x}, f'{x:{x}}', x @ x, x[1:2, 3], ..., 1j\n",
             "    return (lambda *a: a)(*x, **x)\n",
-            "    a = b, *c = x\n    (d, (e, *f_)), [g, h] = x\n    return a, b, c, d, e, f_, g, h\n",
-            "    match x:\n        case {'a': 1, **r}: return r\n        case int(y) | str(y): return y\n",
+            "    a = b, *c = x\n    (d, (e, *f_)), [g, h] = x\n    return a, b, c, d, e, f_\n",
+            "    match x:\n        case {'a': 1, **r}: return r\n        case int(y): return y\n",
+            "    match x:\n        case 1 | None: return 0\n        case [y, *z] as w: return w\n",
             "    if x:\n        y = 1\n    return y\n",
             "    x: int = 3\n    y: int\n    return x\n",
             "    'doc'\n    ...\n    pass\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import time
 from typing import Any
 
@@ -199,8 +200,6 @@ def test_nothing_runs_while_it_is_read() -> None:
 )
 def test_constants_take_a_moment_at_most(source: str) -> None:
     start = time.monotonic()
-    try:
+    with contextlib.suppress(TypeProblem):
         constant(ast.parse(source, mode="eval").body, {})
-    except TypeProblem as problem:
-        assert problem.code == "type"
     assert time.monotonic() - start < 8
