@@ -21,7 +21,7 @@ Accumulate = Callable[[Fn, Any, Any], Any]
 Choose = Callable[[list[Any]], Any]
 
 
-def folded_in_python(  # noqa: PLR0913 - a function, its two types, its two inputs, and how it is called
+def folded_in_python(
     fn: Fn, acc: ItemType, item: ItemType, values: Column, start: Column, *, pairwise: bool
 ) -> Column:
     """The fold of each array from its start; `pairwise`: the function takes two whole items."""

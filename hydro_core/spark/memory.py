@@ -122,7 +122,9 @@ class Memory:
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            pairs = [(self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())]
+            pairs = [
+                (self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())
+            ]
             if pairs:
                 found[name] = frame_of(self.spark, pairs, item)
         return found
@@ -148,7 +150,8 @@ class Memory:
         types = self.plan.typed.outputs
         found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
         return [
-            {name: ticks.get(t, []) for name, ticks in found.items()} for t in range(first, last + 1)
+            {name: ticks.get(t, []) for name, ticks in found.items()}
+            for t in range(first, last + 1)
         ]
 
 
