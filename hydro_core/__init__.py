@@ -1,1 +1,25 @@
 """The language, its reference meaning, its optimizer and its Spark engine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hydro_core import agg
+    from hydro_core.lang.flow import Flow
+    from hydro_core.lang.stream import Stream
+
+__all__ = ["Flow", "Stream", "agg"]
+
+_HOMES = {"Flow": "hydro_core.lang.flow", "Stream": "hydro_core.lang.stream"}
+
+
+def __getattr__(name: str) -> Any:
+    # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole
+    # language along.
+    if name == "agg":
+        return import_module("hydro_core.agg")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -74,12 +74,8 @@ class Environment:
 
     def is_done(self, step: str, fingerprint: str) -> bool:
         """Whether the step was done for this fingerprint."""
-        return self.stamp(step) == fingerprint
-
-    def stamp(self, step: str) -> str:
-        """What the step was last done for; empty if it never was."""
         stamp = self.share / f"{step}.stamp"
-        return stamp.read_text() if stamp.is_file() else ""
+        return stamp.is_file() and stamp.read_text() == fingerprint
 
     def done(self, step: str, fingerprint: str) -> None:
         """Leaves the step's stamp."""
@@ -102,7 +98,7 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        steps = (packages, project, java, jars, archive)
+        steps = (packages, project, java, jars)
         worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
@@ -165,20 +161,6 @@ def jars(environment: Environment) -> bool:
     say("Delta jars", "resolved once by Spark")
     run([environment.python, "-m", "hydro_core.spark.jars"], stdout=subprocess.DEVNULL)
     environment.done("jars", fingerprint)
-    return True
-
-
-def archive(environment: Environment) -> bool:
-    """Lets Spark's JVM write an archive of its classes, with which it starts sooner ever after."""
-    inputs = ("jars.py", "archive.py", "launch.py", "session.py")
-    fingerprint = fingerprint_of(*(ROOT / "hydro_core" / "spark" / name for name in inputs))
-    for step in ("packages", "java", "jars"):
-        fingerprint += environment.stamp(step)
-    if environment.is_done("archive", fingerprint):
-        return False
-    say("Spark", "a first start, which makes later ones quicker")
-    run([environment.python, "-m", "hydro_core.spark.archive"], stdout=subprocess.DEVNULL)
-    environment.done("archive", fingerprint)
     return True
 
 

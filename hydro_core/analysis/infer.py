@@ -1,8 +1,9 @@
 """Types: what items every stream carries, and whether they stand in an order.
 
-Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows into it, widened by what
-comes back. Orders are the greatest fixpoint from "ordered" downwards across ticks; within a cycle of one tick there is
-no order, since items come round as they are found.
+Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows
+into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
+across ticks; within a cycle of one tick there is no order, since items come round as they are
+found.
 """
 
 from __future__ import annotations
@@ -56,11 +57,16 @@ class Typed:
         return table
 
 
-def infer(graph: Graph, schemas: Mapping[str, ItemType] | None = None) -> Typed:
-    """The types of a graph; an input without a declaration has its type in `schemas`."""
+def infer(
+    graph: Graph, schemas: Mapping[str, ItemType] | None = None, *, partial: bool = False
+) -> Typed:
+    """The types of a graph; an input without a declaration has its type in `schemas`.
+
+    One with neither is a problem, or if `partial` its items are unknown.
+    """
     everything = predecessors(graph)
     groups = components(everything)
-    items = _Items(graph, schemas or {})
+    items = _Items(graph, schemas or {}, partial)
     for group in groups:
         items.settle(group, is_cycle(group, everything))
     orders = _orders(graph, groups)
@@ -83,8 +89,8 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
 class _Items:
     """The item types found so far, and what was wrong."""
 
-    def __init__(self, graph: Graph, schemas: Mapping[str, ItemType]) -> None:
-        self.graph, self.schemas = graph, schemas
+    def __init__(self, graph: Graph, schemas: Mapping[str, ItemType], partial: bool) -> None:
+        self.graph, self.schemas, self.partial = graph, schemas, partial
         self.of: dict[NodeId, ItemType] = {node.id: UNKNOWN for node in graph}
         self.problems: list[Diagnostic] = []
 
@@ -95,8 +101,8 @@ class _Items:
         while changed and rounds < MAX_ROUNDS:
             changed = False
             rounds += 1
-            for node in group:
-                changed |= self._widen(self.graph[node])
+            for name in group:
+                changed |= self._widen(self.graph[name])
         if changed:
             self.problems.append(_endless(self.graph[group[0]], self.of[group[0]]))
             return
@@ -105,7 +111,7 @@ class _Items:
             try:
                 self.of[name] = self._type(node)
             except TypeProblem as problem:
-                self.problems.append(of_type(node, problem))
+                self.problems.append(of_type(node, problem, self._inputs(node)))
 
     def _widen(self, node: Node) -> bool:
         """One step of a cycle: what cannot be typed yet may be, once more is known."""
@@ -122,12 +128,14 @@ class _Items:
     def _type(self, node: Node) -> ItemType:
         if node.op.name == "source" and node.args["schema"] is None:
             return self._schema(node)
-        inputs = tuple(self.of[e.node] for e in node.inputs)
-        return node.op.result(node.args, inputs)
+        return node.op.result(node.args, self._inputs(node))
+
+    def _inputs(self, node: Node) -> tuple[ItemType, ...]:
+        return tuple(self.of[e.node] for e in node.inputs)
 
     def _schema(self, node: Node) -> ItemType:
         name = node.args["name"]
-        if name not in self.schemas:
+        if name not in self.schemas and not self.partial:
             self.problems.append(of_schema(self.graph, node))
         return self.schemas.get(name, UNKNOWN)
 
@@ -146,9 +154,7 @@ def _endless(node: Node, item: ItemType) -> Diagnostic:
 def _orders(graph: Graph, groups: list[tuple[NodeId, ...]]) -> Mapping[NodeId, Order]:
     within = predecessors(graph, same_tick)
     round_about = {n for c in components(within) if is_cycle(c, within) for n in c}
-    orders = {
-        node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph
-    }
+    orders = {node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph}
     for group in groups:
         changed = True
         while changed:
@@ -209,6 +215,6 @@ def _mixed_sinks(graph: Graph, items: Mapping[NodeId, ItemType]) -> list[Diagnos
                     f"the output `{name}` gets items of different types: {item} and {other}",
                     "make them the same first, or give one of them another name",
                 )
-                problems.append(of_type(sink, problem))
+                problems.append(of_type(sink, problem, (item, other)))
             item = both or item
     return problems

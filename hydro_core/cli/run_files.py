@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.schemas import schemas_of
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
-from hydro_core.running import Options, Outputs, Ready, check_names, ready, run_items
+from hydro_core.running import Options, Outputs, check_names, run_items
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles
@@ -26,10 +28,12 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     files = [InputFile.parse(text) for text in arguments.input]
     graph = load(arguments.file)
     check_names(graph, (file.name for file in files), "of `--input`")
-    declared = {name: node.args["schema"] for name, node in graph.sources.items() if node.args["schema"]}
-    landings = land(files, declared)
+    given = schemas_of(arguments, graph)
+    declared = {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
+    landings = land(files, {**declared, **given})
     types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
-    program = ready(graph, types)
+    output.print_warnings(graph.warnings)
+    program = compile_graph(graph, {**types, **given})
     ticks = cut(landings, every, start)
     rows = _run(program, ticks, landings, options, arguments.out)
     _report(rows, arguments)
@@ -37,25 +41,29 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
 
 
 def _run(
-    program: Ready, ticks: Cut, landings: list[Landing], options: Options, out: str | None
+    program: Compiled, ticks: Cut, landings: list[Landing], options: Options, out: str | None
 ) -> Rows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []
+    came: list[str] = []
+    types = {name: stream.item for name, stream in program.typed.inputs.items()}
     with ExitStack() as stack:
         files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
-        inputs = _told(ticks.ticks(landings, {n: s.item for n, s in program.typed.inputs.items()}), ticks.count)
+        inputs = _noted(ticks.ticks(landings, types), came)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
                 files.write(number, outputs)
             rows.append({name: len(items) for name, items in outputs.items()})
-            output.print_error(f"tick {number + 1} of {ticks.count}: out {_counts(outputs)}")
+            said = f"{came[number]}; out: {_counts(outputs)}"
+            output.print_error(f"tick {number + 1} of {ticks.count}{said}")
     return rows
 
 
-def _told(ticks: Iterator[TickInput], count: int) -> Iterator[TickInput]:
-    for number, tick in enumerate(ticks):
+def _noted(ticks: Iterator[TickInput], came: list[str]) -> Iterator[TickInput]:
+    """The ticks; what came in is noted for the progress that is told when the tick is done."""
+    for tick in ticks:
         begin = f" ({tick.start:%Y-%m-%dT%H:%M:%SZ})" if tick.start else ""
-        output.print_error(f"tick {number + 1} of {count}{begin}: in {_counts(tick.batches)}")
+        came.append(f"{begin}, in: {_counts(tick.batches)}")
         yield tick
 
 
@@ -71,7 +79,9 @@ def _report(rows: Rows, arguments: argparse.Namespace) -> None:
         names = sorted({name for tick in rows for name in tick})
         for name in names:
             total = sum(tick[name] for tick in rows)
-            output.print_text(f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks")
+            output.print_text(
+                f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks"
+            )
         return
     for number, tick in enumerate(rows):
         for name, count in tick.items():

@@ -1,4 +1,4 @@
-"""`match` statements become conditionals: whether a pattern matches is not known, what it binds mostly is."""
+"""`match` becomes conditionals: whether a pattern matches is mostly not known, what it binds is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hydro_core.functions.reading import Reading
-from hydro_core.functions.scope import MATCHED, Local, Scope, is_small
+from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
 from hydro_core.functions.tree import BoolOp, Call, Compare, Const, Expr, Index, Let, Opaque, Param
 
 Rest = Callable[[Scope], Expr]
@@ -84,8 +84,9 @@ class Patterns(Reading):
         self, patterns: list[ast.pattern], subject: Expr, scope: Scope
     ) -> tuple[list[Expr], dict[str, Local]]:
         star = next((i for i, p in enumerate(patterns) if isinstance(p, ast.MatchStar)), None)
-        whole = Call(MATCHED, (subject, Const(len(patterns)), Const(star)))
-        tests: list[Expr] = [Opaque("(match)", (subject,))]
+        shape = (subject, Const(len(patterns)), Const(star))
+        whole = Call(MATCHED, shape)
+        tests: list[Expr] = [Opaque(SEQUENCE, shape)]
         names: dict[str, Local] = {}
         for i, pattern in enumerate(patterns):
             part = Index(whole, Const(i))
@@ -96,6 +97,3 @@ class Patterns(Reading):
             tests += inner
             names |= bound
         return tests, names
-
-
-__all__ = ["Branch", "Patterns", "Rest"]

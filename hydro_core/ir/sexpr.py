@@ -63,10 +63,10 @@ def read_all(text: str) -> tuple[Tree, ...]:
     return tuple(stack[0])
 
 
-def show_tree(tree: Tree, indent: int = 0) -> str:
-    """The tree as text, in lines of at most `WIDTH` characters where that is possible."""
+def show_tree(tree: Tree, indent: int = 0, width: int = WIDTH) -> str:
+    """The tree as text, in lines of at most `width` characters where that is possible."""
     flat = flatten(tree)
-    if isinstance(tree, Atom) or indent + len(flat) <= WIDTH or len(tree) < 2:
+    if isinstance(tree, Atom) or indent + len(flat) <= width or len(tree) < 2:
         return flat
     head, *rest = tree
     leading: list[Tree] = []
@@ -74,7 +74,7 @@ def show_tree(tree: Tree, indent: int = 0) -> str:
         leading.append(rest.pop(0))
     first = " ".join(flatten(t) for t in (head, *leading))
     inner = indent + 2
-    lines = [f"({first}", *(" " * inner + show_tree(t, inner) for t in rest)]
+    lines = [f"({first}", *(" " * inner + show_tree(t, inner, width) for t in rest)]
     return "\n".join(lines) + ")"
 
 

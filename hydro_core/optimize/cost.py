@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.optimize.shape import Payload
-from hydro_core.optimize.space import ENode, Space
+from hydro_core.optimize.space import ClassId, ENode, Space
 
 Goal = Literal["tick", "range"]
 
@@ -68,20 +68,28 @@ class CostModel:
     statistics: Statistics
     goal: Goal
 
-    def sizes(self) -> list[float]:
-        """The expected rows of each class in a tick (the range plan: in all ticks)."""
+    def sizes(self, first: Sequence[int] = ()) -> list[float]:
+        """The expected rows of each class in a tick (the range plan: in all ticks).
+
+        A class has the size that its nodes give when it is first reached from the inputs, the nodes at `first` before
+        all others; going on from there would let estimates shrink in a circle.
+        """
         found = [math.inf] * len(self.space.of)
-        self._settle(found)
+        self._spread([self.space.nodes[i] for i in first], found)
+        self._spread(self.space.nodes, found)
         for cls, size in enumerate(found):
             # only streams that feed themselves have no size yet: they hold some history
             if math.isinf(size):
                 found[cls] = ROWS * self.statistics.ticks
-        self._settle(found)
         return found
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
-        return [self.cost(node, sizes) for node in self.space.nodes]
+        kept = {n.cls for n in self.space.nodes if _name(n) in STATES}
+        return [
+            NODE if _name(node) == "prev" and node.inputs[0] in kept else self.cost(node, sizes)
+            for node in self.space.nodes
+        ]
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -92,15 +100,24 @@ class CostModel:
             return NODE
         return NODE + _COSTS.get(name, _reads)(into, out)
 
-    def _settle(self, found: list[float]) -> None:
-        changed = True
-        while changed:
-            changed = False
-            for node in self.space.nodes:
-                size = self._size(node, [found[c] for c in node.inputs])
-                if size < found[node.cls] * (1 - 1e-9):
-                    found[node.cls] = size
-                    changed = True
+    def _spread(self, nodes: Sequence[ENode], found: list[float]) -> None:
+        waiting = list(nodes)
+        while True:
+            ready: dict[ClassId, float] = {}
+            left = []
+            for node in waiting:
+                if not math.isinf(found[node.cls]):
+                    continue
+                into = [found[c] for c in node.inputs]
+                if any(map(math.isinf, into)):
+                    left.append(node)
+                    continue
+                ready[node.cls] = min(ready.get(node.cls, math.inf), self._size(node, into))
+            if not ready:
+                return
+            for cls, size in ready.items():
+                found[cls] = size
+            waiting = left
 
     def _size(self, node: ENode, into: list[float]) -> float:
         name = _name(node)
@@ -110,6 +127,8 @@ class CostModel:
             return into[0] * self._ticks()
         if name == "window":
             return into[0] * min(self._ticks(), self._args(node).get("n", 1))
+        if name in {"delta", "changes"}:
+            return into[0] / self._ticks()
         if name in {"filter", "filter_map"}:
             return into[0] * self._selectivity(node)
         return _SIZES.get(name, _first)(into)
@@ -152,15 +171,15 @@ def _pairs(into: list[float]) -> float:
 
 def _matches(into: list[float]) -> float:
     most = max(keys(into[0]), keys(into[1]))
-    return into[0] * into[1] / most if most > 0 and not math.isinf(most) else into[0] * into[1]
+    return into[0] * into[1] / most if most > 0 else 0.0
 
 
 def _half(into: list[float]) -> float:
     return into[0] * SELECTIVITY
 
 
-def _one(into: list[float]) -> float:
-    return 1.0 if all(not math.isinf(i) for i in into) else math.inf
+def _one(_: list[float]) -> float:
+    return 1.0
 
 
 def _grouped(into: list[float]) -> float:
@@ -170,6 +189,9 @@ def _grouped(into: list[float]) -> float:
 def _updated(into: list[float]) -> float:
     return max(into[0], keys(into[1]))
 
+
+STATES = frozenset({"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from"})
+"""Operators that update what they gave before in place: nobody stores it again."""
 
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,
@@ -181,7 +203,7 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "join:left": lambda i: max(_matches(i), i[0]),
     "join:right": lambda i: max(_matches(i), i[1]),
     "join:outer": lambda i: max(_matches(i), *i),
-    "join:semi": lambda i: min(i[0], _matches(i)),
+    "join:semi": min,
     "join:anti": _half,
     "difference": _half,
     "anti_join": _half,
@@ -199,6 +221,8 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "aggregate": _grouped,
     "fold_keyed_from": _updated,
     "reduce_keyed_from": _updated,
+    "latest_from": _updated,
+    "aggregate_from": _updated,
     "flat_map": lambda i: 2 * i[0],
     "flatten": lambda i: 2 * i[0],
 }
@@ -210,6 +234,11 @@ def _reads(into: list[float], _: float) -> float:
 
 def _stores_and_reads(into: list[float], out: float) -> float:
     return into[0] + out
+
+
+def _updates(into: list[float], _: float) -> float:
+    # the keys of the new items are found in the state, and written again
+    return into[0] + 2 * into[1]
 
 
 def _joins(into: list[float], out: float) -> float:
@@ -227,6 +256,10 @@ _COSTS: Mapping[str, Callable[[list[float], float], float]] = {
     "old": _stores_and_reads,
     "window": _stores_and_reads,
     "prev": lambda i, o: 2 * i[0],
+    "fold_keyed_from": _updates,
+    "reduce_keyed_from": _updates,
+    "latest_from": _updates,
+    "aggregate_from": _updates,
     "delta": lambda i, o: 3 * i[0],
     "changes": lambda i, o: 3 * i[0],
     "cross": _joins,

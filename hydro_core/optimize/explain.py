@@ -12,7 +12,7 @@ from typing import Any
 
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import Atom, Tree, flatten, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, Tree, flatten, show_tree
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Rewrite, TermId
 from hydro_core.optimize.replay import Replay
@@ -144,7 +144,7 @@ class _Writer:
             return inputs[0]
         shape = self._problem.shapes[node.shape]
         if shape.op is None:
-            head = "chain" if node.shape.startswith("chain") else node.shape.replace(" ", ":")
+            head = node.shape.removesuffix("!")
             return (Atom(head), *inputs) if inputs else Atom(head)
         payload = None if node.payload is None else self._problem.payloads[node.payload]
         if payload is None:
@@ -255,4 +255,4 @@ def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
 
 
 def _block(tree: Tree, depth: int) -> list[str]:
-    return [INDENT * depth + line for line in show_tree(tree, len(INDENT) * depth).splitlines()]
+    return [INDENT * depth + line for line in show_tree(tree, 0, WIDTH - len(INDENT) * depth).splitlines()]

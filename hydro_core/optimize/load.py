@@ -14,7 +14,18 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
-from hydro_core.optimize.shape import BAG, JOINT, Payload, Shape, Sort, chain, shape_of, sort_of
+from hydro_core.optimize.shape import (
+    BAG,
+    CHAIN,
+    JOINT,
+    UNION,
+    Payload,
+    Shape,
+    Sort,
+    shape_of,
+    sort_of,
+    two,
+)
 from hydro_core.optimize.space import Definition, Problem
 from hydro_core.types.stream import Order
 
@@ -192,15 +203,15 @@ def _is_uniform(builder: _Builder, node: Node, endpoint: Endpoint) -> bool:
 
 
 def _define_chain(builder: _Builder, name: str, shape: Shape, inputs: tuple[str, ...]) -> None:
-    """A union is nested chains of two."""
-    two = chain(shape.output)
+    """A union is nested unions of two."""
+    pair = two(UNION if shape.output is Sort.BAG else f"{CHAIN}!", shape.output)
     if len(inputs) == 1:
         builder.defined[name] = inputs[0]
         return
     total = inputs[0]
     for i, other in enumerate(inputs[1:-1], start=1):
-        total = builder.add(f"{name} {i}", two, None, (total, other))
-    builder.add(name, two, None, (total, inputs[-1]))
+        total = builder.add(f"{name} {i}", pair, None, (total, other))
+    builder.add(name, pair, None, (total, inputs[-1]))
 
 
 def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
@@ -209,7 +220,7 @@ def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
     orders = tuple(builder.order(e) for e in loop.reads)
     specs = [graph[n].spec for n in loop.nodes]
     shape = Shape(
-        name=f"loop {endpoint}",
+        name=f"loop:{endpoint}",
         inputs=tuple(map(sort_of, orders)),
         output=sort_of(builder.order(endpoint)),
         linear=(False,) * len(orders),

@@ -64,7 +64,7 @@ def optimize(
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
     check_types(typed, graph)
-    notes = notes_of(problem, space, plan) if goal == "tick" else ()
+    notes = notes_of(loaded.origins, space, plan) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
     return Optimized(graph, before, plan.cost, steps, notes, saturation)
 
@@ -81,14 +81,15 @@ def choose(
 ) -> tuple[Plan, float]:
     """The cheapest plan, and the cost of the program as it was written."""
     model = CostModel(space, problem.payloads, stats, goal)
-    sizes = model.sizes()
+    start = preferred(problem, space)
+    sizes = model.sizes(tuple(start.values()))
     costs = model.costs(sizes)
     naive, naive_space = as_written(problem, space)
     written = CostModel(naive_space, problem.payloads, stats, goal)
     named = {cls: space.named[name] for name, cls in naive_space.named.items()}
     written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
     before = plan_cost(naive_space, written.costs(written_sizes), naive)
-    return extract(space, costs, preferred(problem, space)), before
+    return extract(space, costs, start), before
 
 
 def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:

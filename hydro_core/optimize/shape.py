@@ -51,14 +51,15 @@ class Shape:
 BAG = Shape("bag", (Sort.SEQUENCE,), linear=(True,), strict=(False,), monotone=True)
 """Forgets the order of a sequence."""
 CHAIN = "chain"
+UNION = "union"
 JOINT = frozenset({"chain", "union"})
 """Operators that are linear in all inputs together, not in each by itself."""
 
 
-def chain(sort: Sort) -> Shape:
-    """Two streams of this sort added up."""
+def two(name: str, sort: Sort) -> Shape:
+    """Two streams of this sort added up: `chain` by the rules, `union` (a sequence: `chain!`) by the program."""
     return Shape(
-        name=CHAIN if sort is Sort.BAG else f"{CHAIN}!",
+        name=name,
         inputs=(sort, sort),
         output=sort,
         linear=(False, False),

@@ -131,6 +131,7 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
+    **dict.fromkeys(("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"), _event),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),

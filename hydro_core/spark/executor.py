@@ -29,7 +29,7 @@ from hydro_core.spark.lower.registry import (
 )
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed
+from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
@@ -154,7 +154,7 @@ class Run:
             last=self.last,
             spark=setting.spark,
             past=past,
-            source=setting.sources.get(node.args.get("name")),
+            source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
         )
         found = lower(step)
@@ -188,7 +188,8 @@ class Run:
             events = relation.at(self.last)
         else:
             events = relation.events(self.first, self.last)
-        return positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        return exactly(frame, slot.item)
 
     def _entering(self, component: Component) -> set[Endpoint]:
         graph, members = self.setting.plan.graph, set(component.nodes)
@@ -228,8 +229,7 @@ class Run:
         return list(found)
 
     def _settled(self, relation: Relation) -> Relation:
-        frame, _ = self.setting.settle(relation.frame)
-        return relation.with_(frame=frame)
+        return settled(relation, self.setting.settle)[0]
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

@@ -89,8 +89,9 @@ def is_spark_error(error: BaseException) -> bool:
 def _read(found: dict[str, Any]) -> Failure:
     span = found["span"] and Span(*found["span"])
     shown = found.get("shown")
-    if shown is None and "item" in found:
-        shown = json.dumps(_as_printed(found["item"]), ensure_ascii=False)
+    if shown is None and "items" in found:
+        items = found["items"].values()
+        shown = ", ".join(json.dumps(_as_printed(x), ensure_ascii=False) for x in items)
     tick = found.get("tick")
     return Failure(found["kind"], found["reason"], found["function"], span or None, shown, tick)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.columns import NotCompilable, predicate_column, to_column
+from hydro_core.spark.columns import NotCompilable, predicate_column, to_column, truth_column
 from hydro_core.spark.udf import udf_column, udf_predicate
 from hydro_core.types.item import ItemType
 
@@ -55,3 +56,25 @@ def apply_predicate(
         return predicate_column(fn, ((column, item),), tick=tick)
     except NotCompilable:
         return udf_predicate(fn, column, item, tick)
+
+
+def truth(column: Column, item: ItemType) -> Column:
+    """Python's `bool(x)` of the items of a column: never null."""
+    return truth_column(column, item)
+
+
+def runtime(
+    fn: Fn, inputs: tuple[ItemType, ...], *, result: ItemType | None = None
+) -> Runtime:
+    """How `fn` runs on items of these types; two types are those of an accumulator and an item.
+
+    It asks the compiler itself, so it needs a running Spark.
+    """
+    wanted = result if result is not None else result_type(fn, inputs, spread=True)
+    names = [f"_{i}" for i in range(1, len(inputs) + 1)]
+    arguments = [(F.col(name), item) for name, item in zip(names, inputs, strict=True)]
+    try:
+        to_column(fn, arguments, result=wanted)
+    except NotCompilable as problem:
+        return Runtime(problem.reason)
+    return Runtime()

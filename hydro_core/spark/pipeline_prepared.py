@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from hydro_core.spark.ledger import Commit, InputRead, Ledger
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store import Step, Store
@@ -43,6 +45,7 @@ class Prepared:
         """What each table gets, by the tables' names."""
         self._store, self._ledger, self._done, self._step = store, ledger, done, step
         self._decided = False
+        self._versions: Mapping[str, int] | None = None
 
     def __enter__(self) -> Prepared:
         return self
@@ -80,9 +83,23 @@ class Prepared:
         """The number of rows that each table gets."""
         return {name: written.rows for name, written in self.written.items()}
 
-    def rows_before(self, table: str) -> int:
-        """The number of rows that a table has, before these; `table` is its name."""
+    def stored_rows(self, table: str) -> int:
+        """The number of rows that a table has now, by its name: these among them once written."""
         return self._store.tables[table].rows
+
+    def read_back(self, table: str) -> pa.Table:
+        """The rows of the range as a table holds them, by its name; `write` comes before."""
+        return self._store.arrow(table, self.run.first, self.run.last)
+
+    def write(self) -> None:
+        """Puts the rows into the tables, ahead of the ledger: readable, but not yet part of the past.
+
+        Checks may look at what was written before `commit` or `abandon` decides.
+        """
+        if self._versions is None:
+            ticks = (self.run.first, self.run.last)
+            self._versions = self._store.commit(self.written, ticks, self._step)
+            self._step("tables")
 
     def commit(self, checks: Mapping[str, Any] | None = None) -> Commit:
         """Makes the range part of the past; `checks` are kept in the ledger as they are.
@@ -103,20 +120,23 @@ class Prepared:
         if self._decided:
             return
         self._decided = True
-        for written in self.written.values():
-            written.discard()
-        self._done()
+        try:
+            for written in self.written.values():
+                written.discard()
+            if self._versions is not None:
+                self._store.recover(self._ledger.last)
+        finally:
+            self._done()
 
     def _commit(self, checks: Mapping[str, Any]) -> Commit:
         run, last = self.run, self._ledger.last
-        versions = self._store.commit(self.written, (run.first, run.last), self._step)
-        self._step("tables")
+        self.write()
         commit = Commit(
             sequence=0 if last is None else last.sequence + 1,
             first=run.first,
             last=run.last,
             plan=run.plan,
-            versions=versions,
+            versions=self._versions or {},
             rows=self.rows,
             started=run.started,
             committed=datetime.now(UTC),

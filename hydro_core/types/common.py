@@ -90,15 +90,15 @@ def as_decimal(t: ItemType) -> Decimal:
     return t if isinstance(t, Decimal) else Decimal(_DIGITS[str(t)], 0)
 
 
-def fit_decimal(whole: int, scale: int) -> Decimal:
+def fit_decimal(whole: int, scale: int, keep: int = 0) -> Decimal:
     """A decimal type with so many digits before and after the point.
 
-    Where these are too many, the last after the point go.
+    Of too many, those after the point go first, until `keep` are left, then those before it.
 
-    >>> fit_decimal(30, 10)
-    Decimal(precision=38, scale=8)
+    >>> fit_decimal(30, 10), fit_decimal(40, 10, 6)
+    (Decimal(precision=38, scale=8), Decimal(precision=38, scale=6))
     """
-    scale = max(0, min(scale, MAX_PRECISION - whole))
+    scale = max(min(scale, MAX_PRECISION - whole), min(scale, keep), 0)
     return Decimal(max(1, min(MAX_PRECISION, whole + scale)), scale)
 
 

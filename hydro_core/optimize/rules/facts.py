@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Args
+from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
-from hydro_core.types.common import type_of
-from hydro_core.types.item import Decimal, ItemType, Row, Tuple
+from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.values import ValueProblem, conform
 
-COMBINES = {
-    "count": "sum",
-    "count_if": "sum",
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
-    "any_value": "any_value",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-}
-"""The aggregate that merges partial results of each aggregate, of the same type."""
 KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
@@ -48,73 +41,73 @@ def with_facts(loaded: Loaded) -> Problem:
     problem = loaded.problem
     numbers = {p: i for i, p in enumerate(problem.payloads)}
     facts = _Facts(problem, numbers, {})
-    for name, node in loaded.origins.items():
-        item = _input_type(loaded, node)
-        if item is None:
-            continue
-        payload = numbers.get(Payload(node.args))
-        if payload is None:
-            continue
-        output = loaded.typed.types.get(Endpoint(node.id))
-        if node.op.name in FOLDS and output and _is_resumable(node, item, output.item):
+    for payload, nodes in _by_payload(loaded, numbers).items():
+        first = nodes[0]
+        if all(n.op.name in FOLDS and _resumes(loaded, n) for n in nodes):
             facts.add("resumable", payload)
-        if node.op.name in KEYED and (node.args["by"] or node.op.name != "aggregate"):
-            how = Args((("on", node.args["by"]), ("how", "semi"), ("suffix", None)))
+        if first.op.name in KEYED and (first.args["by"] or first.op.name != "aggregate"):
+            how = Args((("on", first.args["by"]), ("how", "semi"), ("suffix", None)))
             facts.add("semi_on", payload, facts.number(Payload(how)))
-        if node.op.name == "aggregate" and output:
-            combined = _combining(node, output.item)
-            if combined is not None:
-                facts.add("combined_by", payload, facts.number(Payload(combined)))
+        if first.op.name == "aggregate":
+            functions = {a.function for _, a in first.args["aggregates"]}
+            if functions <= MERGES.keys():
+                facts.add("mergeable", payload)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
-def _input_type(loaded: Loaded, node: Node) -> ItemType | None:
-    return loaded.typed.types[node.inputs[0]].item if node.inputs else None
+def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
+    """The nodes that have the same arguments."""
+    found: dict[int, list[Node]] = {}
+    for node in loaded.origins.values():
+        number = numbers.get(Payload(node.args))
+        if number is not None and node.inputs:
+            found.setdefault(number, []).append(node)
+    return found
+
+
+def _resumes(loaded: Loaded, node: Node) -> bool:
+    types = loaded.typed.types
+    return _is_resumable(node, types[node.inputs[0]].item, types[Endpoint(node.id)].item)
 
 
 def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
-    """Whether the stored result is the accumulator itself: nothing is widened when it is stored."""
+    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is stored."""
     fn = node.args["f"]
-    if not isinstance(fn, Fn) or not fn.algebra.commutative:
+    by = node.args["by"] if "by" in node.args else None
+    keyed = node.op.name.endswith("_keyed")
+    pair = isinstance(item, Tuple) and len(item.fields) == 2
+    if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):
         return False
-    acc = _accumulator(node, item, output)
-    if acc is None or ("init" in node.args and type_of(_value(node.args["init"])) != acc):
+    value = item.fields[1] if keyed and by is None and isinstance(item, Tuple) else item
+    if "init" not in node.args:
+        return output == item and _step(fn, value, value) == value
+    init = node.args["init"]
+    acc = _accumulator(output, by, init) if keyed else output
+    if acc is None or _step(fn, acc, value) != acc:
         return False
-    return True
+    try:
+        return repr(conform(init, acc)) == repr(init)
+    except ValueProblem:
+        return False
 
 
-def _accumulator(node: Node, item: ItemType, output: ItemType) -> ItemType | None:
-    """The type of the accumulator in the result."""
-    if node.op.name in {"fold", "reduce"}:
-        return output
-    by = node.args["by"]
+def _step(fn: Fn, acc: ItemType, value: ItemType) -> ItemType | None:
+    """The type of one step's result."""
+    try:
+        return result_type(fn, (acc, value), spread=False)
+    except TypeProblem:
+        return None
+
+
+def _accumulator(output: ItemType, by: tuple[str, ...] | None, init: object) -> ItemType | None:
+    """The type of the accumulator in a keyed result."""
     match output:
         case Tuple((_, value)) if by is None:
             return value
-        case Row(fields) if by is not None and node.op.name == "reduce_keyed":
-            return output
         case Row(fields) if by is not None:
-            init = type_of(_value(node.args["init"]))
             rest = tuple(f for f in fields if f.name not in by)
-            if isinstance(init, Row):
+            if isinstance(init, dict):
                 return Row(rest)
-            return rest[0].type if len(rest) == 1 else None
+            return rest[0].type if len(rest) == 1 and not isinstance(rest[0].type, Row) else None
         case _:
             return None
-
-
-def _value(init: object) -> object:
-    return init
-
-
-def _combining(node: Node, output: ItemType) -> Args | None:
-    """The arguments of the aggregate that merges partial results; None where some cannot be merged."""
-    if not isinstance(output, Row):
-        return None
-    merged: list[tuple[str, Aggregate]] = []
-    for name, aggregate in node.args["aggregates"]:
-        function = COMBINES.get(aggregate.function)
-        if function is None or isinstance(output.column(name), Decimal):
-            return None
-        merged.append((name, Aggregate(function, (name,))))
-    return Args((("by", node.args["by"]), ("aggregates", tuple(merged))))

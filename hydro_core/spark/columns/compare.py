@@ -35,7 +35,8 @@ from hydro_core.types.item import (
 )
 
 _FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_EXACT = 2**53
+_FLOAT_BITS = 53
+_EXACT = 2**_FLOAT_BITS
 
 
 def truth(scope: Scope, value: Value) -> Value:
@@ -57,7 +58,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a close
         refuse_loss(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
     if is_number(a) and is_number(b):
-        return _equal_numbers(scope, a, b)
+        return _equal_numbers(scope, _unmixed(a), _unmixed(b))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple) and arity(a) == arity(b):
         return _equal_fields(scope, a, b, fields_of(scope, a), fields_of(scope, b))
     if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
@@ -65,7 +66,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a close
         pairs = [theirs[name] for name in a.type.names]
         return _equal_fields(scope, a, b, fields_of(scope, a), pairs)
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
-        if isinstance(a.type, Array) and _holds_float(a.type):
+        if isinstance(a.type, Array) and holds_float(a.type):
             raise NotCompilable("arrays of floats are compared")
         plain = not (a.nullable or b.nullable)
         column = a.column == b.column if plain else a.column.eqNullSafe(b.column)
@@ -79,7 +80,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a close
 def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """`a < b` and its kin."""
     if is_number(a) and is_number(b):
-        return _order_numbers(scope, op, a, b)
+        return _order_numbers(scope, op, _unmixed(a), _unmixed(b))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
         return _order_tuples(scope, op, a, b)
     if a.type != b.type or not (isinstance(a.type, Scalar) or a.type == DURATION):
@@ -206,6 +207,12 @@ def _int_with_float(scope: Scope, op: str, number: Value, real: Value) -> Column
     return F.when((x.cast("double") == d) & (F.abs(d) >= float(_EXACT)), F.when(d < 2.0**63, inside).otherwise(beyond)).otherwise(compared)
 
 
+def _unmixed(value: Value) -> Value:
+    if value.mixed > _FLOAT_BITS:
+        raise NotCompilable("an operand is an int for some items and a float for others")
+    return value.with_(mixed=0)
+
+
 def _may_be_nan(value: Value) -> bool:
     return value.constant is None or value.constant[0] != value.constant[0]
 
@@ -227,7 +234,7 @@ def _same_names(a: Row, b: Row) -> bool:
 def _equal_fields(
     scope: Scope, a: Value, b: Value, mine: list[Value], theirs: list[Value]
 ) -> Value:
-    if _holds_float(a.type) or _holds_float(b.type):
+    if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
     fields = [equal(scope, x, y) for x, y in zip(mine, theirs, strict=True)]
     same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
@@ -241,7 +248,7 @@ def _equal_fields(
 
 
 def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    if arity(a) != arity(b) or not arity(a) or _holds_float(a.type) or _holds_float(b.type):
+    if arity(a) != arity(b) or not arity(a) or holds_float(a.type) or holds_float(b.type):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
     a, b = scope.need(whole(scope, a), "an operand"), scope.need(whole(scope, b), "an operand")
     pairs = list(zip(fields_of(scope, a), fields_of(scope, b), strict=True))
@@ -257,14 +264,15 @@ def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return boolean(column, *values, safe=False)
 
 
-def _holds_float(item: object) -> bool:
+def holds_float(item: object) -> bool:
+    """Whether a float stands anywhere in items of this type."""
     match item:
         case Scalar("float" | "double"):
             return True
         case Array(element):
-            return _holds_float(element)
+            return holds_float(element)
         case Tuple() | Row():
-            return any(_holds_float(child) for _, child in children(item))
+            return any(holds_float(child) for _, child in children(item))
         case _:
             return False
 

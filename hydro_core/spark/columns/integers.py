@@ -80,7 +80,7 @@ def multiply(scope: Scope, a: Value, b: Value) -> Value:
     value = _combine(scope, a, b, F.try_multiply, lambda x, y: x * y, bits(a) + bits(b))
     factors = [*_factors(a), *_factors(b)]
     wide = value.wide
-    if wide is None or not all(factors):
+    if wide is None or any(f is None for f in factors):
         return value
     known = tuple(f for f in factors if f is not None)
     return value.with_(wide=Wide(wide.bits, wide.slow, wide.operands, known, wide.beyond))
@@ -119,8 +119,7 @@ def result(scope: Scope, value: Value) -> Value:
         exact = wide.slow()
         last = F.when(exact.between(*_limits()), exact.cast("long")).otherwise(beyond)
     elif wide.factors:
-        zero = reduce(lambda x, y: x | y, [f == 0 for f in wide.factors])
-        last = unless_none(scope, wide.operands, F.when(zero, literal(0)).otherwise(beyond))
+        last = unless_none(scope, wide.operands, _product_beyond(wide.factors, beyond))
     else:
         raise NotCompilable("an integer on the way to the result may pass 126 bits")
     return long(F.coalesce(value.column, last), value)
@@ -226,6 +225,22 @@ def _slow_of(
 def _wide(fast: Column, of: tuple[Value, ...], wide: Wide) -> Value:
     # The column is null exactly where it cannot tell, never because the value is None.
     return computed(fast, LONG, *of, wide=wide)
+
+
+def _product_beyond(factors: tuple[Column, ...], beyond: Column) -> Column:
+    """A product that passed 64 bits on the way: it is 0, or the smallest long, or it stays beyond."""
+    zero = reduce(lambda x, y: x | y, [f == 0 for f in factors])
+    # Only powers of two make ±2**63, and of these the product of floats is exact.
+    powers = reduce(lambda x, y: x & y, [_is_power_of_two(f) for f in factors])
+    smallest = reduce(lambda x, y: x * y, [f.cast("double") for f in factors]) == -(2.0**63)
+    return F.when(zero, literal(0)).when(powers & smallest, literal(LONG_MIN)).otherwise(beyond)
+
+
+def _is_power_of_two(number: Column) -> Column:
+    negative = F.try_subtract(literal(0), number)
+    lowest = number.bitwiseAND(negative)
+    # The smallest long has no negative.
+    return F.coalesce((number == lowest) | (negative == lowest), F.lit(True))
 
 
 def may_be_none(value: Value) -> tuple[Column, ...]:

@@ -15,6 +15,7 @@ from hydro_core.spark.columns.value import NotCompilable, Value, computed, doubl
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28
+_FLOAT_BITS = 53
 _LONG_DIGITS = {"boolean": 1, "byte": 3, "short": 5, "integer": 10, "long": 19}
 
 
@@ -30,7 +31,7 @@ def is_decimal(value: Value) -> bool:
 
 def is_number(value: Value) -> bool:
     """Whether Python calculates with it."""
-    return integers.is_int(value) or is_float(value) or is_decimal(value)
+    return integers.is_int(value) or is_float(value) or is_decimal(value) or bool(value.mixed)
 
 
 def as_double(scope: Scope, value: Value) -> Value:
@@ -57,6 +58,8 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
         return _of_integers(scope, op, a, b)
     if is_decimal(a) or is_decimal(b):
         return _of_decimals(scope, op, a, b)
+    if a.mixed or b.mixed:
+        return _of_mixed(scope, op, a, b)
     return _of_floats(scope, op, as_double(scope, a), as_double(scope, b))
 
 
@@ -73,6 +76,8 @@ def absolute(scope: Scope, a: Value) -> Value:
     """`abs(a)`."""
     if integers.is_int(a):
         return integers.absolute(scope, a)
+    if a.mixed:
+        raise NotCompilable("`abs` of an int for some items and a float for others")
     return computed(F.abs(scope.need(a, "the operand of `abs`").column), _float_or_decimal(a), a)
 
 
@@ -124,6 +129,17 @@ def _of_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
             return double(_unless_zero(scope, b, y, _float_modulo(x, y)), a, b, a, b)
         case _:
             raise NotCompilable(f"`{op}` of floats")
+
+
+def _of_mixed(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """An int for some items, a float for others: the same while floats hold all the ints exactly."""
+    bounds = [v.mixed or (0 if is_float(v) else integers.bits(v)) for v in (a, b)]
+    bound = sum(bounds) if op == "*" else max(bounds) + 1
+    if op not in ("+", "-", "*", "/") or max(bound, *bounds) > _FLOAT_BITS:
+        raise NotCompilable("an operand is an int for some items and a float for others")
+    x, y = (v.with_(mixed=0) if v.mixed else as_double(scope, v) for v in (a, b))
+    result = _of_floats(scope, op, x, y)
+    return result if op == "/" or is_float(a) or is_float(b) else result.with_(mixed=bound)
 
 
 def _unless_zero(scope: Scope, b: Value, divisor: Column, otherwise: Column) -> Column:

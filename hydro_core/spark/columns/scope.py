@@ -8,16 +8,18 @@ which Spark can prune, push down and partition by.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Expr
 from hydro_core.spark.columns.value import Value
 from hydro_core.spark.failures import MARKER, payload
 
+Compile = Callable[[Expr, "Scope"], Value]
 _JSON_OPTIONS = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX"}
 
 
@@ -26,8 +28,12 @@ class Site:
     """The function that is compiled, and what its failures show."""
 
     fn: Fn
+    compile: Compile
+    """Compiles an expression within it."""
     shown: tuple[Column, ...] = ()
     tick: Column | None = None
+    results: frozenset[int] = frozenset()
+    """The ids of the nodes whose values are results of the function, or parts of them, as they are."""
 
     def fail(self, kind: str, reason: str | Column) -> Column:
         """A column that fails the job with an error of Python's kind; it names the item and the tick."""
@@ -58,6 +64,19 @@ class Scope:
     def inner(self, names: Mapping[str, Value] | None = None) -> Scope:
         """A scope within: with further names, and guards of its own."""
         return Scope(self.site, {**self.names, **(names or {})}, self)
+
+    def is_result(self, node: Expr) -> bool:
+        """Whether the node's value is a result: its integers then have 64 bits or the tick fails."""
+        return id(node) in self.site.results
+
+    def compile(self, node: Expr) -> Value:
+        """The value of a sub-expression in this scope."""
+        return self.site.compile(node, self)
+
+    def branch(self, node: Expr, names: Mapping[str, Value] | None = None) -> Value:
+        """The value of a sub-expression that is evaluated only sometimes, or with further names."""
+        scope = self.inner(names)
+        return scope.guarded(scope.compile(node))
 
     def fail(self, kind: str, reason: str) -> Column:
         """A column that fails the job."""

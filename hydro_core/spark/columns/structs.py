@@ -87,8 +87,9 @@ def whole(scope: Scope, value: Value, *, final: bool = False) -> Value:
     parts = [whole(scope, part, final=final) for part in value.parts]
     names = value.type.names if isinstance(value.type, Row) else [f"_{i + 1}" for i in range(len(parts))]
     column = F.struct(*(p.column.alias(n) for p, n in zip(parts, names, strict=True))) if parts else _empty()
-    mixed = any(p.mixed for p in parts)
-    return computed(column, value.type, *parts, safe=True, mixed=mixed)
+    if not final and any(p.mixed for p in parts):
+        raise NotCompilable("a field is an int for some items and a float for others")
+    return computed(column, value.type, *parts, safe=True)
 
 
 def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Column:
@@ -96,6 +97,8 @@ def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Co
     if value.parts is not None and isinstance(to, Tuple | Row):
         return _cast_parts(scope, value, to, final=final)
     value = whole(scope, value, final=final)
+    if value.mixed and not final:
+        raise NotCompilable("a value is an int for some items and a float for others")
     if not isinstance(value.type, ItemType):
         raise NotCompilable(f"a {value.type} is no item")
     if value.type == to:

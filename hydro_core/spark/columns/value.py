@@ -84,8 +84,8 @@ class Value:
     constant: tuple[Any] | None = None
     """The Python value, in a tuple of one, where it is constant."""
     wide: Wide | None = None
-    mixed: bool = False
-    """An int for some items and a float for others: only a result may be so, which becomes a double."""
+    mixed: int = 0
+    """Where it is an int for some items and a float for others (the column is a double): the bits of the ints."""
     path: tuple[str, ...] | None = None
     """Where in the parameters it stands, if nothing is computed."""
 

@@ -9,9 +9,8 @@ from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.columns import apply
 from hydro_core.spark.lower.items import common, convert, named, reversed_order
-from hydro_core.spark.lower.itemwise import fn_type
+from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.relation import ITEM, ORD
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
@@ -38,7 +37,7 @@ def aggregate_column(aggregate: Aggregate, item: ItemType, result: ItemType, *, 
 
 def _argument(argument: str | Fn, item: ItemType) -> Argument:
     if isinstance(argument, Fn):
-        return apply(argument, F.col(ITEM), item), fn_type(argument, item)
+        return evaluated(argument, item), fn_type(argument, item)
     return named(F.col(ITEM), item, argument)
 
 

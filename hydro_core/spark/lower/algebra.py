@@ -35,7 +35,7 @@ def guarded(condition: Column) -> Column:
     Spark would move a filter below a join that comes before it, and then call its function on items that never reach
     the filter; on those it may fail. A condition that seems to depend on the partition is not moved.
     """
-    return F.when(F.spark_partition_id() >= 0, condition).otherwise(F.lit(value=False))
+    return F.when(F.spark_partition_id() >= 0, condition).otherwise(F.lit(False))
 
 
 def renamed(relation: Relation, prefix: str, *keys: Column) -> DataFrame:

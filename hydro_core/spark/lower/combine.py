@@ -39,6 +39,11 @@ Keys = tuple[list[Column], list[Column]]
 @lowers("union")
 def union(step: Step) -> Relation:
     """The rows of all inputs."""
+    return added_up(step)
+
+
+def added_up(step: Step) -> Relation:
+    """The bag sum of the inputs, in no order."""
     parts = [as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs]
     return step.relation(step.kind, united([p.frame for p in parts]))
 
@@ -47,7 +52,7 @@ def union(step: Step) -> Relation:
 def chain(step: Step) -> Relation:
     """The rows of both inputs, those of the first before those of the second."""
     if not step.ordered:
-        return union(step)
+        return added_up(step)
     parts = []
     for side, relation in enumerate(step.inputs):
         part = as_kind(written_as(relation, step.item), step.kind, step.first)
@@ -105,7 +110,7 @@ def _single(step: Step, single: Relation) -> Relation:
             at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
     wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
     counted = single.frame.withColumn("at_once", at_once)
-    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(value=True))
+    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
     return single.with_(frame=counted.where(guarded(fine)).drop("at_once"))
 
 

@@ -6,12 +6,11 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns import apply, literal
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.group import ACC, accumulator_type, keyed_item, keyed_value
-from hydro_core.spark.lower.items import key_fields, key_of, make_tuple, reversed_order
-from hydro_core.spark.lower.itemwise import fn_type
+from hydro_core.spark.lower.items import key_fields, key_of, literal, make_tuple, reversed_order
+from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType
@@ -27,7 +26,7 @@ def sort(step: Step) -> Relation:
 def sort_by_key(step: Step) -> Relation:
     """The items by `f(x)`; ties by the item, ascending whatever the direction."""
     fn, item = step.arg("f"), step.input.item
-    key = apply(fn, F.col(ITEM), item)
+    key = evaluated(fn, item)
     if step.arg("descending"):
         key = reversed_order(key, fn_type(fn, item))
     return in_order(step, F.struct(key.alias("k"), F.col(ITEM).alias("x")))

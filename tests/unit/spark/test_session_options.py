@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hydro_core.settings import MEBIBYTE, SparkSettings, size_in_bytes
-from hydro_core.spark.archive import archive_flag
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.session import SessionError, session_options, start_session
 
@@ -53,9 +52,3 @@ def test_jars_of_another_version_do_not_count(tmp_path: Path) -> None:
 def jar(share: Path, name: str) -> None:
     (share / "jars").mkdir(parents=True)
     (share / "jars" / name).touch()
-
-
-def test_the_archive_of_classes_is_used_when_it_is_there(tmp_path: Path) -> None:
-    assert archive_flag(tmp_path) == ""
-    (tmp_path / "classes.jsa").touch()
-    assert f'"-XX:SharedArchiveFile={tmp_path / "classes.jsa"}"' in archive_flag(tmp_path)

@@ -1,0 +1,1 @@
+"""The chat channel of the paper."""

@@ -1,0 +1,47 @@
+"""`hydrotick graph`: draws a program with its strata; executes nothing of it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from hydro_core.cli import output
+from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.compile import draw
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.lang.load import load
+
+FORMATS = ("mermaid", "dot", "svg", "text", "json")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `hydrotick graph`."""
+    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    add_schema_argument(parser)
+    parser.add_argument(
+        "--format", choices=FORMATS, help="default: by the name of --out, else mermaid"
+    )
+    parser.add_argument("--out", metavar="PATH", help="write the drawing to a file")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints or writes the drawing."""
+    graph = load(arguments.file)
+    drawing = draw(graph, _style(arguments), schemas_of(arguments, graph))
+    if arguments.out is None:
+        output.print_text(drawing)
+        return 0
+    try:
+        Path(arguments.out).write_text(drawing + "\n", encoding="utf-8")
+    except OSError as problem:
+        message = f"{arguments.out!r} cannot be written: {problem.strerror}"
+        raise DataError(Diagnostic("config", message, help="choose another --out")) from None
+    output.print_error(f"wrote {arguments.out}")
+    return 0
+
+
+def _style(arguments: argparse.Namespace) -> str:
+    if arguments.format is not None:
+        return str(arguments.format)
+    suffix = Path(arguments.out or "").suffix.removeprefix(".")
+    return suffix if suffix in FORMATS else "mermaid"

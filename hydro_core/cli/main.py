@@ -1,0 +1,105 @@
+"""`hydrotick`: finds the command, and is where errors that a user is meant to read end.
+
+A command is a module with `add_arguments(parser)` and `run(arguments)`, which gives the exit
+code, and maybe `misuse(arguments)`, which says what is wrong with the arguments together.
+Commands of other packages are entry points `hydrotick.commands`: functions of the arguments after
+the command's name, listed by the first line of their docstring.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from types import MappingProxyType
+
+from hydro_core.cli import output
+from hydro_core.errors import HydroError
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "run": "runs a program on ticks and prints its outputs",
+        "check": "parses, types and stratifies a program",
+        "optimize": "the optimized program, its cost before and after",
+        "partition": "how a program can be cut into shards",
+        "lineage": "which input fields an output field comes from",
+        "graph": "draws a program with its strata",
+        "simulate": "random ticks, splits and crashes through both engines",
+    }
+)
+"""The commands of the core; each is a module of its own here, as soon as it exists."""
+
+PLUGINS = "hydrotick.commands"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; gives 0, 1 when the program or data is at fault, 2 on misuse."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    plugins = {point.name: point for point in entry_points(group=PLUGINS)}
+    available = [name for name in COMMANDS if find_spec(f"hydro_core.cli.{name}")]
+    command = next((word for word in words if not word.startswith("-")), None)
+    if words and words[0] == command and command in plugins:
+        return _guarded(lambda: _plugin(plugins[str(command)], words[1:]), words)
+    parser = _parser(available, plugins, command)
+    parsed = parser.parse_args(words)
+    if parsed.command is None:
+        parser.print_help()
+        return 2
+    module = importlib.import_module(f"hydro_core.cli.{parsed.command}")
+    wrong = module.misuse(parsed) if hasattr(module, "misuse") else None
+    if wrong:
+        parser.error(f"{parsed.command}: {wrong}")
+    return _guarded(lambda: int(module.run(parsed)), words)
+
+
+def _guarded(run: object, words: Sequence[str]) -> int:
+    assert callable(run)
+    try:
+        return int(run())
+    except HydroError as error:
+        output.print_problem(error, _style(words))
+        return 1
+    except KeyboardInterrupt:
+        output.print_error("interrupted")
+        return 130
+
+
+def _style(words: Sequence[str]) -> str:
+    """The `--format` that was asked for: errors follow it, whatever the command."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        if (word == "--format" and after == "json") or word == "--format=json":
+            return "json"
+    return "text"
+
+
+def _plugin(point: EntryPoint, words: Sequence[str]) -> int:
+    return int(point.load()(list(words)) or 0)
+
+
+def _parser(
+    available: Sequence[str], plugins: Mapping[str, EntryPoint], command: str | None
+) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hydrotick",
+        description="Stateful dataflow programs, run tick by tick.",
+        epilog="`hydrotick COMMAND --help` says what a command takes.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name in available:
+        described = COMMANDS[name]
+        sub = commands.add_parser(
+            name, help=described, description=f"{described[0].upper()}{described[1:]}."
+        )
+        if name == command:
+            # Only the command at hand is imported: the others may bring half the world along.
+            importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)
+    for name in sorted(plugins):
+        commands.add_parser(name, help=f"from {plugins[name].module}", add_help=False)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""The types of values inside a function: item types, and what is no item but may occur on the way.
+
+`NULL` is the type of None and fits every other. `ANY` is what is not known, and whatever is joined
+with it is not known either. `Mixed` may be of either of two types: harmless unless it becomes part
+of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta, timezone
+from typing import Any, cast
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.tree import Const, Expr, Place
+from hydro_core.types.common import common_type, type_of
+from hydro_core.types.item import (
+    BOOLEAN,
+    STRING,
+    UNKNOWN,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    Unknown,
+    is_integer,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SetOf:
+    """A set."""
+
+    element: Kind
+
+    def __str__(self) -> str:
+        return f"set of {self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class DictOf:
+    """A dict whose keys are not known, or are not names."""
+
+    key: Kind
+    value: Kind
+
+    def __str__(self) -> str:
+        return f"dict of {self.key} to {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A value of one of two types that have none in common."""
+
+    one: ItemType
+    other: ItemType
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.one} or {self.other}"
+
+
+Kind = ItemType | SetOf | DictOf | Mixed
+
+NULL = UNKNOWN
+ANY = Scalar("anything")
+TIMEDELTA = Scalar("timedelta")
+ZONE = Scalar("timezone")
+FUNCTION = Scalar("function")
+NO_ITEMS = {
+    TIMEDELTA: "a timedelta is not an item; `.total_seconds()` makes it a number",
+    ZONE: "a time zone is not an item",
+    FUNCTION: "a function is not an item",
+}
+
+
+def part(kind: Kind) -> ItemType:
+    """A kind as a part of a tuple, row or array: these may hold what is no item, on the way."""
+    return cast("ItemType", kind)
+
+
+def join(a: Kind, b: Kind, place: Place = (0, 0)) -> Kind:
+    """The kind of a value that is of one of two kinds."""
+    if b in (a, NULL) or a == NULL:
+        return b if a == NULL else a
+    if ANY in (a, b):
+        return ANY
+    match a, b:
+        case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+            return Tuple(tuple(part(join(x, y, place)) for x, y in zip(xs, ys, strict=True)))
+        case Row(), Row() if set(a.names) == set(b.names):
+            pairs = ((f.name, join(f.type, b.column(f.name) or NULL, place)) for f in a.fields)
+            return Row(tuple(Field(name, part(t)) for name, t in pairs))
+        case Array(x), Array(y):
+            return Array(part(join(x, y, place)))
+        case SetOf(x), SetOf(y):
+            return SetOf(join(x, y, place))
+        case DictOf(k, x), DictOf(m, y):
+            return DictOf(join(k, m, place), join(x, y, place))
+        case _:
+            return _join_others(a, b, place)
+
+
+def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
+    if isinstance(a, Mixed) or isinstance(b, Mixed):
+        return a if isinstance(a, Mixed) else b
+    if isinstance(a, SetOf | DictOf) or isinstance(b, SetOf | DictOf):
+        return ANY
+    return common_type(a, b) or Mixed(a, b, place)
+
+
+def known(item: ItemType) -> Kind:
+    """The kind of an input: of what is unknown there, nothing is known."""
+    match item:
+        case Unknown():
+            return ANY
+        case Tuple(fields):
+            return Tuple(tuple(part(known(f)) for f in fields))
+        case Row(fields):
+            return Row(tuple(Field(f.name, part(known(f.type))) for f in fields))
+        case Array(element):
+            return Array(part(known(element)))
+        case _:
+            return item
+
+
+def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
+    """The item type of a result; a problem where the result is surely no item."""
+    match kind:
+        case Scalar("anything"):
+            return UNKNOWN
+        case Scalar() if kind in NO_ITEMS:
+            raise TypeProblem(NO_ITEMS[kind], place=place)
+        case SetOf():
+            cure = "`sorted(…)` makes it an array"
+            raise TypeProblem("a set is not an item: it has no order", cure, place=place)
+        case DictOf():
+            cure = 'a row has names that are known: `{"a": x}`'
+            raise TypeProblem(f"a {kind} is not an item", cure, place=place)
+        case Mixed(one, other, at):
+            cure = "an item has one type wherever it comes from"
+            raise TypeProblem(
+                f"the value may be {one} or {other}", cure, place=at if at[0] else place
+            )
+        case Tuple(fields):
+            return Tuple(tuple(as_item(f, place) for f in fields))
+        case Row(fields):
+            return Row(tuple(Field(f.name, as_item(f.type, place)) for f in fields))
+        case Array(element):
+            return Array(as_item(element, place))
+        case _:
+            return kind
+
+
+def number(kind: Kind) -> Kind | None:
+    """The kind of a number as Python computes: long, double or decimal; None for no number."""
+    match kind:
+        case Scalar("float" | "double"):
+            return Scalar("double")
+        case _ if kind == BOOLEAN or (
+            not isinstance(kind, SetOf | DictOf | Mixed) and is_integer(kind)
+        ):
+            return Scalar("long")
+        case _:
+            return kind if isinstance(kind, Decimal) else None
+
+
+def of_constant(value: Any) -> Kind:
+    """The kind of a constant."""
+    match value:
+        case timedelta():
+            return TIMEDELTA
+        case timezone():
+            return ZONE
+        case set() | frozenset():
+            return SetOf(_of_all(value))
+        case tuple():
+            return Tuple(tuple(part(of_constant(v)) for v in value))
+        case dict() if all(isinstance(key, str) for key in value):
+            return Row(tuple(Field(k, part(of_constant(v))) for k, v in value.items()))
+        case dict():
+            return DictOf(_of_all(value), _of_all(value.values()))
+        case list():
+            return Array(part(_of_all(value)))
+        case _:
+            return type_of(value)
+
+
+def _of_all(values: Iterable[Any]) -> Kind:
+    return joined(map(of_constant, values))
+
+
+def elements(kind: Kind) -> Kind | None:
+    """What a loop over a value gives; None where there can be no loop."""
+    match kind:
+        case Array(element) | SetOf(element):
+            return element
+        case Tuple(fields):
+            return joined(fields)
+        case Row():
+            return STRING
+        case DictOf(key):
+            return key
+        case Scalar("string"):
+            return STRING
+        case Scalar("binary"):
+            return Scalar("long")
+        case Unknown() | Mixed() | Scalar("anything"):
+            return ANY if kind != NULL else NULL
+        case _:
+            return None
+
+
+def joined(kinds: Any, place: Place = (0, 0)) -> Kind:
+    """The kind of a value of one of several kinds."""
+    result: Kind = NULL
+    for kind in kinds:
+        result = join(result, kind, place)
+    return result
+
+
+def is_open(kind: Kind) -> bool:
+    """Whether too little is known of a value to say that an operation on it is wrong."""
+    return isinstance(kind, Mixed) or kind in (ANY, NULL)
+
+
+def constant_of(expr: Expr | None) -> Any:
+    """The value of a constant expression, `...` of another."""
+    return expr.value if isinstance(expr, Const) else ...

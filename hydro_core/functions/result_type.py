@@ -1,0 +1,367 @@
+"""Types of functions: what comes out, given what goes in, and every type on the way.
+
+A function that names a column that is not there, or mixes types in a way that fails whatever the
+values are, has a `TypeProblem` with its place. What cannot be known is `UNKNOWN`, never a wrong
+type. None is at home in every type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydro_core.errors import TypeProblem
+from hydro_core.functions import typing_operators as operators
+from hydro_core.functions import typing_parts as parts
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.kinds import (
+    ANY,
+    FUNCTION,
+    NULL,
+    DictOf,
+    Kind,
+    Mixed,
+    SetOf,
+    as_item,
+    constant_of,
+    elements,
+    is_open,
+    join,
+    joined,
+    known,
+    of_constant,
+    part,
+)
+from hydro_core.functions.scope import RAISE
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    IfElse,
+    Index,
+    Inner,
+    Let,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Opaque,
+    Param,
+    Slice,
+    Spread,
+    Unary,
+)
+from hydro_core.functions.typing_calls import CallSite, call
+from hydro_core.functions.typing_methods import method
+from hydro_core.types.item import BOOLEAN, STRING, UNKNOWN, Array, Field, ItemType, Row, Tuple
+
+_WIDENINGS = 64
+
+
+def result_type(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> ItemType:
+    """The type of what a function gives for arguments of these types.
+
+    With `spread`, the fields of the last argument stand for as many parameters as are left.
+
+    >>> import ast
+    >>> from hydro_core.functions.read import read_function
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> f = read_function(ast.parse("lambda k, v: (v, k / 2)", mode="eval").body, {})
+    >>> str(result_type(f, (parse_ddl("(long, string)"),)))
+    '(string, double)'
+    """
+    found = type_tree(fn, inputs, spread).result
+    return fn.returns or found
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """The types of a function's expressions, each by its identity in `fn.tree`."""
+
+    result: ItemType
+    kinds: Mapping[int, Kind]
+    tree: Expr | None
+
+    def of(self, expr: Expr) -> ItemType:
+        """The type of an expression of the tree; UNKNOWN where it is not known or no item.
+
+        A difference of two times is `Scalar("timedelta")`, which is no type of any item.
+        """
+        kind = self.kinds.get(id(expr), ANY)
+        if kind == ANY or isinstance(kind, SetOf | DictOf | Mixed):
+            return UNKNOWN
+        return kind
+
+    def kind(self, expr: Expr) -> Kind:
+        """The kind of an expression: also sets, dicts and what is not known."""
+        return self.kinds.get(id(expr), ANY)
+
+
+def type_tree(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> Typing:
+    """The type of every expression of the function."""
+    return _typing(fn, tuple(map(known, inputs)), spread=spread)
+
+
+def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True) -> ItemType:
+    """The type of a fold's accumulator: that of `init` and of every result, numbers widened.
+
+    >>> import ast
+    >>> from hydro_core.functions.read import read_function
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> f = read_function(ast.parse("lambda acc, x: acc + x", mode="eval").body, {})
+    >>> str(accumulator_type(f, parse_ddl("long"), parse_ddl("double")))
+    'double'
+    """
+    kind: Kind = init
+    for _ in range(_WIDENINGS):
+        if fn.returns is not None:
+            result: Kind = fn.returns
+        else:
+            result = _typing(fn, (kind, known(item)), spread=spread).raw
+        wider = join(kind, result)
+        _check_accumulator(fn, wider)
+        if wider == kind:
+            return as_item(kind)
+        kind = wider
+    raise TypeProblem(
+        f"the accumulator has no type: it grows with every item, beyond {kind}",
+        "give the start the type of the result, or declare `returns=`",
+    )
+
+
+def _check_accumulator(fn: Fn, after: Kind) -> None:
+    mixed = _mixed(after)
+    if mixed is not None:
+        place = fn.tree.place if fn.tree is not None else (0, 0)
+        raise TypeProblem(
+            f"the accumulator starts as {mixed.one} and becomes {mixed.other}",
+            "give the start the type of the result",
+            place=mixed.place if mixed.place[0] else place,
+        )
+
+
+def _mixed(kind: Any) -> Mixed | None:
+    match kind:
+        case Mixed():
+            return kind
+        case Tuple(fields):
+            found = [_mixed(f) for f in fields]
+        case Row(fields):
+            found = [_mixed(f.type) for f in fields]
+        case Array(element):
+            found = [_mixed(element)]
+        case _:
+            return None
+    return next((f for f in found if f is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed(Typing):
+    raw: Kind
+
+
+def _typing(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> _Typed:
+    arguments = _arguments(fn, inputs, spread=spread)
+    if fn.tree is None:
+        result = fn.returns or UNKNOWN
+        return _Typed(result, {}, None, fn.returns or ANY)
+    typer = _Typer()
+    raw = typer.kind(fn.tree, dict(zip(fn.params, arguments, strict=True)))
+    result = fn.returns or as_item(raw, fn.tree.place)
+    return _Typed(result, typer.kinds, fn.tree, raw)
+
+
+def _arguments(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> tuple[Kind, ...]:
+    missing = len(fn.params) - len(inputs)
+    if missing == 0:
+        return inputs
+    place = fn.tree.place if fn.tree is not None else (0, 0)
+    what = f"the function has {len(fn.params)} parameters"
+    if not inputs or not spread or missing < 0:
+        raise TypeProblem(f"{what}, and is given {len(inputs)}", place=place)
+    *first, last = inputs
+    wanted = missing + 1
+    match last:
+        case Tuple(fields) if len(fields) == wanted:
+            return (*first, *fields)
+        case Row(fields) if len(fields) == wanted:
+            return (*first, *(f.type for f in fields))
+        case Tuple(fields) | Row(fields):
+            message = f"{what}; {wanted} of them stand for the item's {len(fields)} fields"
+            raise TypeProblem(message, f"the item is {last}", place=place)
+        case _ if is_open(last):
+            return (*first, *(ANY,) * wanted)
+        case _:
+            raise TypeProblem(f"{what}, but the item has no fields: it is {last}", place=place)
+
+
+Names = Mapping[str, Kind]
+
+
+@dataclass(slots=True)
+class _Typer:
+    """Types trees; remembers the kind of every node."""
+
+    kinds: dict[int, Kind] = field(default_factory=dict)
+
+    def kind(self, expr: Expr, names: Names) -> Kind:
+        found: Kind = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
+        self.kinds[id(expr)] = found
+        return found
+
+    def _const(self, expr: Const, _: Names) -> Kind:
+        return of_constant(expr.value)
+
+    def _param(self, expr: Param, names: Names) -> Kind:
+        return names[expr.name]
+
+    def _attribute(self, expr: Attribute, names: Names) -> Kind:
+        return parts.attribute(self.kind(expr.base, names), expr.name, expr.place)
+
+    def _index(self, expr: Index, names: Names) -> Kind:
+        base, key = self.kind(expr.base, names), self.kind(expr.index, names)
+        return parts.index(base, key, constant_of(expr.index), expr.place)
+
+    def _slice(self, expr: Slice, names: Names) -> Kind:
+        bounds = (expr.low, expr.high, expr.step)
+        for bound in bounds:
+            if bound is not None:
+                self.kind(bound, names)
+        low, high, step = (None if b is None else constant_of(b) for b in bounds)
+        return parts.sliced(self.kind(expr.base, names), (low, high, step), expr.place)
+
+    def _unary(self, expr: Unary, names: Names) -> Kind:
+        return operators.unary(expr.op, self.kind(expr.operand, names), expr.place)
+
+    def _binary(self, expr: Binary, names: Names) -> Kind:
+        left, right = self.kind(expr.left, names), self.kind(expr.right, names)
+        return operators.binary(expr.op, left, right, (expr.left, expr.right), expr.place)
+
+    def _compare(self, expr: Compare, names: Names) -> Kind:
+        left = self.kind(expr.first, names)
+        for op, operand in expr.rest:
+            right = self.kind(operand, names)
+            operators.compare(op, left, right, expr.place)
+            left = right
+        return BOOLEAN
+
+    def _boolop(self, expr: BoolOp, names: Names) -> Kind:
+        return joined([self.kind(v, names) for v in expr.values], expr.place)
+
+    def _ifelse(self, expr: IfElse, names: Names) -> Kind:
+        self.kind(expr.test, names)
+        then, otherwise = self.kind(expr.then, names), self.kind(expr.otherwise, names)
+        return join(then, otherwise, expr.place)
+
+    def _site(self, expr: Call | Method, names: Names) -> CallSite:
+        functions: dict[str | int, Inner] = {}
+        args: list[Kind] = []
+        for i, arg in enumerate(expr.args):
+            args.append(self._argument(arg, i, names, functions))
+        keywords = {k: self._argument(a, k, names, functions) for k, a in expr.keywords}
+
+        def apply(which: str | int, given: tuple[Kind, ...]) -> Kind:
+            function = functions.get(which)
+            if function is None or len(function.params) != len(given):
+                return ANY
+            return self.kind(
+                function.body, {**names, **dict(zip(function.params, given, strict=True))}
+            )
+
+        return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place)
+
+    def _argument(
+        self, expr: Expr, which: str | int, names: Names, functions: dict[str | int, Inner]
+    ) -> Kind:
+        if isinstance(expr, Inner):
+            functions[which] = expr
+            return FUNCTION
+        return self.kind(expr, names)
+
+    def _call(self, expr: Call, names: Names) -> Kind:
+        return call(self._site(expr, names))
+
+    def _method(self, expr: Method, names: Names) -> Kind:
+        return method(self.kind(expr.base, names), self._site(expr, names))
+
+    def _opaque(self, expr: Opaque, names: Names) -> Kind:
+        for arg in (*expr.args, *(a for _, a in expr.keywords)):
+            self.kind(arg, names)
+        return NULL if expr.name == RAISE else ANY
+
+    def _inner(self, _: Inner, __: Names) -> Kind:
+        return FUNCTION
+
+    def _maketuple(self, expr: MakeTuple, names: Names) -> Kind:
+        fields: list[ItemType] = []
+        for item in expr.parts:
+            if not isinstance(item, Spread):
+                fields.append(part(self.kind(item, names)))
+                continue
+            spread = self.kind(item.value, names)
+            if not isinstance(spread, Tuple):
+                self._elements(spread, item.value)
+                return ANY
+            fields.extend(spread.fields)
+        return Tuple(tuple(fields))
+
+    def _makerow(self, expr: MakeRow, names: Names) -> Kind:
+        row = Row(())
+        for item in expr.parts:
+            if isinstance(item, Spread):
+                spread = self.kind(item.value, names)
+                if not isinstance(spread, Row):
+                    if not is_open(spread) and not isinstance(spread, DictOf):
+                        place = item.value.place
+                        raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
+                    row = None  # type: ignore[assignment]
+            else:
+                spread = Row((Field(item[0], part(self.kind(item[1], names))),))
+            if row is not None and isinstance(spread, Row):
+                row = operators.merged(row, spread)
+        return ANY if row is None else row
+
+    def _makelist(self, expr: MakeList, names: Names) -> Kind:
+        kinds = [
+            self._elements(self.kind(p.value, names), p.value)
+            if isinstance(p, Spread)
+            else self.kind(p, names)
+            for p in expr.parts
+        ]
+        element = joined(kinds, expr.place)
+        return SetOf(element) if expr.kind == "set" else Array(part(element))
+
+    def _elements(self, kind: Kind, expr: Expr) -> Kind:
+        found = elements(kind)
+        if found is None:
+            raise TypeProblem(f"there is nothing to go through in {kind}", place=expr.place)
+        return found
+
+    def _comprehension(self, expr: Comprehension, names: Names) -> Kind:
+        element = self._elements(self.kind(expr.source, names), expr.source)
+        if len(expr.targets) == 1:
+            targets: tuple[Any, ...] = (element,)
+        else:
+            unpacked = parts.unpack(element, len(expr.targets), None, expr.place, sure=True)
+            targets = unpacked.fields if isinstance(unpacked, Tuple) else ()
+        inner = {**names, **dict(zip(expr.targets, targets, strict=True))}
+        for condition in expr.conditions:
+            self.kind(condition, inner)
+        found = self.kind(expr.element, inner)
+        return SetOf(found) if expr.kind == "set" else Array(part(found))
+
+    def _fstring(self, expr: FString, names: Names) -> Kind:
+        for item in expr.parts:
+            if not isinstance(item, str):
+                self.kind(item[0], names)
+        return STRING
+
+    def _let(self, expr: Let, names: Names) -> Kind:
+        return self.kind(expr.body, {**names, expr.name: self.kind(expr.value, names)})

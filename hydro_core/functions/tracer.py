@@ -1,0 +1,356 @@
+"""Follows values through a function's tree: where does the value of each expression come from?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hydro_core.functions.allowed import POSITION
+from hydro_core.functions.kinds import constant_of
+from hydro_core.functions.scope import RAISE, SEQUENCE
+from hydro_core.functions.traces import (
+    NEVER,
+    NONE,
+    NOTHING,
+    Fields,
+    InputField,
+    Many,
+    Maybe,
+    Never,
+    Parts,
+    Shapes,
+    Trace,
+    Value,
+    computed,
+    sequence,
+    sources,
+)
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    IfElse,
+    Index,
+    Inner,
+    Let,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Opaque,
+    Param,
+    Slice,
+    Spread,
+    Unary,
+)
+from hydro_core.types.item import Array, Unknown, at, leaves
+
+Names = Mapping[str, Value]
+
+
+@dataclass(slots=True)
+class Tracer:
+    """Follows values through a tree; notes the arrays that an unknown call may change."""
+
+    shapes: Shapes
+    changed: set[InputField] = field(default_factory=set)
+
+    def trace(self, expr: Expr, names: Names) -> Value:
+        """Where the value of an expression comes from."""
+        found: Value = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
+        return found
+
+    def _all(self, names: Names, *exprs: Expr | None) -> Trace:
+        return computed(*(self.trace(e, names) for e in exprs if e is not None))
+
+    def _const(self, expr: Const, _: Names) -> Value:
+        return NOTHING if expr.value is None else _constant(expr.value)
+
+    def _param(self, expr: Param, names: Names) -> Value:
+        return names[expr.name]
+
+    def _attribute(self, expr: Attribute, names: Names) -> Value:
+        base = self.trace(expr.base, names)
+        found = POSITION.fullmatch(expr.name)
+        opened = self.shapes.opened(base.value if isinstance(base, Maybe) else base)
+        if found and isinstance(opened, Parts) and opened.kind == "tuple":
+            return self.shapes.part(base, int(found[1]) - 1)
+        if isinstance(opened, Parts) and opened.kind == "row":
+            return self.shapes.part(base, expr.name)
+        return NEVER if isinstance(opened, Never) else computed(base)
+
+    def _index(self, expr: Index, names: Names) -> Value:
+        base, key = self.trace(expr.base, names), constant_of(expr.index)
+        if isinstance(key, int | str):
+            return self.shapes.part(base, int(key) if isinstance(key, bool) else key)
+        index = self.trace(expr.index, names)
+        inner = base.value if isinstance(base, Maybe) else base
+        match self.shapes.opened(inner):
+            case Parts(_, parts):
+                return self.shapes.joined(parts.values(), sources(index))
+            case Many(item):
+                return item
+            case _:
+                return computed(base, index)
+
+    def _slice(self, expr: Slice, names: Names) -> Value:
+        base = self.trace(expr.base, names)
+        parts = (expr.low, expr.high, expr.step)
+        bounds = [None if p is None else constant_of(p) for p in parts]
+        match self.shapes.opened(base):
+            case Parts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
+                return sequence(kind, list(found.values())[slice(*bounds)])
+            case Parts("list") | Many() as many:
+                return Many(self.shapes.items(many) or NEVER)
+            case _:
+                return computed(base, self._all(names, *parts))
+
+    def _unary(self, expr: Unary, names: Names) -> Value:
+        return self._all(names, expr.operand)
+
+    def _binary(self, expr: Binary, names: Names) -> Value:
+        left, right = self.trace(expr.left, names), self.trace(expr.right, names)
+        if expr.op == "+":
+            one, other = self.shapes.items(left), self.shapes.items(right)
+            if one is not None and other is not None:
+                return Many(self.shapes.joined((one, other)))
+            match self.shapes.opened(left), self.shapes.opened(right):
+                case Parts("tuple", a), Parts("tuple", b):
+                    return sequence("tuple", (*a.values(), *b.values()))
+        if expr.op == "*":
+            item = self.shapes.items(left)
+            if item is not None:
+                return Many(item)
+        return computed(left, right)
+
+    def _compare(self, expr: Compare, names: Names) -> Value:
+        return self._all(names, expr.first, *(e for _, e in expr.rest))
+
+    def _boolop(self, expr: BoolOp, names: Names) -> Value:
+        values = [self.trace(v, names) for v in expr.values]
+        return self.shapes.joined(values, NONE.union(*map(sources, values)))
+
+    def _ifelse(self, expr: IfElse, names: Names) -> Value:
+        test = self.trace(expr.test, names)
+        then, otherwise = self.trace(expr.then, names), self.trace(expr.otherwise, names)
+        if otherwise == NOTHING and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
+            subject, count, star = expr.test.args
+            value = self.trace(subject, names)
+            if self._fits(value, constant_of(count), constant_of(star)):
+                # Only a null does not match; then the result is null, and so is all within it.
+                return _within(then, value)
+        return self.shapes.joined((then, otherwise), sources(test))
+
+    def _fits(self, value: Value, count: int, star: int | None) -> bool:
+        opened = self.shapes.opened(value)
+        return (
+            isinstance(opened, Parts)
+            and opened.kind == "tuple"
+            and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
+        )
+
+    def _call(self, expr: Call, names: Names) -> Value:
+        values = [self._argument(a, names) for a in expr.args]
+        keywords = [self._argument(a, names) for _, a in expr.keywords]
+        match expr.name, values:
+            case (("(unpack)" | "(matched)"), [value, *_]):
+                return self._unpacked(value, constant_of(expr.args[1]), constant_of(expr.args[2]))
+            case "tuple", [value]:
+                opened = self.shapes.opened(value)
+                if isinstance(opened, Parts) and opened.kind != "row":
+                    return Parts("tuple", opened.parts)
+            case "dict", [value]:
+                opened = self.shapes.opened(value)
+                if isinstance(opened, Parts) and opened.kind == "row":
+                    return opened
+            case (("list" | "sorted" | "reversed"), [value]):
+                return self._listed(value, *keywords)
+            case "(flatten)", [Many(inner)]:
+                item = self.shapes.items(inner)
+                if item is not None:
+                    return Many(item)
+        return computed(*values, *keywords)
+
+    def _listed(self, value: Value, *others: Value) -> Value:
+        match self.shapes.opened(value):
+            case Parts("tuple" | "list", parts):
+                return Many(self.shapes.joined(parts.values(), NONE.union(*map(sources, others))))
+            case Many() as many:
+                return many
+            case _:
+                return computed(value, *others)
+
+    def _unpacked(self, value: Value, count: int, star: int | None) -> Value:
+        inner = value.value if isinstance(value, Maybe) else value
+        match self.shapes.opened(inner):
+            case Parts("tuple" | "list", parts):
+                fields = list(parts.values())
+            case Many(item):
+                fields = [Many(item) if i == star else item for i in range(count)]
+                return sequence("tuple", fields)
+            case Never():
+                return sequence("tuple", [NEVER] * count)
+            case _:
+                return sequence("tuple", [computed(value)] * count)
+        spare = len(fields) - count
+        if star is None:
+            # Of another length there are no values: unpacking fails.
+            return sequence("tuple", fields if spare == 0 else [computed(value)] * count)
+        if spare < -1:
+            return sequence("tuple", [computed(value)] * count)
+        end = star + spare + 1
+        rest = sequence("list", fields[star:end])
+        return sequence("tuple", [*fields[:star], rest, *fields[end:]])
+
+    def _method(self, expr: Method, names: Names) -> Value:
+        base = self.trace(expr.base, names)
+        values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
+        opened = self.shapes.opened(base)
+        if expr.name == "get" and isinstance(opened, Parts) and opened.kind == "row" and expr.args:
+            name = constant_of(expr.args[0])
+            if isinstance(name, str) and name in opened.parts:
+                return opened.parts[name]
+        return computed(base, *values)
+
+    def _argument(self, expr: Expr, names: Names) -> Value:
+        if not isinstance(expr, Inner):
+            return self.trace(expr, names)
+        # What it is called with comes from the other arguments, which count anyway.
+        return self.trace(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
+
+    def _opaque(self, expr: Opaque, names: Names) -> Value:
+        values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
+        if expr.name == RAISE:
+            return NEVER
+        found = computed(*values)
+        if not expr.name.startswith("("):
+            self._may_change(found.computed if values else _whole(self.shapes))
+        return found
+
+    def _may_change(self, fields: Fields) -> None:
+        for i, path in fields:
+            inner = at(self.shapes.inputs[i], path)
+            for leaf, kind in leaves(inner, path) if inner is not None else ():
+                if isinstance(kind, Array | Unknown):
+                    self.changed.add(InputField(i, leaf))
+
+    def _inner(self, expr: Inner, names: Names) -> Value:
+        return self._argument(expr, names)
+
+    def _maketuple(self, expr: MakeTuple, names: Names) -> Value:
+        return self._display("tuple", expr.parts, names)
+
+    def _makelist(self, expr: MakeList, names: Names) -> Value:
+        found = self._display("list", expr.parts, names)
+        return found if expr.kind == "list" else computed(found)
+
+    def _display(
+        self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: Names
+    ) -> Value:
+        values: list[Value] = []
+        exact = True
+        for part in parts:
+            if not isinstance(part, Spread):
+                values.append(self.trace(part, names))
+                continue
+            spread = self.trace(part.value, names)
+            match self.shapes.opened(spread):
+                case Parts("tuple" | "list", inner):
+                    values.extend(inner.values())
+                case Many(item):
+                    values.append(item)
+                    exact = False
+                case _:
+                    values.append(computed(spread))
+                    exact = False
+        if exact:
+            return sequence(kind, values)
+        return Many(self.shapes.joined(values)) if kind == "list" else computed(*values)
+
+    def _makerow(self, expr: MakeRow, names: Names) -> Value:
+        row: dict[str, Value] = {}
+        unknown: list[Value] = []
+        for part in expr.parts:
+            if not isinstance(part, Spread):
+                row[part[0]] = self.trace(part[1], names)
+                continue
+            spread = self.trace(part.value, names)
+            match self.shapes.opened(spread):
+                case Parts("row", inner):
+                    row.update(inner)
+                case _:
+                    unknown.append(spread)
+        return computed(*row.values(), *unknown) if unknown else Parts("row", row)
+
+    def _comprehension(self, expr: Comprehension, names: Names) -> Value:
+        source = self.trace(expr.source, names)
+        match self.shapes.opened(source):
+            case Parts("tuple" | "list", parts):
+                item = self.shapes.joined(parts.values())
+            case Many(inner):
+                item = inner
+            case _:
+                item = computed(source)
+        targets = {expr.targets[0]: item}
+        if len(expr.targets) > 1:
+            unpacked = self._unpacked(item, len(expr.targets), None)
+            targets = {n: self.shapes.part(unpacked, i) for i, n in enumerate(expr.targets)}
+        inner_names = {**names, **targets}
+        for condition in expr.conditions:
+            self.trace(condition, inner_names)
+        found = Many(self.trace(expr.element, inner_names))
+        return computed(found, source) if expr.kind == "set" else found
+
+    def _fstring(self, expr: FString, names: Names) -> Value:
+        return self._all(names, *(p[0] for p in expr.parts if not isinstance(p, str)))
+
+    def _let(self, expr: Let, names: Names) -> Value:
+        return self.trace(expr.body, {**names, expr.name: self.trace(expr.value, names)})
+
+
+def _within(value: Value, whole: Value) -> Value:
+    """The value, as far as it equals fields within `whole`."""
+    match value, whole:
+        case Parts(kind, parts), _:
+            return Parts(kind, {name: _within(part, whole) for name, part in parts.items()})
+        case Trace(equal, others), Trace(roots):
+            kept = frozenset(
+                f
+                for f in equal
+                for r in roots
+                if f.input == r.input and f.path[: len(r.path)] == r.path
+            )
+            return Trace(kept, NONE if kept else equal | others)
+        case Never(), _:
+            return value
+        case _:
+            return computed(value)
+
+
+def _constant(value: Any) -> Value:
+    match value:
+        case None:
+            return NOTHING
+        case tuple():
+            return sequence("tuple", map(_constant, value))
+        case list():
+            return sequence("list", map(_constant, value))
+        case dict() if all(isinstance(name, str) for name in value):
+            return Parts("row", {name: _constant(v) for name, v in value.items()})
+        case _:
+            return Trace()
+
+
+def _is_bound(bound: Any) -> bool:
+    return bound is None or (isinstance(bound, int) and bound is not ...)
+
+
+def _whole(shapes: Shapes) -> Fields:
+    return frozenset(InputField(i, ()) for i in range(len(shapes.inputs)))

@@ -1,0 +1,173 @@
+"""What is known of where a value comes from.
+
+A `Trace` is a value that is equal to some input fields, or is computed from some. `Parts` is a
+tuple, row or list that was made here, `Many` a list of any number of like items, `Maybe` a value or
+None, `Never` a value that does not come to be. Two branches are `joined`: what comes out is equal
+to what it is equal to in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple, at
+
+
+class InputField(NamedTuple):
+    """A field of an argument: which argument, and the way into it."""
+
+    input: int
+    path: FieldPath
+
+
+Fields = frozenset[InputField]
+NONE: Fields = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A value that equals every field of `equal`; without any, it is computed from `computed`."""
+
+    equal: Fields = NONE
+    computed: Fields = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A tuple, row or list whose parts are known; without names they are "0", "1" and so on."""
+
+    kind: Literal["tuple", "row", "list"]
+    parts: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A list of any number of items that are all like `item`."""
+
+    item: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """None, or `value`; which one depends on the fields `why`."""
+
+    value: Value
+    why: Fields = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Never:
+    """There is no value: something raised."""
+
+
+Value = Trace | Parts | Many | Maybe | Never
+NEVER = Never()
+NOTHING = Maybe(NEVER)
+"""None itself."""
+
+
+def sources(value: Value) -> Fields:
+    """Every input field that the value has to do with."""
+    match value:
+        case Trace(equal, computed):
+            return equal | computed
+        case Parts(_, parts):
+            return NONE.union(*map(sources, parts.values()))
+        case Many(inner):
+            return sources(inner)
+        case Maybe(inner, why):
+            return sources(inner) | why
+        case Never():
+            return NONE
+
+
+def computed(*values: Value) -> Trace:
+    """A value that is computed from others."""
+    return Trace(NONE, NONE.union(*map(sources, values)))
+
+
+def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> Parts:
+    """A tuple or list of these parts."""
+    return Parts(kind, {str(i): value for i, value in enumerate(values)})
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The types of the arguments, which tell what parts a traced value has."""
+
+    inputs: tuple[ItemType, ...]
+
+    def opened(self, value: Value) -> Value:
+        """A trace of a tuple or row as its parts, anything else as it is."""
+        if not isinstance(value, Trace) or not value.equal:
+            return value
+        shapes = {at(self.inputs[f.input], f.path) for f in value.equal}
+        shape = shapes.pop()
+        if shapes or not isinstance(shape, Tuple | Row):
+            return value
+        tuple_like = isinstance(shape, Tuple)
+        names = map(str, range(len(shape.fields))) if isinstance(shape, Tuple) else shape.names
+        parts = {n: Trace(frozenset(InputField(i, (*p, n)) for i, p in value.equal)) for n in names}
+        return Parts("tuple" if tuple_like else "row", parts)
+
+    def joined(self, values: Iterable[Value], why: Fields = NONE) -> Value:
+        """A value that is one of several; which one depends on the fields `why`."""
+        result: Value = NEVER
+        for value in values:
+            result = self._join(result, value, why)
+        return result
+
+    def _join(self, a: Value, b: Value, why: Fields) -> Value:
+        if isinstance(a, Never) or isinstance(b, Never):
+            return b if isinstance(a, Never) else a
+        if isinstance(a, Maybe) or isinstance(b, Maybe):
+            one, other = (v.value if isinstance(v, Maybe) else v for v in (a, b))
+            whys = (v.why for v in (a, b) if isinstance(v, Maybe))
+            return Maybe(self._join(one, other, why), why.union(*whys))
+        if isinstance(a, Trace) and isinstance(b, Trace) and (a.equal & b.equal):
+            return Trace(a.equal & b.equal)
+        x, y = self.opened(a), self.opened(b)
+        if isinstance(x, Parts) and isinstance(y, Parts) and _is_alike(x, y):
+            pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
+            return Parts(x.kind, pairs)
+        item, another = self.items(x), self.items(y)
+        if item is not None and another is not None:
+            return Many(self._join(item, another, why))
+        return Trace(NONE, sources(a) | sources(b) | why)
+
+    def items(self, value: Value) -> Value | None:
+        """What all items of a list that was made here are like; None where it is no such list."""
+        match value:
+            case Many(item):
+                return item
+            case Parts("list", parts):
+                return self.joined(parts.values())
+            case _:
+                return None
+
+    def part(self, value: Value, name: str | int) -> Value:
+        """A part of a value, by its name or position."""
+        if isinstance(value, Maybe):  # None has no parts: reading one fails
+            return self.part(value.value, name)
+        whole = self.opened(value)
+        match whole:
+            case Parts(kind, parts):
+                if isinstance(name, int) and kind != "row":
+                    name = str(name + len(parts) if name < 0 else name)
+                return (
+                    parts.get(str(name), computed(value))
+                    if isinstance(name, str)
+                    else computed(value)
+                )
+            case Many(item):
+                return item if isinstance(name, int) else computed(value)
+            case Never():
+                return NEVER
+            case _:
+                return computed(value)
+
+
+def _is_alike(a: Parts, b: Parts) -> bool:
+    return a.kind == b.kind and a.parts.keys() == b.parts.keys()

@@ -1,0 +1,323 @@
+"""The Python API: a program is built by calls, and is the same graph as its text.
+
+>>> flow = Flow("words")
+>>> flow.source("lines", "string").flat_map(lambda line: line.split()).unique().sink("words")
+>>> print(flow.to_text(), end="")
+lines = source("string")
+lines -> flat_map(lambda line: line.split()) -> unique() -> words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hydro_core.catalog.registry import NAMES
+from hydro_core.catalog.spec import TypeProblem
+from hydro_core.errors import Code, Diagnostic, ProgramError, Span
+from hydro_core.ir.builder import Draft, Wire, build, source_args
+from hydro_core.ir.graph import Graph
+from hydro_core.lang.place import caller
+from hydro_core.lang.ports import PortProblem, output_port
+from hydro_core.lang.print import is_name, to_text
+from hydro_core.lang.resolve import parse
+from hydro_core.lang.signature import ArgumentProblem, bind
+from hydro_core.lang.stream import Forward, Stream
+from hydro_core.lang.values import ValueReader
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
+
+Schema = str | ItemType
+_READER = ValueReader()
+
+
+class Flow:
+    """A program in the making. `graph()` is what it amounts to."""
+
+    def __init__(self, name: str = "flow") -> None:
+        self.name = name
+        self._drafts: list[Draft] = []
+        self._forwards: list[Forward] = []
+
+    @staticmethod
+    def load(path: str | Path) -> Flow:
+        """The flow of a program's file."""
+        graph: Graph = import_module("hydro_core.lang.load").load(str(path))
+        return Flow.of(graph)
+
+    @staticmethod
+    def parse(text: str, name: str = "flow", **bindings: Any) -> Flow:
+        """The flow of a text; `bindings` are what its functions may name beside the builtins."""
+        return Flow.of(parse(text, name=name, bindings=bindings))
+
+    @staticmethod
+    def of(graph: Graph) -> Flow:
+        """A flow that begins as a graph and may grow."""
+        flow = Flow(graph.name)
+        number = {node.id: i for i, node in enumerate(graph)}
+        for node in graph:
+            wires = [(number[e.node], e.port) for e in node.inputs]
+            name = None if node.op.outputs == "none" else node.id
+            flow._drafts.append(Draft(node.op, node.args, node.span, name, wires))
+        return flow
+
+    def source(
+        self, name: str, schema: Schema | None = None, *, fds: Mapping[Any, Any] | None = None
+    ) -> Stream:
+        """An input; without a schema it has that of its data."""
+        self._check_name(name)
+        if any(d.op.name == "source" and d.own_name == name for d in self._drafts):
+            raise self._wrong("name", f"`{name}` is an input already", name, "use its stream")
+        if schema is None:
+            return self._append(Draft(NAMES["source"], source_args(name), caller(), name))
+        keywords = {"name": name} | ({} if fds is None else {"fds": fds})
+        stream = self.add("source", None, (schema,), keywords)
+        self._drafts[stream.wire[0]].name = name
+        return stream
+
+    def source_iter(self, items: Sequence[Any], *, schema: Schema | None = None) -> Stream:
+        """The items at tick 0, empty after."""
+        return self.add("source_iter", None, (items,), {} if schema is None else {"schema": schema})
+
+    def tick(self) -> Stream:
+        """One row each tick: its number, and its times where the ticks have them."""
+        return self.add("tick", None, (), {})
+
+    def null(self) -> Stream:
+        """A stream without items."""
+        return self.add("null", None, (), {})
+
+    def forward(self, name: str, schema: Schema | None = None) -> Forward:
+        """A stream that is used before it is defined; `schema`, if given, is checked."""
+        self._check_name(name)
+        item = parse_ddl(schema) if isinstance(schema, str) else schema
+        forward = Forward(self, (-1 - len(self._forwards), ""), name, item)
+        self._forwards.append(forward)
+        return forward
+
+    def stream(self, name: str) -> Stream:
+        """The stream of this name."""
+        for number, draft in enumerate(self._drafts):
+            if draft.name == name:
+                return Stream(self, (number, ""))
+        raise self._wrong(
+            "undefined", f"there is no stream `{name}`", name, "give it one: `.named(…)`"
+        )
+
+    def graph(self) -> Graph:
+        """The program as it is now."""
+        drafts = [Draft(d.op, d.args, d.span, d.name, list(d.inputs)) for d in self._drafts]
+        for forward in self._forwards:
+            number, _ = self._followed(forward.wire)
+            if drafts[number].name is None:
+                drafts[number].name = forward.name
+        for draft in drafts:
+            draft.inputs = [self._resolved(wire) for wire in draft.inputs]
+        self._check_twice(drafts)
+        return build(self._without_idle_sources(drafts), self.name)
+
+    def to_text(self) -> str:
+        """The program's text; a function that is no expression stands in it under its name."""
+        return to_text(self.graph())
+
+    def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
+        """Types and stratifies the program: what `hydrotick check` prints."""
+        compiler = import_module("hydro_core.compile")
+        return compiler.compile_flow(self.graph(), self._schemas(schemas), self._promised())
+
+    def optimize(self, schemas: Mapping[str, Schema] | None = None, **options: Any) -> Any:
+        """The optimized program, its cost before and after, and the steps that lead there."""
+        compiled = self.check(schemas)
+        optimizer = import_module("hydro_core.optimize.optimizer")
+        return optimizer.optimize(compiled.typed, compiled.strata, **options)
+
+    def run(
+        self,
+        ticks: Iterable[Mapping[str, Sequence[Any]]],
+        *,
+        engine: str = "reference",
+        schemas: Mapping[str, Schema] | None = None,
+        **options: Any,
+    ) -> Iterator[Any]:
+        """The outputs of every tick, in order, as they are computed."""
+        running = import_module("hydro_core.running")
+        found: Iterator[Any] = running.run_flow(
+            self.graph(), self._schemas(schemas), ticks, engine=engine, **options
+        )
+        return found
+
+    def draw(self, style: str = "svg", schemas: Mapping[str, Schema] | None = None) -> str:
+        """A drawing with the strata: svg, mermaid, dot or text."""
+        compiler = import_module("hydro_core.compile")
+        drawn: str = compiler.draw(self.graph(), style, self._schemas(schemas))
+        return drawn
+
+    def _repr_html_(self) -> str:
+        return self.draw()
+
+    def __repr__(self) -> str:
+        return f"<flow {self.name}: {len(self._drafts)} operators>"
+
+    def add(
+        self,
+        operator: str,
+        first: Stream | None,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+    ) -> Stream:
+        """The stream of a new operator that `first` flows into."""
+        op, place = NAMES[operator], caller()
+        try:
+            bound = bind(op, arguments, list(keywords.items()), _READER)
+        except ArgumentProblem as wrong:
+            raise self._at(place, wrong.code, wrong.message, operator, wrong.help) from None
+        except TypeProblem as wrong:
+            raise self._at(place, wrong.code, wrong.message, operator, wrong.help) from None
+        inputs = {0: first} if first is not None else {}
+        further: list[Stream] = []
+        for position, stream in bound.streams:
+            if not isinstance(stream, Stream):
+                message = f"`{operator}` takes a stream here, not {stream!r}"
+                raise self._at(
+                    place, "type", message, operator, "give it a stream of the same flow"
+                )
+            if position is None:
+                further.append(stream)
+            else:
+                inputs[position] = stream
+        streams = [*(inputs[i] for i in sorted(inputs)), *further]
+        if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
+            keyword = op.inputs[-1].keyword
+            raise self._at(
+                place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None
+            )
+        wires = [self._readable(stream, place) for stream in streams]
+        return self._append(Draft(op, bound.args, place, None, wires))
+
+    def name_stream(self, stream: Stream, name: str) -> None:
+        """Gives the operator that makes a stream a name."""
+        self._check_name(name)
+        number, _ = self._followed(stream.wire)
+        draft = self._drafts[number]
+        if draft.name not in (None, name):
+            raise self._wrong(
+                "name", f"the stream is called `{draft.name}` already", name, "name it once"
+            )
+        if any(d.name == name and d is not draft for d in self._drafts):
+            raise self._wrong(
+                "name", f"another stream is called `{name}`", name, "choose another name"
+            )
+        draft.name = name
+
+    def port_of(self, stream: Stream, port: str) -> Stream:
+        """One output of the operator that makes a stream."""
+        number, _ = self._followed(stream.wire)
+        draft = self._drafts[number]
+        try:
+            return Stream(self, (number, output_port(draft.op, draft.args, port)))
+        except PortProblem as wrong:
+            raise self._wrong("port", wrong.message, draft.op.name, wrong.help) from None
+
+    def check_own(self, stream: Stream) -> None:
+        """Complains of a stream that belongs to another flow."""
+        if stream.flow is not self:
+            message = "the stream belongs to another flow"
+            raise self._wrong("undefined", message, self.shown(stream), "build both in one flow")
+
+    def shown(self, stream: Stream) -> str:
+        """A stream as an error names it."""
+        if stream.flow is not self:
+            return stream.flow.shown(stream)
+        number, port = stream.wire
+        if number < 0:
+            return self._forwards[-1 - number].name
+        draft = self._drafts[number]
+        name = draft.name or draft.op.name
+        return f"{name}[{port}]" if port else name
+
+    def _append(self, draft: Draft) -> Stream:
+        self._drafts.append(draft)
+        return Stream(self, (len(self._drafts) - 1, ""))
+
+    def _readable(self, stream: Stream, place: Span | None) -> Wire:
+        self.check_own(stream)
+        number, port = stream.wire
+        if number < 0 or port:
+            return stream.wire
+        draft = self._drafts[number]
+        if draft.op.optional_input and draft.inputs:
+            raise self._at(place, "port", "nothing flows out of `null`", "null", None)
+        try:
+            return number, output_port(draft.op, draft.args, None)
+        except PortProblem as wrong:
+            raise self._at(place, "port", wrong.message, draft.op.name, wrong.help) from None
+
+    def _followed(self, wire: Wire) -> Wire:
+        """The wire of a stream, forward references followed to what they are defined as."""
+        passed: list[Forward] = []
+        while wire[0] < 0:
+            forward = self._forwards[-1 - wire[0]]
+            name = forward.name
+            if forward.target is None:
+                message = f"`{name}` is used, but never defined"
+                raise self._at(
+                    forward.place, "undefined", message, name, "call `.define(stream)` on it"
+                )
+            if forward in passed:
+                message = f"`{name}` stands for nothing but itself"
+                raise self._at(forward.place, "name", message, name, "define it by an operator")
+            passed.append(forward)
+            wire = forward.target.wire
+        return wire
+
+    def _resolved(self, wire: Wire) -> Wire:
+        number, port = self._followed(wire)
+        if wire[0] >= 0 or port:
+            return number, port
+        return self._readable(Stream(self, (number, port)), self._drafts[number].span)
+
+    def _check_twice(self, drafts: Sequence[Draft]) -> None:
+        seen: set[str] = set()
+        for draft in drafts:
+            if draft.name is not None and draft.name in seen:
+                message = f"two streams are called `{draft.name}`"
+                raise self._at(draft.span, "name", message, draft.name, "choose another name")
+            seen.add(draft.name or "")
+
+    def _without_idle_sources(self, drafts: list[Draft]) -> list[Draft]:
+        """Drops inputs that nobody reads and that have no schema: a text could not say them."""
+        read = {number for draft in drafts for number, _ in draft.inputs}
+        kept = [
+            i
+            for i, draft in enumerate(drafts)
+            if i in read or draft.op.name != "source" or draft.args["schema"] is not None
+        ]
+        new = {old: position for position, old in enumerate(kept)}
+        for draft in drafts:
+            draft.inputs = [(new[number], port) for number, port in draft.inputs]
+        return [drafts[i] for i in kept]
+
+    def _schemas(self, schemas: Mapping[str, Schema] | None) -> Mapping[str, ItemType]:
+        given = schemas or {}
+        return {n: parse_ddl(s) if isinstance(s, str) else s for n, s in given.items()}
+
+    def _promised(self) -> Mapping[str, ItemType]:
+        return {f.name: f.schema for f in self._forwards if f.schema is not None}
+
+    def _check_name(self, name: str) -> None:
+        if not isinstance(name, str) or not is_name(name):
+            raise self._wrong(
+                "name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`"
+            )
+
+    def _wrong(
+        self, code: Code, message: str, operator: str | None, help_: str | None
+    ) -> ProgramError:
+        return self._at(caller(), code, message, operator, help_)
+
+    def _at(
+        self, place: Span | None, code: str, message: str, operator: str | None, help_: str | None
+    ) -> ProgramError:
+        return ProgramError(Diagnostic(code, message, place, operator, help_))  # type: ignore[arg-type]

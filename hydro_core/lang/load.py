@@ -1,0 +1,84 @@
+"""FILE of the command line: a program's text, or a flow that a Python module holds."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.ir.graph import Graph
+from hydro_core.lang.resolve import parse
+from hydro_core.lang.similar import did_you_mean
+
+_FORMS = "FILE is a program `*.hydro`, or `module:attribute` for a flow built in Python"
+
+
+def load(spec: str) -> Graph:
+    """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called."""
+    module, colon, attribute = spec.rpartition(":")
+    if spec.endswith(".hydro") or not colon or Path(spec).exists():
+        return load_file(Path(spec))
+    return _load_flow(module, attribute, spec)
+
+
+def load_file(path: Path) -> Graph:
+    """The graph of a program's file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        near = did_you_mean(path.name, _neighbours(path))
+        raise _unusable(f"there is no file {str(path)!r}", near or _FORMS) from None
+    except OSError as problem:
+        raise _unusable(f"{str(path)!r} cannot be read: {problem.strerror}", _FORMS) from None
+    except UnicodeDecodeError as problem:
+        raise _unusable(
+            f"{str(path)!r} is not UTF-8: byte {problem.start} is none of it", "save it as UTF-8"
+        ) from None
+    return parse(text, file=str(path), name=path.stem)
+
+
+def _neighbours(path: Path) -> list[str]:
+    return [p.name for p in path.parent.glob("*.hydro")] if path.parent.is_dir() else []
+
+
+def _load_flow(module: str, attribute: str, spec: str) -> Graph:
+    # As with `python -m`, modules of the working directory are found.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
+            raise
+        raise _unusable(f"there is no module `{problem.name}`", _FORMS) from None
+    except SyntaxError as problem:
+        line, column = problem.lineno or 1, problem.offset or 1
+        span = Span(problem.filename or module, line, column, line, column + 1, problem.text or "")
+        raise ProgramError(Diagnostic("syntax", problem.msg, span, help="it is Python")) from None
+    value: object = found
+    for part in attribute.split("."):
+        if not hasattr(value, part):
+            help_ = did_you_mean(part, [n for n in dir(value) if not n.startswith("_")])
+            raise _unusable(f"`{module}` has no `{attribute}`", help_ or _FORMS)
+        value = getattr(value, part)
+    graph = _graph_of(value)
+    if graph is None and callable(value):
+        graph = _graph_of(value())
+    if graph is None:
+        raise _unusable(f"`{spec}` is no flow, but a {type(value).__name__}", _FORMS)
+    return graph
+
+
+def _graph_of(value: object) -> Graph | None:
+    if isinstance(value, Graph):
+        return value
+    graph = getattr(value, "graph", None)
+    if isinstance(graph, Graph) or not callable(graph) or isinstance(value, type):
+        return graph if isinstance(graph, Graph) else None
+    built = graph()
+    return built if isinstance(built, Graph) else None
+
+
+def _unusable(message: str, help_: str) -> ProgramError:
+    return ProgramError(Diagnostic("config", message, help=help_))

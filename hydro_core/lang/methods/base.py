@@ -1,0 +1,24 @@
+"""What the methods of all families stand on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hydro_core.lang.stream import Stream
+
+Function = Callable[..., Any]
+"""A lambda, or a `def`."""
+
+Columns = str | list[str] | tuple[str, ...]
+"""A column or several."""
+
+
+class Methods(ABC):
+    """A stream that operators can be applied to."""
+
+    @abstractmethod
+    def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
+        """The stream that an operator makes of this one; keywords that are None do not count."""

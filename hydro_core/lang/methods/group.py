@@ -1,0 +1,53 @@
+"""Operators that make few items of many, over all or key by key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.catalog.spec import Aggregate
+from hydro_core.lang.methods.base import Columns, Function, Methods
+
+if TYPE_CHECKING:
+    from hydro_core.lang.stream import Stream
+
+
+class Group(Methods):
+    """Methods of the family `group`.
+
+    `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"`
+    may be said of a function (`promises`); they are believed.
+    """
+
+    def unique(self) -> Stream:
+        """Each distinct item once."""
+        return self.apply("unique")
+
+    def unique_keyed(self, *, by: Columns | None = None) -> Stream:
+        """The first value of each key."""
+        return self.apply("unique_keyed", by=by)
+
+    def fold(self, init: Any, f: Function, **promises: Any) -> Stream:
+        """Exactly one item each tick: `f(acc, x)` over all items, `init` on no input."""
+        return self.apply("fold", init, f, **promises)
+
+    def reduce(self, f: Function, **promises: Any) -> Stream:
+        """One item, `f(x, y)` over all items; none on no input."""
+        return self.apply("reduce", f, **promises)
+
+    def fold_keyed(
+        self, init: Any, f: Function, *, by: Columns | None = None, **promises: Any
+    ) -> Stream:
+        """`fold` of the values of each key that is there."""
+        return self.apply("fold_keyed", init, f, by=by, **promises)
+
+    def reduce_keyed(self, f: Function, *, by: Columns | None = None, **promises: Any) -> Stream:
+        """`reduce` of the values of each key."""
+        return self.apply("reduce_keyed", f, by=by, **promises)
+
+    def latest(self, *, by: Columns, order: Columns | Function) -> Stream:
+        """Of each key the row with the greatest `order`: columns, or a function of the row."""
+        return self.apply("latest", by=by, order=order)
+
+    def aggregate(self, *, by: Columns | None = None, **aggregates: Aggregate) -> Stream:
+        """Spark's aggregates, of each key or of all rows: `aggregate(by="k", n=agg.count())`."""
+        return self.apply("aggregate", by=by, **aggregates)

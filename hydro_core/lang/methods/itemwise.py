@@ -1,0 +1,74 @@
+"""Operators that look at one item at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hydro_core.lang.methods.base import Function, Methods
+
+if TYPE_CHECKING:
+    from hydro_core.lang.stream import Stream
+
+
+class Itemwise(Methods):
+    """Methods of the family `itemwise`."""
+
+    def identity(self) -> Stream:
+        """The items themselves."""
+        return self.apply("identity")
+
+    def map(self, f: Function, *, returns: str | None = None) -> Stream:
+        """`f(x)` of each item."""
+        return self.apply("map", f, returns=returns)
+
+    def filter(self, f: Function, *, returns: str | None = None) -> Stream:
+        """The items for which `f(x)` is true."""
+        return self.apply("filter", f, returns=returns)
+
+    def filter_map(self, f: Function, *, returns: str | None = None) -> Stream:
+        """`f(x)` of each item, where it is not None."""
+        return self.apply("filter_map", f, returns=returns)
+
+    def inspect(self, f: Function, *, returns: str | None = None) -> Stream:
+        """The items themselves; `f` may look at them."""
+        return self.apply("inspect", f, returns=returns)
+
+    def select(self, *columns: str, **computed: Function) -> Stream:
+        """The named columns, then the computed ones, nothing else."""
+        return self.apply("select", *columns, **computed)
+
+    def with_columns(self, **computed: Function) -> Stream:
+        """Adds or replaces the computed columns."""
+        return self.apply("with_columns", **computed)
+
+    def rename(self, **old: str) -> Stream:
+        """New names for columns, in their places: `rename(new="old")`."""
+        return self.apply("rename", **old)
+
+    def drop(self, *columns: str) -> Stream:
+        """The rows without the named columns."""
+        return self.apply("drop", *columns)
+
+    def flat_map(self, f: Function, *, returns: str | None = None) -> Stream:
+        """The elements of `f(x)`, an array or a tuple."""
+        return self.apply("flat_map", f, returns=returns)
+
+    def flatten(self) -> Stream:
+        """The elements of the items, arrays or tuples."""
+        return self.apply("flatten")
+
+    def tee(self) -> Stream:
+        """Copies of the stream; implicit wherever a stream is used twice."""
+        return self.apply("tee")
+
+    def partition(
+        self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
+    ) -> Stream:
+        """Each item at the port that `f` names: `s.partition(f, ["even", "odd"])["even"]`."""
+        return self.apply("partition", f, ports, returns=returns)
+
+    def demux(
+        self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
+    ) -> Stream:
+        """The same as `partition`."""
+        return self.apply("partition", f, ports, returns=returns)

@@ -1,0 +1,257 @@
+"""A graph as text: `parse(to_text(graph)) == graph`.
+
+Nodes are written in their order, since that is what generated ids are counted by. A node that
+only the next one reads is written before it in one pipeline; every other one is a statement under
+its id.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from hydro_core.catalog.spec import Aggregate, Arg, functions_of
+from hydro_core.catalog.usage import ALGEBRA
+from hydro_core.errors import HydroError
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import is_generated
+from hydro_core.lang.literal import function_text, left_names, literal, quoted, schema_text
+from hydro_core.lang.resolve import parse
+
+WIDTH = 100
+
+
+def to_text(graph: Graph) -> str:
+    """The program's text; functions that are no expressions stand there by name (`names_in`)."""
+    for layout in (_Layout(graph), _Layout(graph, plain=True)):
+        text = "".join(f"{statement}\n" for statement in layout.statements())
+        if _reads_back(text, graph):
+            break
+    return text
+
+
+def names_in(graph: Graph) -> tuple[str, ...]:
+    """The names in the text that its reader must bind."""
+    return tuple(
+        dict.fromkeys(n for node in graph for fn in functions_of(node.args) for n in left_names(fn))
+    )
+
+
+def _reads_back(text: str, graph: Graph) -> bool:
+    bindings = dict.fromkeys(names_in(graph), _anything)
+    try:
+        again = parse(text, bindings=bindings)
+    except HydroError:
+        return False
+    return {n.id: n.inputs for n in again} == {n.id: n.inputs for n in graph}
+
+
+def _anything(x: Any) -> Any:
+    """Stands for a function of which only the name matters."""
+    return x
+
+
+class _Layout:
+    """Which nodes share a statement.
+
+    A node with a generated id that one other reads needs no name: it is written before its reader
+    in one pipeline, or its pipeline ends in a port of the reader. With `plain`, every node is a
+    statement of its own.
+    """
+
+    def __init__(self, graph: Graph, *, plain: bool = False) -> None:
+        self.graph = graph
+        self.reads = Counter(endpoint.node for node in graph for endpoint in node.inputs)
+        self.implicit = {node.id for node in graph if self._is_implicit(node)}
+        self.behind: dict[NodeId, NodeId] = {}
+        self.ported: set[NodeId] = set()
+        self.into: dict[NodeId, tuple[str, NodeId]] = {}
+        if not plain:
+            self._chain()
+            self._port()
+
+    def _is_implicit(self, node: Node) -> bool:
+        """Whether a source is known by being read."""
+        undeclared = node.op.name == "source" and node.args["schema"] is None
+        return undeclared and node.id == node.args["name"] and self.reads[node.id] > 0
+
+    def _is_nameless(self, node: Node) -> bool:
+        return is_generated(node) and node.op.outputs == "one" and self.reads[node.id] == 1
+
+    def _chain(self) -> None:
+        nodes = [node for node in self.graph if node.id not in self.implicit]
+        for node, after in pairwise(nodes):
+            first = after.inputs[:1] == (Endpoint(node.id),)
+            single = self.reads[node.id] == 1 and node.op.outputs == "one"
+            if first and single and (self._is_nameless(node) or len(node.inputs) > 1):
+                self.behind[node.id] = after.id
+
+    def _port(self) -> None:
+        """Operators of several inputs whose inputs would need a name only to be an argument."""
+        chained = {after: node for node, after in self.behind.items()}
+        for node in self.graph:
+            if len(node.inputs) < 2 or node.id in chained:
+                continue
+            nameless = [
+                (i, e.node)
+                for i, e in enumerate(node.inputs)
+                if self._is_nameless(self.graph[e.node])
+            ]
+            if not nameless:
+                continue
+            self.ported.add(node.id)
+            for position, name in nameless:
+                self.into[name] = (self._entry(node, position), node.id)
+        for node in self.graph:
+            # A named operator starts a pipeline only if streams flow into it by its name.
+            if not self._is_nameless(node) and node.id not in self.ported:
+                self.behind.pop(node.id, None)
+
+    def _entry(self, node: Node, position: int) -> str:
+        label = "" if node.op.variadic else f"[{node.op.inputs[position].name}]"
+        return f"{label}{node.id}"
+
+    def statements(self) -> Iterator[str]:
+        """The statements, in the order of the nodes."""
+        followers = set(self.behind.values())
+        for node in self.graph:
+            if node.id not in followers and node.id not in self.implicit:
+                yield from self._pipelines(node)
+
+    def _pipelines(self, node: Node) -> Iterator[str]:
+        chain = [node]
+        while chain[-1].id in self.behind:
+            chain.append(self.graph[self.behind[chain[-1].id]])
+        last = chain[-1]
+        ends = last.op.outputs == "none" or (last.op.optional_input and bool(last.inputs))
+        ends = ends or last.id in self.into or (self._is_unread(last) and len(chain) > 1)
+        if node.id not in self.ported:
+            start = [_end(e) for e in node.inputs[:1]]
+            yield self._pipeline(start, chain, "" if ends else f"{last.id} = ")
+            return
+        for position, endpoint in enumerate(node.inputs):
+            if endpoint.node not in self.into:
+                yield f"{_end(endpoint)} -> {self._entry(node, position)}"
+        if ends or len(chain) == 1:
+            yield self._pipeline([], chain, f"{node.id} = ")
+        else:
+            yield self._pipeline([], chain[:1], f"{node.id} = ")
+            yield self._pipeline([node.id], chain[1:], f"{last.id} = ")
+
+    def _is_unread(self, node: Node) -> bool:
+        return not self.reads[node.id] and is_generated(node)
+
+    def _pipeline(self, start: list[str], chain: list[Node], head: str) -> str:
+        elements = start + [_element(self.graph, n, n.id in self.ported) for n in chain]
+        if chain[-1].id in self.into:
+            elements.append(self.into[chain[-1].id][0])
+        return _pipeline(elements, head)
+
+
+def _pipeline(elements: list[str], head: str) -> str:
+    line = head + " -> ".join(elements)
+    if len(line) <= WIDTH or len(elements) < 3:
+        return line
+    return head + "\n  -> ".join(elements)
+
+
+def _end(endpoint: Endpoint) -> str:
+    if not endpoint.port:
+        return endpoint.node
+    plain = endpoint.port.isdigit() or endpoint.port.isidentifier()
+    return f"{endpoint.node}[{endpoint.port if plain else quoted(endpoint.port)}]"
+
+
+def _element(graph: Graph, node: Node, ported: bool) -> str:
+    if node.op.name == "sink" and _may_be_a_name(graph, node):
+        return str(node.args["name"])
+    streams = () if ported else _streams(node)
+    return f"{node.op.name}({', '.join((*streams, *_arguments(node)))})"
+
+
+def _may_be_a_name(graph: Graph, sink: Node) -> bool:
+    name = sink.args["name"]
+    taken = name in graph.nodes and graph[name].op.name != "sink"
+    return name.isidentifier() and not taken and name not in graph.sources
+
+
+def _streams(node: Node) -> Iterator[str]:
+    for position, endpoint in enumerate(node.inputs[1:], start=1):
+        label = "" if node.op.variadic else f"{node.op.inputs[position].keyword}="
+        yield label + _end(endpoint)
+
+
+def _arguments(node: Node) -> Iterator[str]:
+    for arg in node.op.args:
+        yield from _argument(node, arg)
+
+
+def _argument(node: Node, arg: Arg) -> Iterator[str]:
+    value = node.args[arg.name]
+    match arg.kind:
+        case "named_columns":
+            yield from map(quoted, value)
+        case "computed":
+            yield from (f"{name}={function_text(fn)}" for name, fn in value)
+        case "renames":
+            yield from (f"{new}={quoted(old)}" for new, old in value)
+        case "aggregates":
+            yield from (f"{name}={_aggregate(a)}" for name, a in value)
+        case "function":
+            yield function_text(value) if arg.positional else f"{arg.name}={function_text(value)}"
+            yield from _promises(value)
+        case _ if value == arg.default and not arg.required:
+            return
+        case "name" if node.op.name == "source" and value == node.id:
+            return
+        case _:
+            text = _text(arg, value)
+            yield text if arg.positional and arg.required else f"{arg.name}={text}"
+
+
+def _promises(fn: Fn) -> Iterator[str]:
+    algebra = fn.algebra
+    for name in ALGEBRA:
+        if getattr(algebra, name):
+            yield f"{name}=True"
+    if fn.returns is not None:
+        yield f"returns={schema_text(fn.returns)}"
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    parts = (function_text(a) if isinstance(a, Fn) else quoted(a) for a in aggregate.arguments)
+    return f"{aggregate.function}({', '.join(parts)})"
+
+
+def _text(arg: Arg, value: Any) -> str:
+    match arg.kind:
+        case "schema":
+            return schema_text(value)
+        case "order" if isinstance(value, Fn):
+            return function_text(value)
+        case "columns" | "order" if len(value) == 1:
+            return quoted(value[0])
+        case "columns" | "order" | "ports" | "items":
+            return literal(list(value))
+        case "fds":
+            pairs = (f"{_fields(left)}: {_fields(right)}" for left, right in value)
+            return f"{{{', '.join(pairs)}}}"
+        case _:
+            return literal(value)
+
+
+def _fields(names: tuple[str, ...]) -> str:
+    return quoted(names[0]) if len(names) == 1 else literal(names)
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a stream.
+
+    >>> is_name("add_member"), is_name("a b"), is_name("lambda")
+    (True, False, False)
+    """
+    return text.isidentifier() and not keyword.iskeyword(text)

@@ -1,0 +1,74 @@
+"""A stream of a flow that is built in Python: every operator is a method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.builder import Wire
+from hydro_core.lang.methods.combine import Combine
+from hydro_core.lang.methods.group import Group
+from hydro_core.lang.methods.itemwise import Itemwise
+from hydro_core.lang.methods.order import Order
+from hydro_core.lang.methods.state import State
+from hydro_core.lang.place import caller
+from hydro_core.types.item import ItemType
+
+if TYPE_CHECKING:
+    from hydro_core.lang.flow import Flow
+
+
+class Stream(Itemwise, Combine, Group, Order, State):
+    """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
+
+    def __init__(self, flow: Flow, wire: Wire) -> None:
+        self.flow, self.wire = flow, wire
+
+    def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
+        """The stream that an operator makes of this one; keywords that are None do not count."""
+        given = {name: value for name, value in keywords.items() if value is not None}
+        return self.flow.add(operator, self, arguments, given)
+
+    def named(self, name: str) -> Stream:
+        """This stream, under a name that plans, errors and assets show."""
+        self.flow.name_stream(self, name)
+        return self
+
+    def sink(self, name: str) -> None:
+        """Makes the stream an output; several sinks of one name add up."""
+        self.apply("sink", name)
+
+    def null(self) -> None:
+        """Discards the stream."""
+        self.apply("null")
+
+    def __getitem__(self, port: str | int) -> Stream:
+        """One output of an operator that has several: `s.partition(f, ["even", "odd"])["even"]`."""
+        return self.flow.port_of(self, str(port))
+
+    def __iter__(self) -> Any:
+        raise TypeError("a stream has no items before its flow runs: `flow.run(ticks)`")
+
+    def __repr__(self) -> str:
+        return f"<stream {self.flow.shown(self)}>"
+
+
+class Forward(Stream):
+    """A stream that is used before it is defined: `define` closes the cycle."""
+
+    def __init__(self, flow: Flow, wire: Wire, name: str, schema: ItemType | None) -> None:
+        super().__init__(flow, wire)
+        self.name, self.schema = name, schema
+        self.place = caller()
+        self.target: Stream | None = None
+
+    def define(self, stream: Stream) -> None:
+        """Says which stream this is; it gets the name too, unless it has one."""
+        if self.target is not None:
+            raise ProgramError(
+                Diagnostic(
+                    "name", f"`{self.name}` is defined twice", caller(), self.name, "define it once"
+                )
+            )
+        self.flow.check_own(stream)
+        self.target = stream

@@ -1,0 +1,52 @@
+"""The arguments of the Python API: values and functions as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hydro_core.catalog.spec import Aggregate
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.read import read_callable
+from hydro_core.lang.arguments import check_count
+from hydro_core.lang.place import of_function
+from hydro_core.lang.signature import ArgumentProblem
+from hydro_core.types.item import ItemType
+
+
+class ValueReader:
+    """Reads Python values."""
+
+    def constant(self, written: Any) -> Any:
+        """The value; a function without parameters is called."""
+        return written() if callable(written) and not isinstance(written, Fn) else written
+
+    def is_function(self, written: Any) -> bool:
+        """Whether it can be called."""
+        return callable(written) or isinstance(written, Fn)
+
+    def function(self, written: Any, returns: ItemType | None) -> Fn:
+        """The function, read from its source where that is possible."""
+        if isinstance(written, Fn):
+            return replace(written, returns=returns or written.returns)
+        fn = read_callable(written, returns=returns)
+        return replace(fn, span=fn.span or of_function(written))
+
+    def aggregate(self, written: Any) -> Aggregate:
+        """The aggregate, its Python functions read."""
+        if not isinstance(written, Aggregate):
+            help_ = '`from hydro_core import agg`, then `agg.sum("v")`'
+            raise ArgumentProblem(
+                "type", f"an aggregate is needed, not {written!r}", help_, written
+            )
+        arguments = tuple(
+            a if isinstance(a, str) else self._aggregated(a) for a in written.arguments
+        )
+        return check_count(Aggregate(written.function, arguments), written)
+
+    def _aggregated(self, written: Any) -> Fn:
+        if self.is_function(written):
+            return self.function(written, None)
+        help_ = "name a column, or give a function of the row"
+        message = "an aggregate is over a column or a function of the row"
+        raise ArgumentProblem("type", message, help_, written)

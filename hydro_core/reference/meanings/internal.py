@@ -1,0 +1,133 @@
+"""Operators that only the optimizer introduces: results that go on from those of the tick before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from functools import reduce as fold_left
+from typing import Any
+
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.reference.bag import Bag
+from hydro_core.reference.keys import Columns, field, key_of
+from hydro_core.reference.meanings.aggregates import aggregated
+from hydro_core.reference.meanings.group import latest
+from hydro_core.reference.meanings.keyed import VALUE, keyed_result
+from hydro_core.reference.meanings.registry import means
+from hydro_core.reference.site import Site
+from hydro_core.types.values import RowItem, Struct
+
+Going = Callable[[Any, list[Any]], Any]
+"""From what is stored of a key (None: nothing) and its new items to what is stored next."""
+
+
+@means("fold_from")
+def fold_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """`f(acc, x)` over the new items, from the state's item or `init`."""
+    start = state.items[0] if state.items else site.args["init"]
+    return Bag([_folded(site, start, new)])
+
+
+@means("reduce_from")
+def reduce_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """`f` over the state's item and then the new ones."""
+    items = [*state.items, *new.items]
+    return Bag([_reduced(site, items)]) if items else Bag()
+
+
+@means("fold_keyed_from")
+def fold_keyed_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """Every key's fold goes on; keys without new items stay."""
+    key = key_of(site)
+    init = site.args["init"]
+
+    def go_on(stored: Any, items: list[Any]) -> Any:
+        known = stored is not _NOTHING
+        acc = _accumulator(key, stored, init) if known else init
+        of = stored if known else items[0]
+        return keyed_result(key, of, _folded(site, acc, _values(key, items)))
+
+    return _by_key(key, state, new, go_on)
+
+
+@means("reduce_keyed_from")
+def reduce_keyed_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """Every key's reduction goes on; keys without new items stay."""
+    key = key_of(site)
+
+    def go_on(stored: Any, items: list[Any]) -> Any:
+        there = items if stored is _NOTHING else [stored, *items]
+        result = _reduced(site, _values(key, there))
+        if not key.names:
+            return Struct((field(there[0], 0), result))
+        return RowItem({**result, **{name: field(there[0], name) for name in key.names}})
+
+    return _by_key(key, state, new, go_on)
+
+
+@means("latest_from", exact=True)
+def latest_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """Of each key the latest of the state's row and the new ones."""
+    return latest(site, state + new)
+
+
+@means("aggregate_from")
+def aggregate_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """The state's aggregates and those of the new rows, merged."""
+    key = key_of(site)
+    merging = replace(site, node=site.node.with_(args=_merging(site.args)))
+
+    def go_on(stored: Any, items: list[Any]) -> Any:
+        result: dict[str, Any] = aggregated(site, items)
+        if stored is not _NOTHING:
+            result = aggregated(merging, [stored, RowItem(result)])
+        of = next(iter(items), None) if stored is _NOTHING else stored
+        return RowItem({**{name: field(of, name) for name in key.names}, **result})
+
+    if not key.names:
+        return Bag([go_on(state.items[0] if state.items else _NOTHING, list(new.items))])
+    return _by_key(key, state, new, go_on)
+
+
+def _merging(args: Args) -> Args:
+    """The arguments of the aggregate that merges results."""
+    merges = ((name, Aggregate(MERGES[a.function], (name,))) for name, a in args["aggregates"])
+    return args.with_(aggregates=tuple(merges))
+
+
+_NOTHING: Any = object()
+
+
+def _by_key(key: Columns, state: Bag, new: Bag, go_on: Going) -> Bag:
+    """The state with the keys of the new items gone on; a second item of a key is an error of the plan."""
+    stored: dict[Hashable, Any] = {}
+    for item in state.items:
+        if stored.setdefault(key(item), item) is not item:
+            raise ValueError(f"the state has the key of {item!r} twice")
+    for found, items in new.by(key).items():
+        stored[found] = go_on(stored.get(found, _NOTHING), items)
+    return Bag(stored.values())
+
+
+def _accumulator(key: Columns, stored: Any, init: Any) -> Any:
+    """What the fold made so far, out of the item that is stored of it."""
+    if not key.names:
+        return field(stored, 1)
+    if isinstance(init, dict):
+        return RowItem({n: v for n, v in dict.items(stored) if n not in key.names})
+    return field(stored, VALUE)
+
+
+def _folded(site: Site, start: Any, items: Iterable[Any]) -> Any:
+    fn = site.args["f"]
+    return fold_left(lambda acc, x: site.accumulate(fn, acc, x), items, start)
+
+
+def _reduced(site: Site, items: Iterable[Any]) -> Any:
+    fn = site.args["f"]
+    return fold_left(lambda x, y: site.combine(fn, x, y), items)
+
+
+def _values(key: Columns, items: list[Any]) -> list[Any]:
+    return items if key.names else [field(x, 1) for x in items]

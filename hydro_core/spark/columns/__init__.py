@@ -1,0 +1,8 @@
+"""Functions as Spark columns, wherever these give exactly what Python gives."""
+
+from __future__ import annotations
+
+from hydro_core.spark.columns.compiler import predicate_column as predicate_column
+from hydro_core.spark.columns.compiler import to_column as to_column
+from hydro_core.spark.columns.compiler import truth_column as truth_column
+from hydro_core.spark.columns.value import NotCompilable as NotCompilable

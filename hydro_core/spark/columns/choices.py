@@ -1,0 +1,236 @@
+"""Choices on Spark: conditions, `and`, `or`, conditional expressions, local names, chains of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Param, Unary
+from hydro_core.spark.columns import compare, integers, lookup, numbers, structs
+from hydro_core.spark.columns.parts import parts_of
+from hydro_core.spark.columns.scope import Scope
+from hydro_core.spark.columns.value import (
+    DURATION,
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+)
+from hydro_core.types.common import common_types
+from hydro_core.types.item import BOOLEAN, DOUBLE, UNKNOWN, ItemType
+
+
+def test(scope: Scope, node: Expr) -> Value:
+    """`bool(node)`: only the truth of it matters."""
+    match node:
+        case BoolOp(op, values):
+            return _all_tests(scope, op, values)
+        case Unary("not", operand):
+            return compare.negation(test(scope, operand))
+        case IfElse(condition, then, otherwise):
+            return _chosen_test(scope, condition, then, otherwise)
+        case _:
+            return compare.truth(scope, scope.compile(node))
+
+
+def bool_op(scope: Scope, node: BoolOp) -> Value:
+    """`a and b`, `a or b`: an operand, as Python gives it."""
+    first, *rest = node.values
+    result = scope.compile(first)
+    for following in rest:
+        if result.parts is not None or result.size > 200:
+            raise NotCompilable(f"`{node.op}` of long expressions")
+        condition = compare.truth(scope, result)
+        other = scope.branch(following)
+        pair = (other, result) if node.op == "and" else (result, other)
+        result = choose(scope, condition, *pair)
+    return result
+
+
+def if_else(scope: Scope, node: IfElse) -> Value:
+    """`then if test else otherwise`."""
+    condition = test(scope, node.test)
+    then, otherwise = scope.branch(node.then), scope.branch(node.otherwise)
+    return choose(scope, condition, then, otherwise, final=scope.is_result(node))
+
+
+def choose(
+    scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
+) -> Value:
+    """The one value where the condition holds, else the other."""
+    of = (condition, then, otherwise)
+    nullable = then.nullable or otherwise.nullable
+    if integers.is_int(then) and integers.is_int(otherwise) and (then.wide or otherwise.wide):
+        return integers.choose(scope, condition.column, then, otherwise)
+    if _is_mixed(then, otherwise):
+        return _mixed(scope, condition, then, otherwise)
+    if then.type == otherwise.type == DURATION:
+        column = F.when(condition.column, then.column).otherwise(otherwise.column)
+        return computed(column, DURATION, *of, safe=True, nullable=nullable)
+    if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):
+        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    to = common_types((then.type, otherwise.type))
+    if to is None:
+        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    if to == UNKNOWN:
+        return Value(F.lit(None), UNKNOWN) if all(v.safe for v in of) else _refuse_none()
+    a, b = (structs.cast(scope, v, to, final=final) for v in (then, otherwise))
+    column = F.when(condition.column, a).otherwise(b)
+    return computed(column, to, *of, safe=True, nullable=nullable)
+
+
+def let(scope: Scope, node: Let) -> Value:
+    """`name = value` and then `body`: the value is computed, needed or not."""
+    value = scope.compile(node.value)
+    if not value.safe and not _surely_reads(node.body, node.name):
+        raise NotCompilable("a local value that may fail is not always used", node.place)
+    inner = scope.inner({node.name: value})
+    # The body is evaluated whenever this is: what it checks may be checked before.
+    inner.guards, inner.outer = scope.guards, scope.outer
+    return inner.compile(node.body)
+
+
+def compare_chain(scope: Scope, node: Compare) -> Value:
+    """`a < b < c`: each operand once, up to the first that is False."""
+    left = scope.compile(node.first)
+    (op, right_node), *rest = node.rest
+    right = _operand(scope, op, right_node)
+    result = one(scope, op, left, right)
+    for following, next_node in rest:
+        left = right
+        branch = scope.inner()
+        right = _operand(branch, following, next_node)
+        compared = branch.guarded(one(branch, following, left, right))
+        if not left.safe and left.size > 50:
+            raise NotCompilable("a chain of long comparisons")
+        result = both(result, compared)
+    return result
+
+
+def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """`a op b`."""
+    match op:
+        case "==":
+            return compare.equal(scope, a, b)
+        case "!=":
+            return compare.negation(compare.equal(scope, a, b))
+        case "in":
+            return lookup.contains(scope, b, a)
+        case "not in":
+            return compare.negation(lookup.contains(scope, b, a))
+        case "is" | "is not":
+            same = _identical(scope, a, b)
+            return same if op == "is" else compare.negation(same)
+        case _:
+            return compare.order(scope, op, a, b)
+
+
+def _operand(scope: Scope, op: str, node: Expr) -> Value:
+    if op in ("in", "not in"):
+        return lookup.container(scope, node)
+    return scope.compile(node)
+
+
+def _identical(scope: Scope, a: Value, b: Value) -> Value:
+    for this, other in ((a, b), (b, a)):
+        if this.constant == (None,):
+            return compare.is_none(other)
+        if this.constant is not None and isinstance(this.constant[0], bool):
+            if other.type == BOOLEAN:
+                return compare.equal(scope, this, other)
+            raise NotCompilable("`is` between values of different kinds")
+    raise NotCompilable("`is` of anything but None, True and False")
+
+
+def _all_tests(scope: Scope, op: str, values: tuple[Expr, ...]) -> Value:
+    first, *rest = values
+    result = test(scope, first)
+    for following in rest:
+        branch = scope.inner()
+        other = branch.guarded(test(branch, following))
+        result = both(result, other) if op == "and" else _any(result, other)
+    return result
+
+
+def both(a: Value, b: Value) -> Value:
+    """`a and b` of two truth values, `b` evaluated only where `a` holds."""
+    if b.safe:
+        return boolean(a.column & b.column, a, b)
+    return boolean(F.when(a.column, b.column).otherwise(F.lit(False)), a, b)
+
+
+def _any(a: Value, b: Value) -> Value:
+    if b.safe:
+        return boolean(a.column | b.column, a, b)
+    return boolean(F.when(a.column, F.lit(True)).otherwise(b.column), a, b)
+
+
+def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> Value:
+    chosen = test(scope, condition)
+    branches = []
+    for node in (then, otherwise):
+        inner = scope.inner()
+        branches.append(inner.guarded(test(inner, node)))
+    a, b = branches
+    return boolean(F.when(chosen.column, a.column).otherwise(b.column), chosen, a, b)
+
+
+def _is_mixed(a: Value, b: Value) -> bool:
+    def real(value: Value) -> bool:
+        return numbers.is_float(value) or bool(value.mixed)
+
+    def whole(value: Value) -> bool:
+        return integers.is_integer_type(value) and not value.mixed
+
+    return (real(a) and whole(b)) or (whole(a) and real(b)) or bool(a.mixed or b.mixed)
+
+
+def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Value:
+    for value in (then, otherwise):
+        if not (numbers.is_float(value) or integers.is_integer_type(value) or value.mixed):
+            raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    bounds = [
+        v.mixed or (0 if numbers.is_float(v) else max(1, integers.bits(v)))
+        for v in (then, otherwise)
+    ]
+    a, b = (
+        v.with_(mixed=0) if v.mixed else numbers.as_double(scope, v) for v in (then, otherwise)
+    )
+    column = F.when(condition.column, a.column).otherwise(b.column)
+    nullable = then.nullable or otherwise.nullable
+    return computed(
+        column, DOUBLE, condition, then, otherwise, safe=True, nullable=nullable, mixed=max(bounds)
+    )
+
+
+def _refuse_none() -> Value:
+    raise NotCompilable("a part that may fail is computed and not used")
+
+
+def _surely_reads(body: Expr, name: str) -> bool:
+    """Whether the body evaluates the name whatever the item is."""
+    return any(isinstance(node, Param) and node.name == name for node in _always(body))
+
+
+def _always(node: Expr) -> Iterator[Expr]:
+    yield node
+    for child in _first_parts(node):
+        yield from _always(child)
+
+
+def _first_parts(node: Expr) -> Iterator[Expr]:
+    """The direct parts of an expression that are evaluated whenever it is."""
+    match node:
+        case IfElse(condition):
+            yield condition
+        case BoolOp(_, values):
+            yield values[0]
+        case Compare(first, rest):
+            yield first
+            yield rest[0][1]
+        case Let(_, value, body):
+            yield value
+            yield body
+        case _:
+            yield from parts_of(node)

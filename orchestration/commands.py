@@ -1,0 +1,114 @@
+"""The commands of the orchestrated side, as plug-ins of `hydrotick`: each takes the words after its
+name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assets import ALL_ASSETS
+from assets.spec import FlowAsset
+from orchestration.settings import project_settings
+
+if TYPE_CHECKING:
+    from orchestration.runner import TickRunner
+
+# Dagster takes seconds to import, so each command imports what it needs when it runs.
+
+
+def demo(arguments: Sequence[str]) -> int:
+    """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
+    from orchestration.demo import demo as run_demo
+
+    return run_demo(arguments)
+
+
+def dev(arguments: Sequence[str]) -> int:
+    """Opens the Dagster UI with its daemon, on this machine only."""
+    parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
+    parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
+    options = parser.parse_args(arguments)
+    from orchestration.ticking import end_orphans, open_instance
+
+    home = project_settings().dagster_home
+    with open_instance(home) as instance:
+        for flow in ALL_ASSETS:
+            end_orphans(instance, flow)
+    sys.stdout.write(f"The UI: http://127.0.0.1:{options.port}  (end it with Ctrl-C)\n")
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "dagster", "dev", "-m", "orchestration.definitions"]
+    command += ["-h", "127.0.0.1", "-p", str(options.port)]
+    environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    try:
+        return subprocess.run(command, env=environment, check=False).returncode
+    except KeyboardInterrupt:
+        return 0
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Shows how far every flow is: committed ticks, what is open, and where its tables are."""
+    parser = argparse.ArgumentParser(prog="hydrotick status", description=status.__doc__)
+    parser.add_argument("flow", nargs="?", choices=[f.name for f in ALL_ASSETS], help="one flow")
+    wanted = parser.parse_args(arguments).flow
+    from orchestration.runner import TickRunner
+
+    runner = TickRunner(project_settings())
+    sys.stdout.write(f"{'flow':<12}{'committed':>10}{'last tick':>18}{'open':>7}  tables\n")
+    for flow in ALL_ASSETS:
+        if wanted in (None, flow.name):
+            sys.stdout.write(_status(flow, runner) + "\n")
+    return 0
+
+
+def _status(flow: FlowAsset, runner: TickRunner) -> str:
+    from orchestration.ticks import TickAxis
+
+    axis = TickAxis(flow.ticks)
+    done = runner.next_tick(flow)
+    last = axis.window(done - 1).key if done else "–"
+    waiting = max(0, axis.closed(datetime.now(UTC)) - done)
+    return f"{flow.name:<12}{done:>10,}{last:>18}{waiting:>7,}  {runner.directory(flow)}"
+
+
+def backfill(arguments: Sequence[str]) -> int:
+    """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
+    parser = argparse.ArgumentParser(prog="hydrotick backfill", description=backfill.__doc__)
+    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
+    parser.add_argument("--to", metavar="KEY", help="the last tick (default: the last closed one)")
+    options = parser.parse_args(arguments)
+    from orchestration.runner import TickRunner
+    from orchestration.ticks import TickAxis
+
+    flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
+    axis = TickAxis(flow.ticks)
+    try:
+        last = axis.window_of(options.to).tick if options.to else axis.closed(datetime.now(UTC)) - 1
+    except ValueError as error:
+        parser.error(str(error))
+    from orchestration.ticking import run_ticks
+
+    runner = TickRunner(project_settings())
+    for done in run_ticks(flow, runner, last, lambda _: None):
+        rows = ", ".join(f"{name} {count:,}" for name, count in done.report.rows.items())
+        sys.stdout.write(f"{done.window.key}  {done.seconds:.1f} s  {rows}\n")
+        sys.stdout.flush()
+    return 0
+
+
+def land(arguments: Sequence[str]) -> int:
+    """Lands the data that a flow of this project brings with it."""
+    landings = {flow.name: flow.land for flow in ALL_ASSETS if flow.land is not None}
+    parser = argparse.ArgumentParser(prog="hydrotick land", description=land.__doc__)
+    parser.add_argument("flow", choices=sorted(landings))
+    options = parser.parse_args(arguments)
+    directory: Path = project_settings().landing
+    landings[options.flow](directory)
+    sys.stdout.write(f"landed below {directory / options.flow}\n")
+    return 0

@@ -1,0 +1,119 @@
+"""`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth
+seeing in them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assets.flights.asset import FLIGHTS
+from assets.flights.landing import land
+from orchestration.runner import TickRunner
+from orchestration.settings import project_settings
+from orchestration.ticks import TickAxis, Window
+
+if TYPE_CHECKING:
+    from orchestration.ticking import TickDone
+
+_DAYS = 7
+_SHOWN = 8
+_LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
+
+
+def demo(arguments: Sequence[str]) -> int:
+    """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
+    parser = argparse.ArgumentParser(prog="hydrotick demo", description=demo.__doc__)
+    parser.add_argument(
+        "--days", type=int, default=_DAYS, help=f"how many days of 2013, from 1 to 365 ({_DAYS})"
+    )
+    days = parser.parse_args(arguments).days
+    axis = TickAxis(FLIGHTS.ticks)
+    if not 1 <= days <= len(axis.partitions.get_partition_keys()):
+        parser.error(f"--days takes 1 to 365, not {days}")
+    runner = TickRunner(project_settings())
+    _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
+    _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")
+    land(runner.project.landing / FLIGHTS.name)
+    _say("336,776 flights, hourly weather, planes, airlines, airports.")
+    _run(runner, days)
+    _results(runner)
+    _farewell(runner)
+    return 0
+
+
+def _run(runner: TickRunner, days: int) -> None:
+    done = runner.next_tick(FLIGHTS)
+    if done:
+        _say(f"{done} day(s) are committed from before.")
+    if done >= days:
+        return
+    _say("Starting Dagster and Spark; the first day waits for both.\n")
+    from orchestration.ticking import run_ticks
+
+    _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
+    for tick in run_ticks(FLIGHTS, runner, days - 1, _started):
+        _say("\r" + _line(tick))
+
+
+def _started(window: Window) -> None:
+    if sys.stdout.isatty():
+        _say(f"  {window.key:<12}…", end="")
+
+
+def _line(tick: TickDone) -> str:
+    rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+    held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+    counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+    return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
+
+
+def _results(runner: TickRunner) -> None:
+    pipeline = runner.pipeline(FLIGHTS)
+    statistics = pipeline.output("delay_statistics", every=True).to_pandas()
+    last = date.fromisoformat(TickAxis(FLIGHTS.ticks).window(runner.next_tick(FLIGHTS) - 1).key)
+    latest = statistics.sort_values("tick").groupby(["carrier", "origin"]).tail(1)
+    busy = latest[latest["flights"] >= latest["flights"].median()].copy()
+    busy["late share"] = busy["late"] / busy["flights"]
+    worst = busy.sort_values("late share", ascending=False).head(_SHOWN)
+    _say(f"\nWho keeps New York waiting, January 1st to {last:%B} {last.day}: the busier half of")
+    _say("carriers and airports, by their share of departures more than 15 minutes late.\n")
+    _say(f"  {'carrier':<9}{'from':<6}{'flights':>8}{'late':>7}{'share':>8}{'longest delay':>16}")
+    for row in worst.to_dict("records"):
+        _say(_delay(row))
+
+
+def _delay(row: dict[str, object]) -> str:
+    longest = divmod(int(str(row["longest_delay"])), 60)
+    return (
+        f"  {row['carrier']:<9}{row['origin']:<6}{row['flights']:>8,}{row['late']:>7,}"
+        f"{row['late share']:>8.0%}{f'{longest[0]} h {longest[1]:02} min':>16}"
+    )
+
+
+def _farewell(runner: TickRunner) -> None:
+    directory = runner.directory(FLIGHTS)
+    _say(f"\nThe tables are Delta tables below {_shown(directory)}:")
+    for name in ("outputs", "state", "_ledger"):
+        parts = sorted(p.name for p in (directory / name).iterdir() if not p.name.startswith("_"))
+        listed = ", ".join(parts) if name != "_ledger" else "a row for every committed tick"
+        _say(f"  {name:<9}{listed}")
+    _say("\nMore days:                    hydrotick demo --days 31")
+    _say("Lineage, runs and checks:     hydrotick dev")
+
+
+def _shown(path: Path) -> str:
+    """The path as a person would write it: relative where that is shorter."""
+    try:
+        return f"{path.relative_to(Path.cwd())}/"
+    except ValueError:
+        return f"{path}/"
+
+
+def _say(text: str, end: str = "\n") -> None:
+    sys.stdout.write(text + end)
+    sys.stdout.flush()

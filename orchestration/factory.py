@@ -1,0 +1,255 @@
+"""One factory turns a flow into Dagster assets, checks, a job and a sensor.
+
+A time-window partition is a tick. A run of a tick is one multi-asset whose outputs are the strata's
+handoffs, the states and the outputs. Inside it every asset has one parent at most, the handoff of
+its stratum: Dagster resolves backfills of a forest reliably, of a diamond not. What an asset reads
+beyond that stands in its metadata.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from assets.spec import FlowAsset
+from orchestration.drawing import drawing
+from orchestration.quality.suites import LAW_CHECKS, declared_checks
+from orchestration.runner import TickReport, TickRunner
+from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
+from orchestration.ticks import TickAxis
+
+PREVIOUS_TICK = dg.TimeWindowPartitionMapping(start_offset=-1, end_offset=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDefinitions:
+    """What one flow adds to the code location."""
+
+    assets: tuple[dg.AssetsDefinition | dg.AssetSpec, ...]
+    checks: tuple[dg.AssetChecksDefinition, ...]
+    job: Any
+    sensor: dg.SensorDefinition
+
+
+def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.Definitions:
+    """The definitions of several flows whose ticks `runner` runs."""
+    with warnings.catch_warnings():
+        # Checks that know their tick are a preview in Dagster; what we use of them is tested here.
+        warnings.simplefilter("ignore", category=dg.PreviewWarning)
+        built = [flow_definitions(flow, runner) for flow in flows]
+    return dg.Definitions(
+        assets=[asset for flow in built for asset in flow.assets],
+        asset_checks=[check for flow in built for check in flow.checks],
+        jobs=[flow.job for flow in built],
+        sensors=[flow.sensor for flow in built],
+        executor=dg.in_process_executor,
+    )
+
+
+def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
+    """The Dagster definitions of `flow`; nothing is run and Spark is not started."""
+    axis = TickAxis(flow.ticks)
+    shape = shape_of(runner.plan(flow))
+    specs = _specs(flow, shape, axis)
+    tick = _tick_asset(flow, axis, specs, runner)
+    job = dg.define_asset_job(
+        f"{flow.name}_job",
+        dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
+        description=f"Runs ticks of {flow.name} in order.",
+        tags={"flow": flow.name},
+        executor_def=dg.in_process_executor,
+    )
+    checks = tuple(_checks(flow, shape, axis, runner))
+    return FlowDefinitions(
+        (*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner)
+    )
+
+
+def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
+    """The asset that a tick records last: a tick that it has, all have."""
+    shape = shape_of(runner.plan(flow))
+    return _specs(flow, shape, TickAxis(flow.ticks))[-1].key
+
+
+def _specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.AssetSpec]:
+    picture = dg.MetadataValue.md(drawing(shape))
+    return [
+        *(_stratum(flow, stratum, axis, picture) for stratum in shape.strata),
+        *(_state(flow, state, axis) for state in shape.states),
+        *(_output(flow, output, axis) for output in shape.outputs),
+    ]
+
+
+def _stratum(
+    flow: FlowAsset, stratum: StratumShape, axis: TickAxis, picture: dg.MarkdownMetadataValue
+) -> dg.AssetSpec:
+    parents = [dg.AssetDep(_key(flow, "landing", name)) for name in stratum.inputs]
+    if stratum.number > 0:
+        parents.append(dg.AssetDep(_key(flow, f"stratum_{stratum.number - 1}")))
+    return dg.AssetSpec(
+        _key(flow, f"stratum_{stratum.number}"),
+        deps=parents,
+        description=f"Stratum {stratum.number} of the program: {', '.join(stratum.operators)}.",
+        kinds={"spark"},
+        tags={"role": "stratum"},
+        metadata={"operators": list(stratum.operators), "program": picture},
+        **_common(flow, axis),
+    )
+
+
+def _state(flow: FlowAsset, state: StateShape, axis: TickAxis) -> dg.AssetSpec:
+    key = _key(flow, "state", state.name)
+    return dg.AssetSpec(
+        key,
+        deps=[
+            dg.AssetDep(_key(flow, f"stratum_{state.stratum}")),
+            dg.AssetDep(key, partition_mapping=PREVIOUS_TICK),
+        ],
+        description=state.says,
+        kinds={"deltalake"},
+        tags={"role": "state"},
+        metadata={"dagster/column_schema": _schema(state.columns)},
+        **_common(flow, axis),
+    )
+
+
+def _output(flow: FlowAsset, output: OutputShape, axis: TickAxis) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        _key(flow, output.name),
+        deps=[dg.AssetDep(_key(flow, f"stratum_{output.stratum}"))],
+        description=flow.outputs.get(output.name, f"The output `{output.name}` of {flow.name}."),
+        kinds={"deltalake"},
+        tags={"role": "output"},
+        metadata={
+            "dagster/column_schema": _schema(output.columns),
+            "computed from": list(output.ancestors),
+        },
+        **_common(flow, axis),
+    )
+
+
+def _common(flow: FlowAsset, axis: TickAxis) -> dict[str, Any]:
+    return {
+        "skippable": True,
+        "group_name": flow.name,
+        "owners": list(flow.owners),
+        "partitions_def": axis.partitions,
+    }
+
+
+def _tick_asset(
+    flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
+) -> dg.AssetsDefinition:
+    @dg.multi_asset(
+        name=f"{flow.name}__tick",
+        specs=specs,
+        pool=flow.name,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        description=flow.description or None,
+    )
+    def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        for window in sorted(
+            (axis.window_of(k) for k in context.partition_keys), key=lambda w: w.tick
+        ):
+            report = runner.run(flow, window, log=context.log.info)
+            _record(context, flow, window.key, report)
+            if not report.committed:
+                raise dg.Failure(
+                    f"{window.key}: {report.problem}", metadata=report.metadata, allow_retries=False
+                )
+            for spec in specs:
+                context.log_event(
+                    dg.AssetMaterialization(
+                        spec.key,
+                        partition=window.key,
+                        metadata=report.metadata_of("/".join(spec.key.path[1:])),
+                    )
+                )
+        return
+        yield  # a generator that yields nothing: every output is skippable, events are logged above
+
+    return tick
+
+
+def _record(
+    context: dg.AssetExecutionContext, flow: FlowAsset, key: str, report: TickReport
+) -> None:
+    for asset, verdict in report.verdicts:
+        context.log_event(
+            dg.AssetCheckEvaluation(
+                asset_key=_key(flow, *asset.split("/")),
+                check_name=verdict.check,
+                passed=verdict.passed,
+                description=verdict.says,
+                blocking=True,
+                partition=key,
+                metadata={name: dg.MetadataValue.json(seen) for name, seen in verdict.seen.items()},
+            )
+        )
+
+
+def _checks(
+    flow: FlowAsset, shape: FlowShape, axis: TickAxis, runner: TickRunner
+) -> Iterator[dg.AssetChecksDefinition]:
+    """The checks by themselves: run from the page, they judge what is committed once more."""
+    for state in shape.states:
+        for name, says in LAW_CHECKS.items():
+            yield _check(flow, axis, runner, f"state/{state.name}", name, says)
+    for output in shape.outputs:
+        for name, says in declared_checks(flow.expect.get(output.name, ())).items():
+            yield _check(flow, axis, runner, output.name, name, says)
+
+
+def _check(
+    flow: FlowAsset, axis: TickAxis, runner: TickRunner, asset: str, name: str, says: str
+) -> dg.AssetChecksDefinition:
+    @dg.asset_check(
+        asset=_key(flow, *asset.split("/")),
+        name=name,
+        description=says,
+        blocking=True,
+        partitions_def=axis.partitions,
+    )
+    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+        windows = [axis.window_of(key) for key in context.partition_keys]
+        verdicts = [v for w in windows for v in runner.recheck(flow, w, asset) if v.check == name]
+        return dg.AssetCheckResult(
+            passed=bool(verdicts) and all(v.passed for v in verdicts),
+            metadata={
+                k: dg.MetadataValue.json(seen) for v in verdicts for k, seen in v.seen.items()
+            },
+        )
+
+    return check
+
+
+def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
+    for name, columns in shape.inputs.items():
+        landing = flow.inputs[name]
+        by = (
+            f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
+        )
+        yield dg.AssetSpec(
+            _key(flow, "landing", name),
+            group_name=flow.name,
+            description=f"Landing table `{landing.path}`, {by}.",
+            kinds={"deltalake"},
+            tags={"role": "input"},
+            metadata={"dagster/column_schema": _schema(columns)},
+        )
+
+
+def _sensor(flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner) -> dg.SensorDefinition:
+    from orchestration.sensors import next_tick_sensor
+
+    return next_tick_sensor(flow, axis, job, runner)
+
+
+def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(name, type_) for name, type_ in columns])
+
+
+def _key(flow: FlowAsset, *parts: str) -> dg.AssetKey:
+    return dg.AssetKey([flow.name, *parts])

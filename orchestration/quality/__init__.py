@@ -1,0 +1,1 @@
+"""What must hold of a tick before it commits, as Great Expectations suites."""

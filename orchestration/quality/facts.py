@@ -1,0 +1,148 @@
+"""The facts of a tick, gathered in one pass over what it wrote: counts, and sums of the hashes of
+rows.
+
+A hash sum is that of a bag: it does not depend on the order of the rows, and sums of bags are sums
+of hash sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from orchestration.quality.suites import TableFacts
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.pipeline import Pipeline
+    from hydro_core.spark.pipeline_prepared import Prepared
+    from hydro_core.spark.store_schema import TableSpec
+
+    Hashes = npt.NDArray[np.uint64]
+
+_MODULUS = 2**64
+
+
+def key_sum(rows: pa.Table) -> int:
+    """The sum of the hashes of all rows, modulo 2**64: nested columns and nulls count, order does
+    not.
+    """
+    import numpy as np
+
+    total: Hashes = np.full(rows.num_rows, 0x9E3779B97F4A7C15, dtype=np.uint64)
+    for name in rows.column_names:
+        for part in _flat(rows[name].combine_chunks()):
+            total = (total * np.uint64(1099511628211)) ^ _hashes(part)
+    return int(total.sum(dtype=np.uint64)) % _MODULUS
+
+
+def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
+    """What a range that is written but not committed did to each state table that grows."""
+    recorded: Mapping[str, Any] = {} if before is None else before.checks.get("tables", {})
+    facts = []
+    for slot, written in prepared.state.items():
+        spec = written.spec
+        known = recorded.get(spec.name, {"rows": 0, "keys": 0})
+        replaced = spec.mode.value == "last"
+        before_rows, before_keys = (0, 0) if replaced else (known["rows"], int(known["keys"]))
+        back = prepared.read_back(spec.name)
+        written_keys = key_sum(back)
+        facts.append(
+            TableFacts(
+                table=slot,
+                before_rows=before_rows,
+                batch_rows=written.rows,
+                written_rows=back.num_rows,
+                after_rows=prepared.stored_rows(spec.name),
+                before_keys=before_keys,
+                batch_keys=key_sum(written.arrow()),
+                written_keys=written_keys,
+                after_keys=(before_keys + written_keys) % _MODULUS,
+                declared_type=_type(spec.arrow_schema),
+                stored_type=_type(back.schema),
+            )
+        )
+    return facts
+
+
+def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | None:
+    """The facts of a committed tick, worked out anew from the whole table; None where none were
+    kept.
+    """
+    specs = {spec.of: spec for spec in pipeline.tables if spec.role == "state"}
+    commit = pipeline.ledger.commit_of(tick)
+    spec = specs.get(slot)
+    if commit is None or spec is None or spec.name not in commit.checks.get("tables", {}):
+        return None
+    known = commit.checks["tables"][spec.name]
+    all_rows = pipeline.store.arrow(spec.name, 0, commit.last)
+    new = pipeline.store.arrow(spec.name, commit.first, commit.last)
+    old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
+    replaced = spec.mode.value == "last"
+    if replaced:
+        all_rows, old = new, new.slice(0, 0)
+    return TableFacts(
+        table=slot,
+        before_rows=old.num_rows,
+        batch_rows=commit.rows[spec.name],
+        written_rows=new.num_rows,
+        after_rows=all_rows.num_rows,
+        before_keys=key_sum(old),
+        batch_keys=int(known["batch_keys"]),
+        written_keys=key_sum(new),
+        after_keys=key_sum(all_rows),
+        declared_type=_type(spec.arrow_schema),
+        stored_type=_type(all_rows.schema),
+    )
+
+
+def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, dict[str, Any]]:
+    """What the ledger keeps of the facts, for the next tick and for checks of what is committed."""
+    return {
+        specs[fact.table].name: {
+            "rows": fact.after_rows,
+            "keys": str(fact.after_keys),
+            "batch_keys": str(fact.batch_keys),
+        }
+        for fact in facts
+    }
+
+
+def _type(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _flat(column: pa.Array[Any]) -> Iterator[pa.Array[Any]]:
+    """The leaves of a column and, for structs, which rows are null; lists stay whole."""
+    if pa.types.is_struct(column.type):
+        yield column.is_null()
+        for part in column.flatten():
+            yield from _flat(part)
+    else:
+        yield column
+
+
+def _hashes(column: pa.Array[Any]) -> Hashes:
+    import numpy as np
+    import pandas as pd
+
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    kind = column.type
+    if pa.types.is_floating(kind):
+        values = column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        values = (
+            column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
+    elif pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
+        width = pa.int64() if pa.types.is_timestamp(kind) else pa.int32()
+        values = column.cast(width).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    else:
+        values = np.array([repr(value) for value in column.to_pylist()], dtype=object)
+    hashed: Hashes = pd.util.hash_array(values, categorize=False)
+    return np.where(nulls, np.uint64(0x5BD1E995), hashed)

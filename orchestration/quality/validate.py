@@ -1,0 +1,120 @@
+"""Running suites on the rows of a tick: Great Expectations' own results, grouped by check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import great_expectations as gx
+    import pandas as pd
+
+_SHOWN = 5
+"""How many offending values a verdict quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one check found on one subject: `passed`, and for a person what was expected and what
+    was seen.
+    """
+
+    check: str
+    passed: bool
+    says: str
+    seen: dict[str, Any] = field(default_factory=dict)
+
+
+def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, ...]:
+    """Judges `frame` by `suite`: a verdict per check name, in the order of the suite.
+
+    An expectation that cannot be evaluated (a missing column, say) fails its check and says why.
+    """
+    found: dict[str, Verdict] = {}
+    for one, meta in _results(suite, frame):
+        seen = _seen(one)
+        verdict = Verdict(meta["check"], bool(one.success), meta["says"], {meta["says"]: seen})
+        before = found.get(verdict.check)
+        found[verdict.check] = verdict if before is None else _both(before, verdict)
+    return tuple(found.values())
+
+
+def validate_rows(
+    suite: gx.ExpectationSuite, frame: pd.DataFrame, subject: str
+) -> dict[str, tuple[Verdict, ...]]:
+    """Judges each row of `frame` by `suite` in one run: the verdicts of each value of the column
+    `subject`.
+    """
+    if frame.empty:
+        return {}
+    found: dict[str, dict[str, Verdict]] = {name: {} for name in frame[subject]}
+    for one, meta in _results(suite, frame, index=subject):
+        broken = {
+            row[subject]: row for row in (one.result or {}).get("unexpected_index_list") or ()
+        }
+        problem = _error(one)
+        for name, verdicts in found.items():
+            row = {k: str(v) for k, v in broken.get(name, {}).items() if k != subject}
+            passed = name not in broken and problem is None
+            seen = {meta["says"]: row or problem or "holds"}
+            verdict = Verdict(meta["check"], passed, meta["says"], seen)
+            before = verdicts.get(verdict.check)
+            verdicts[verdict.check] = verdict if before is None else _both(before, verdict)
+    return {name: tuple(verdicts.values()) for name, verdicts in found.items()}
+
+
+def _results(
+    suite: gx.ExpectationSuite, frame: pd.DataFrame, index: str | None = None
+) -> Iterator[tuple[gx.ExpectationValidationResult, dict[str, str]]]:
+    if not suite.expectations:
+        return
+    form: Any = "SUMMARY"
+    if index:
+        form = {"result_format": "COMPLETE", "unexpected_index_column_names": [index]}
+    batch = _batch_definition().get_batch({"dataframe": frame})
+    for one in batch.validate(suite, result_format=form).results:
+        yield one, one.expectation_config.meta or {}
+
+
+def _seen(one: gx.ExpectationValidationResult) -> Any:
+    problem = _error(one)
+    if problem is not None:
+        return problem
+    result = one.result or {}
+    seen = {k: result[k] for k in ("element_count", "unexpected_count") if k in result}
+    values = result.get("partial_unexpected_list")
+    if values:
+        seen["unexpected"] = [str(v) for v in values[:_SHOWN]]
+    return seen
+
+
+def _error(one: gx.ExpectationValidationResult) -> str | None:
+    """Why an expectation could not be evaluated; Great Expectations nests it by metric or gives it
+    flat.
+    """
+    info = one.exception_info or {}
+    entries = [info] if "raised_exception" in info else list(info.values())
+    messages = {
+        e.get("exception_message")
+        for e in entries
+        if isinstance(e, dict) and e.get("raised_exception")
+    }
+    return "; ".join(sorted(str(m) for m in messages)) or None
+
+
+def _both(first: Verdict, second: Verdict) -> Verdict:
+    says = first.says if not first.passed else second.says
+    return Verdict(first.check, first.passed and second.passed, says, {**first.seen, **second.seen})
+
+
+@cache
+def _batch_definition() -> Any:
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False, metric_calculations=False)
+    source = context.data_sources.add_pandas("tick")
+    return source.add_dataframe_asset("rows").add_batch_definition_whole_dataframe("rows")

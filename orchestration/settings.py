@@ -1,0 +1,49 @@
+"""Where the project keeps its things and how much of the machine it may take: the only reader of
+the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """The settings of one deployment; each has an environment variable of the name in brackets.
+
+    `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
+    `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
+    Spark runs and what it may take.
+    """
+
+    home: Path = Path("data")
+    spark_master: str | None = None
+    spark_memory: str | None = None
+
+    @property
+    def landing(self) -> Path:
+        """Tables that outside systems write."""
+        return self.home / "landing"
+
+    @property
+    def pipelines(self) -> Path:
+        """A directory for each flow: its state, outputs and ledger."""
+        return self.home / "pipelines"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Dagster's instance: runs, events, schedules."""
+        return self.home / "dagster"
+
+
+def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSettings:
+    """The settings as the environment gives them, defaults where it is silent."""
+    environ = os.environ if environ is None else environ
+    return ProjectSettings(
+        home=Path(environ.get("HYDROTICK_HOME", "data")).absolute(),
+        spark_master=environ.get("HYDROTICK_SPARK_MASTER"),
+        spark_memory=environ.get("HYDROTICK_SPARK_MEMORY"),
+    )

@@ -1,0 +1,113 @@
+"""Facts and suites: what the laws see, and that they fail when they are broken."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from assets.spec import Expect
+from orchestration.quality.facts import key_sum
+from orchestration.quality.suites import (
+    DELTA,
+    LAW_CHECKS,
+    PERSIST,
+    TYPES,
+    TableFacts,
+    declared_checks,
+    laws_frame,
+    laws_suite,
+    output_suite,
+)
+from orchestration.quality.validate import validate, validate_rows
+
+pytestmark = pytest.mark.dagster
+
+GOOD = TableFacts("routes", 10, 2, 2, 12, 100, 7, 7, 107, "t int64", "t int64")
+ROWS = pa.table(
+    {
+        "n": [1, 2, None],
+        "struct": pa.array([{"x": "a", "y": [1, None]}, None, {"x": None, "y": None}]),
+        "double": [0.0, float("nan"), None],
+        "day": [dt.date(2020, 1, 1), None, dt.date(2021, 1, 1)],
+        "flag": [True, None, False],
+        "moment": pa.array([dt.datetime(2020, 1, 1), None, None]),
+        "money": [Decimal("1.10"), None, None],
+        "bytes": [b"", b"\x00", None],
+    }
+)
+
+
+def test_a_hash_sum_is_that_of_a_bag():
+    assert key_sum(ROWS) == key_sum(ROWS.take([2, 0, 1]))
+    assert key_sum(ROWS) == (key_sum(ROWS.slice(0, 1)) + key_sum(ROWS.slice(1))) % 2**64
+    assert key_sum(ROWS.slice(0, 0)) == 0
+
+
+@pytest.mark.parametrize("column", ROWS.column_names)
+def test_a_hash_sum_sees_every_column(column):
+    swapped = ROWS.set_column(ROWS.column_names.index(column), column, ROWS[column].take([1, 0, 2]))
+    assert key_sum(swapped) != key_sum(ROWS)
+
+
+def test_a_null_struct_is_not_a_struct_of_nulls():
+    kind = pa.struct([("x", pa.int64())])
+    assert key_sum(pa.table({"s": pa.array([None], kind)})) != key_sum(
+        pa.table({"s": pa.array([{"x": None}], kind)})
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "broken"),
+    [
+        ({}, set()),
+        ({"after_rows": 13}, {PERSIST}),
+        ({"after_keys": 108}, {PERSIST}),
+        ({"written_rows": 1}, {DELTA}),
+        ({"written_keys": 2**64 - 1}, {DELTA}),
+        ({"stored_type": "t int32"}, {TYPES}),
+    ],
+)
+def test_each_law_fails_for_its_own_reason(change, broken):
+    facts = [GOOD, replace(GOOD, table="other", **change)]
+    verdicts = validate_rows(laws_suite("flow"), laws_frame(facts), "table")
+    assert [v.passed for v in verdicts["routes"]] == [True] * len(LAW_CHECKS)
+    assert {v.check for v in verdicts["other"] if not v.passed} == broken
+
+
+def test_hash_sums_wrap_around():
+    fact = replace(GOOD, before_keys=2**64 - 3, after_keys=4)
+    verdicts = validate_rows(laws_suite("flow"), laws_frame([fact]), "table")
+    assert all(v.passed for v in verdicts["routes"])
+
+
+def test_a_flow_without_state_has_no_laws_to_break():
+    assert validate_rows(laws_suite("flow"), laws_frame([]), "table") == {}
+
+
+EXPECTED = (
+    Expect("a", not_null=True, unique=True, at_least=0, at_most=9),
+    Expect("b", one_of=("x", "y"), matches="^[a-z]$"),
+)
+
+
+def test_expectations_hold_or_fail_by_name():
+    good = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    suite = output_suite("flow", "out", EXPECTED)
+    verdicts = validate(suite, good)
+    assert {v.check for v in verdicts} == set(declared_checks(EXPECTED))
+    assert all(v.passed for v in verdicts)
+    bad = pd.DataFrame({"a": [1, 1, None, 10], "b": ["x", "z", "Z", "y"]})
+    assert {v.check for v in validate(suite, bad) if not v.passed} == set(declared_checks(EXPECTED))
+
+
+def test_a_missing_column_fails_and_says_so():
+    (verdict,) = validate(
+        output_suite("flow", "out", (Expect("nope", not_null=True),)), pd.DataFrame({"a": [1]})
+    )
+    assert not verdict.passed
+    assert "nope" in str(verdict.seen)

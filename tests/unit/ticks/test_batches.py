@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from hydro_core.errors import HydroError
+from hydro_core.ticks.batches import InputFile, cut, land
+from hydro_core.ticks.every import Every, parse_time
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.ddl import parse_ddl, to_ddl
+
+DAYS = [date(2024, 1, 1), date(2024, 1, 3), date(2024, 1, 1)]
+TABLE = pa.table({"day": DAYS, "k": ["a", "", None], "v": pa.array([1, 2, None], pa.int32())})
+
+
+def ticks_of(
+    *files: str,
+    schemas: Mapping[str, str] | None = None,
+    every: str = "1d",
+    start: str | None = None,
+) -> list[TickInput]:
+    declared = {name: parse_ddl(text) for name, text in (schemas or {}).items()}
+    landings = land([InputFile.parse(file) for file in files], declared)
+    types = {x.file.name: declared.get(x.file.name) or x.item_type() for x in landings}
+    parsed = parse_time(start) if start else None
+    return list(cut(landings, Every.parse(every), parsed).ticks(landings, types))
+
+
+def batches(ticks: Sequence[TickInput]) -> list[Mapping[str, Any]]:
+    return [dict(tick.batches) for tick in ticks]
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> str:
+    path = tmp_path / "o.parquet"
+    pyarrow.parquet.write_table(TABLE, path)
+    return str(path)
+
+
+def test_a_tick_a_day_also_without_rows(parquet: str) -> None:
+    ticks = ticks_of(f"o={parquet}:day", schemas={"o": "v long, k string"})
+    assert batches(ticks) == [
+        {"o": [{"v": 1, "k": "a"}, {"v": None, "k": None}]},
+        {"o": []},
+        {"o": [{"v": 2, "k": ""}]},
+    ]
+    assert ticks[1].start == datetime(2024, 1, 2, tzinfo=UTC)
+    assert ticks[1].end == datetime(2024, 1, 3, tzinfo=UTC)
+
+
+def test_without_a_column_everything_is_in_tick_0(parquet: str) -> None:
+    ticks = ticks_of(f"o={parquet}", schemas={"o": "k string"})
+    assert batches(ticks) == [{"o": [{"k": "a"}, {"k": ""}, {"k": None}]}]
+    assert ticks[0].start is None
+
+
+def test_an_undeclared_input_has_the_columns_and_types_of_its_data(parquet: str) -> None:
+    landing = land([InputFile.parse(f"o={parquet}:day")], {})[0]
+    assert to_ddl(landing.item_type()) == "day date, k string, v integer"
+    assert landing.items([1], landing.item_type(), 0) == [{"day": DAYS[1], "k": "", "v": 2}]
+
+
+def test_a_start_of_its_own(parquet: str) -> None:
+    ticks = ticks_of(f"o={parquet}:day", start="2023-12-31", every="2d")
+    assert [len(t.batches["o"]) for t in ticks] == [2, 1]
+
+
+def test_a_row_before_the_start(parquet: str) -> None:
+    with pytest.raises(HydroError, match="before the first tick") as caught:
+        ticks_of(f"o={parquet}:day", start="2024-01-02")
+    assert caught.value.code == "input"
+
+
+def test_a_null_in_the_tick_column(parquet: str) -> None:
+    with pytest.raises(HydroError, match="null") as caught:
+        ticks_of(f"o={parquet}:v")
+    assert caught.value.code == "input"
+
+
+@pytest.mark.parametrize(
+    ("file", "schema", "words"),
+    [
+        ("o={}:nope", None, "tick column `nope` is missing"),
+        ("o={}", "nope long", "column `nope` is missing"),
+        ("o={}", "k long", "column `k`"),
+        ("o={}x", None, "nothing to read"),
+        ("o={}:k", None, "tick column `k`"),
+    ],
+)
+def test_what_is_wrong_is_an_input_error(
+    parquet: str, file: str, schema: str | None, words: str
+) -> None:
+    with pytest.raises(HydroError, match=words) as caught:
+        ticks_of(file.format(parquet), schemas={"o": schema} if schema else {})
+    assert caught.value.code == "input"
+
+
+def test_numbers_of_ticks(tmp_path: Path) -> None:
+    path = tmp_path / "n.parquet"
+    pyarrow.parquet.write_table(pa.table({"t": [2, 0, 2], "item": ["a", "b", "c"]}), path)
+    assert batches(ticks_of(f"n={path}:t", schemas={"n": "string"})) == [
+        {"n": ["b"]},
+        {"n": []},
+        {"n": ["a", "c"]},
+    ]
+    # what was written by `--out` is read back as what it was: a scalar's column is `item`
+    assert batches(ticks_of(f"n={path}:t"))[0] == {"n": ["b"]}
+    with pytest.raises(HydroError, match="--start"):
+        ticks_of(f"n={path}:t", start="2024-01-01")
+
+
+def test_negative_numbers_of_ticks(tmp_path: Path) -> None:
+    path = tmp_path / "n.parquet"
+    pyarrow.parquet.write_table(pa.table({"t": [-1], "item": ["a"]}), path)
+    with pytest.raises(HydroError, match="numbered from 0"):
+        ticks_of(f"n={path}:t")
+
+
+def test_numbers_and_times_do_not_mix(tmp_path: Path, parquet: str) -> None:
+    path = tmp_path / "n.parquet"
+    pyarrow.parquet.write_table(pa.table({"t": [0]}), path)
+    with pytest.raises(HydroError, match="numbers of ticks"):
+        ticks_of(f"n={path}:t", f"o={parquet}:day")
+
+
+def test_several_inputs_share_their_ticks(tmp_path: Path, parquet: str) -> None:
+    path = tmp_path / "p.parquet"
+    pyarrow.parquet.write_table(
+        pa.table({"at": [datetime(2023, 12, 31, 23, tzinfo=UTC)], "_1": [1], "_2": ["x"]}), path
+    )
+    other = tmp_path / "q.jsonl"
+    other.write_text('{"x": 1}\n')
+    ticks = ticks_of(
+        f"o={parquet}:day", f"p={path}:at", f"q={other}", schemas={"p": "(long, string)"}
+    )
+    assert [{n: len(b) for n, b in t.batches.items()} for t in ticks] == [
+        {"o": 0, "p": 1, "q": 1},
+        {"o": 2, "p": 0, "q": 0},
+        {"o": 0, "p": 0, "q": 0},
+        {"o": 1, "p": 0, "q": 0},
+    ]
+    assert ticks[0].batches["p"] == [(1, "x")]
+
+
+def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text(
+        "day,k,n,price,at,x\n"
+        "2024-01-01,NA,7,2.5,2024-01-01T01:00:00+01:00,1\n"
+        '2024-01-02,"",,,,2\n'
+        "2024-01-02,,,,,3\n"
+    )
+    schema = "k string, n string, price decimal(6,2), at timestamp"
+    found = batches(ticks_of(f"o={path}:day", schemas={"o": schema}))
+    assert [json.dumps(b["o"], default=str) for b in found] == [
+        '[{"k": "NA", "n": "7", "price": "2.50", "at": "2024-01-01 00:00:00+00:00"}]',
+        (
+            '[{"k": "", "n": null, "price": null, "at": null}, '
+            '{"k": null, "n": null, "price": null, "at": null}]'
+        ),
+    ]
+
+
+def test_csv_without_a_schema(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b,c\n1,2.5,x\n"))
+    landing = land([InputFile.parse(f"o={path}")], {})[0]
+    assert to_ddl(landing.item_type()) == "a long, b double, c string"
+
+
+def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("a\nx\n")
+    with pytest.raises(HydroError, match="cannot be read") as caught:
+        ticks_of(f"o={path}", schemas={"o": "a long"})
+    assert caught.value.code == "input"
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text(
+        '{"day": "2024-01-02", "x": [1, "a"]}\n\n{"day": "2024-01-01T10:00:00", "y": 1}\n'
+    )
+    assert batches(ticks_of(f"o={path}:day", schemas={"o": "x (long, string), y double"})) == [
+        {"o": [{"x": None, "y": 1.0}]},
+        {"o": [{"x": (1, "a"), "y": None}]},
+    ]
+
+
+@pytest.mark.parametrize("text", ["[1]\n", "{\n", '{"x": 9223372036854775808}\n'])
+def test_json_lines_that_are_wrong(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text(text)
+    with pytest.raises(HydroError) as caught:
+        ticks_of(f"o={path}", schemas={"o": "x long"})
+    assert caught.value.code == "input"
+
+
+def test_folders_globs_and_delta_tables(tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path / "delta"), TABLE)
+    deltalake.write_deltalake(str(tmp_path / "delta"), TABLE, mode="append")
+    assert len(ticks_of(f"o={tmp_path / 'delta'}")[0].batches["o"]) == 6
+    folder = tmp_path / "folder"
+    for month in (1, 2):
+        (folder / f"month={month}").mkdir(parents=True)
+        pyarrow.parquet.write_table(TABLE, folder / f"month={month}" / "x.parquet")
+    (folder / "_SUCCESS").write_text("")
+    landing = land([InputFile.parse(f"o={folder}")], {})[0]
+    assert to_ddl(landing.item_type()) == "day date, k string, v integer, month integer"
+    assert len(ticks_of(f"o={folder}/*=1/*.parquet")[0].batches["o"]) == 3
+
+
+def test_files_of_several_kinds(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    (tmp_path / "b.jsonl").write_text("{}\n")
+    with pytest.raises(HydroError, match="several kinds"):
+        ticks_of(f"o={tmp_path}")
+
+
+@pytest.mark.parametrize("text", ["o", "o=", "=x", ""])
+def test_an_input_is_name_and_path(text: str) -> None:
+    with pytest.raises(HydroError, match="NAME=PATH") as caught:
+        InputFile.parse(text)
+    assert caught.value.code == "config"
+
+
+def test_a_colon_in_a_path(tmp_path: Path) -> None:
+    odd = tmp_path / "a:b"
+    odd.write_text("")
+    assert InputFile.parse(f"o={odd}") == InputFile("o", str(odd))
+    assert InputFile.parse(f"o={odd}:c") == InputFile("o", str(odd), "c")
+    assert InputFile.parse("o=c:/x/y.csv") == InputFile("o", "c:/x/y.csv")
+
+
+def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("a,b\n1,x\n")
+    pyarrow.parquet.write_table(
+        pa.table({"a": [1], "b": pa.array([1], pa.time64("us"))}), tmp_path / "o.parquet"
+    )
+    for file in (path, tmp_path / "o.parquet"):
+        assert batches(ticks_of(f"o={file}", schemas={"o": "a long"})) == [{"o": [{"a": 1}]}]
+    with pytest.raises(HydroError, match="time64"):
+        ticks_of(f"o={tmp_path / 'o.parquet'}")
+
+
+def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')
+    with pytest.raises(HydroError, match=r"in tick 1, .*row 1, column `x`"):
+        ticks_of(f"o={path}:t", schemas={"o": "x long"})
