@@ -120,7 +120,9 @@ class Run:
 
     def stream(self, stream: Endpoint) -> Relation:
         """A stream that is known; every port of a `tee` is its input."""
-        return self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+        return (
+            self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+        )
 
     def is_known(self, stream: Endpoint) -> bool:
         """Whether the stream has been computed."""
@@ -225,7 +227,9 @@ class Run:
         read = [e for n in plan.graph if n.id not in members for e in n.inputs]
         read += [s.stream for s in plan.slots if not members & set(s.readers)]
         found = dict.fromkeys(e for e in read if e.node in members)
-        found.update(dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none"))
+        found.update(
+            dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none")
+        )
         return list(found)
 
     def _settled(self, relation: Relation) -> Relation:
@@ -245,5 +249,7 @@ def at_tick(relation: Relation, t: int) -> Relation:
 def newly(relation: Relation, t: int, first: int) -> Relation:
     """What the single tick t adds to a relation of a range from `first` on."""
     if relation.kind is Kind.H:
-        return relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+        return (
+            relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+        )
     return as_kind(relation.events(t, t), relation.kind, t)

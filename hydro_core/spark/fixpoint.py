@@ -311,7 +311,9 @@ def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relat
 def _unknown(relation: Relation, total: Relation) -> Relation:
     """The rows of a set that are not known yet: of a history also those that are known from a later tick on."""
     known = total.frame.select(F.col(ITEM).alias("known"), F.col(TICK).alias("since"))
-    same_time = F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
+    same_time = (
+        F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
+    )
     condition = F.col(ITEM).eqNullSafe(F.col("known")) & same_time
     return relation.with_(frame=relation.frame.join(known, condition, "left_anti"))
 

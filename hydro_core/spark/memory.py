@@ -122,7 +122,9 @@ class Memory:
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            pairs = [(self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())]
+            pairs = [
+                (self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())
+            ]
             if pairs:
                 found[name] = frame_of(self.spark, pairs, item)
         return found
@@ -148,7 +150,8 @@ class Memory:
         types = self.plan.typed.outputs
         found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
         return [
-            {name: ticks.get(t, []) for name, ticks in found.items()} for t in range(first, last + 1)
+            {name: ticks.get(t, []) for name, ticks in found.items()}
+            for t in range(first, last + 1)
         ]
 
 
@@ -180,7 +183,8 @@ def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
     """The rows of one frame out of the wide table."""
     names = [f"i{number}", TICK, *([ORD] if ordered else [])]
     rows = table.filter(pc.field("of") == number).select(names)
-    return rows.rename_columns([ITEM, *names[1:]])
+    # Made anew, so that every column may hold nulls whatever Spark knows of it.
+    return pa.Table.from_arrays(rows.columns, names=[ITEM, *names[1:]])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:

@@ -34,7 +34,13 @@ def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> C
 
 
 def folded(
-    step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType, *, pairwise: bool = False
+    step: Step,
+    start: Column,
+    acc: ItemType,
+    wrapped: Column,
+    item: ItemType,
+    *,
+    pairwise: bool = False,
 ) -> Column:
     """The fold of a group's values, each in a struct of its own; `pairwise`: the function takes two whole items."""
     return _over(step, start, acc, _gathered(step, wrapped), item, pairwise=pairwise)
@@ -67,7 +73,9 @@ def _over(
         return F.aggregate(
             values,
             start,
-            lambda a, x: to_column(fn, ((a, acc), (x, item)), result=acc, tick=step.tick).cast(wanted),
+            lambda a, x: to_column(fn, ((a, acc), (x, item)), result=acc, tick=step.tick).cast(
+                wanted
+            ),
         )
     except NotCompilable:
         return folded_in_python(fn, acc, item, values, start, pairwise=pairwise)

@@ -154,7 +154,9 @@ def _commands(step: Step, operands: int) -> DataFrame:
     is_delete = F.when(word == "delete", F.lit(True)).when(word == "persist", F.lit(False))
     types = [type_at(step.input.item, i + 1) for i in range(operands)]
     given = [
-        convert(F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)).alias(f"x{i}")
+        convert(
+            F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)
+        ).alias(f"x{i}")
         for i in range(operands)
     ]
     now = events.select(
@@ -162,7 +164,11 @@ def _commands(step: Step, operands: int) -> DataFrame:
     )
     if step.past is None:
         return now
-    stored = [F.col(ITEM)] if operands == 1 else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
+    stored = (
+        [F.col(ITEM)]
+        if operands == 1
+        else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
+    )
     before = last_stored(step).select(
         F.lit(step.first - 1).cast("long").alias(TICK),
         F.lit(False).alias("is_delete"),
