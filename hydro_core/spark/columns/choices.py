@@ -44,7 +44,7 @@ def bool_op(scope: Scope, node: BoolOp) -> Value:
         condition = compare.truth(scope, result)
         other = scope.branch(following)
         pair = (other, result) if node.op == "and" else (result, other)
-        result = choose(scope, condition, *pair)
+        result = choose(scope, condition, *pair, final=scope.is_result(node) and following is rest[-1])
     return result
 
 
@@ -59,6 +59,8 @@ def choose(
     scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
 ) -> Value:
     """The one value where the condition holds, else the other."""
+    if final:
+        then, otherwise = (integers.result(scope, v) for v in (then, otherwise))
     of = (condition, then, otherwise)
     nullable = then.nullable or otherwise.nullable
     if integers.is_int(then) and integers.is_int(otherwise) and (then.wide or otherwise.wide):

@@ -75,6 +75,8 @@ def _passed_on(node: Expr) -> tuple[Expr, ...]:
             return tuple(parts_of(node))
         case Comprehension(element=element):
             return (element,)
+        case Call("(flatten)", args):
+            return args
         case _:
             return ()
 
