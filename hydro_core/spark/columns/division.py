@@ -55,7 +55,7 @@ def floor_divide(scope: Scope, a: Value, b: Value) -> Value:
         bound = max(bits(x) - max(known, 0), 0)
         operands = _exact_operands(scope, x, y)
         made = None
-        if operands is not None and bits(y) <= 63:
+        if operands is not None and bits(y) <= 64:
             made = lambda: _floor_decimal(scope, *operands)  # noqa: E731
         wide = Wide(bound, made, partial=bound > 62)
     elif b.constant is not None and b.constant[0] != -1:
