@@ -1,7 +1,7 @@
 """Pipelines that run as they stand: a folder each.
 
-`ALL_ASSETS` is what the code location shows. Add a folder and its name here, and it is scheduled, checked and
-backfillable.
+`ALL_ASSETS` is what the code location shows. Add a folder and its name here, and it is scheduled,
+checked and backfillable.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""What an asset folder declares: a program, where its inputs land, its ticks, and what must hold of its outputs.
+"""What an asset folder declares: a program, where its inputs land, its ticks, and what must hold of
+its outputs.
 
-A `FlowAsset` is data. `orchestration.factory` makes Dagster assets, checks and jobs of it; `hydrotick` runs it.
+A `FlowAsset` is data. `orchestration.factory` makes Dagster assets, checks and jobs of it;
+`hydrotick` runs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -16,8 +18,9 @@ from typing import Any, Literal
 class Landing:
     """A table that outside systems write and ticks read.
 
-    `path` is relative to the project's data directory. `column` says which tick a row belongs to: a date or timestamp
-    that the flow's ticks cut up, or a long that is the tick's number; without it the whole table arrives at tick 0.
+    `path` is relative to the project's data directory. `column` says which tick a row belongs to: a
+    date or timestamp that the flow's ticks cut up, or a long that is the tick's number; without it
+    the whole table arrives at tick 0.
     """
 
     path: str
@@ -26,7 +29,9 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The tick axis: windows of length `every` from `start` (UTC), up to `end` where the flow has an end."""
+    """The tick axis: windows of length `every` from `start` (UTC), up to `end` where the flow has
+    an end.
+    """
 
     start: datetime
     every: Literal["15m", "1h", "1d", "1w", "1mo"] = "1d"
@@ -35,7 +40,9 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What must hold of a column of an output in every tick; a broken one stops the tick before it commits."""
+    """What must hold of a column of an output in every tick; a broken one stops the tick before it
+    commits.
+    """
 
     column: str
     not_null: bool = False
@@ -50,8 +57,8 @@ class Expect:
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file or `module:attribute`. `schemas` types the inputs that the program does not declare,
-    as Spark DDL. `outputs` has a sentence for each output, which the UI shows.
+    `program` is a `*.hydro` file or `module:attribute`. `schemas` types the inputs that the program
+    does not declare, as Spark DDL. `outputs` has a sentence for each output, which the UI shows.
     """
 
     name: str
@@ -63,3 +70,5 @@ class FlowAsset:
     schemas: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
+    land: Callable[[Path], None] | None = None
+    """Puts the data that the folder brings with it below a landing directory."""

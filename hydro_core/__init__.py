@@ -16,7 +16,8 @@ _HOMES = {"Flow": "hydro_core.lang.flow", "Stream": "hydro_core.lang.stream"}
 
 
 def __getattr__(name: str) -> Any:
-    # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole language along.
+    # Nothing is imported before it is asked for: `hydro_core.types` must not bring the whole
+    # language along.
     if name == "agg":
         return import_module("hydro_core.agg")
     if name in _HOMES:

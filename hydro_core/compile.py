@@ -13,6 +13,8 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
+from hydro_core.optimize.cost import Goal, Statistics
+from hydro_core.optimize.optimizer import optimize
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 
@@ -41,7 +43,7 @@ def compile_text(
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
 ) -> Compiled:
-    """A program's text, types and strata; `schemas` are those of inputs that it does not declare."""
+    """A text with its types and strata; `schemas` are those of inputs that it does not declare."""
     return compile_graph(parse(text, file=file, name=name, bindings=bindings), schemas)
 
 
@@ -56,7 +58,7 @@ def compile_graph(
 def compile_flow(
     graph: Graph, schemas: Mapping[str, ItemType], promised: Mapping[str, ItemType]
 ) -> Compiled:
-    """The types and strata of a flow built in Python; `promised` are the schemas of its forward references."""
+    """A flow with its types and strata; `promised` are the schemas of its forward references."""
     compiled = compile_graph(graph, schemas)
     for name, item in promised.items():
         found = compiled.typed.of(name).item if name in graph.nodes else item
@@ -65,6 +67,14 @@ def compile_flow(
             help_ = "announce what it is, or leave the schema away"
             raise ProgramError(Diagnostic("type", message, graph[name].span, name, help_))
     return compiled
+
+
+def optimized(
+    compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick"
+) -> Compiled:
+    """The cheapest plan of a program, typed and stratified: what runs unless the program shall run as written."""
+    plan = optimize(compiled.typed, compiled.strata, stats, goal)
+    return compile_graph(plan.graph, {n: t.item for n, t in compiled.typed.inputs.items()})
 
 
 def draw(graph: Graph, style: str, schemas: Mapping[str, ItemType] | None = None) -> str:

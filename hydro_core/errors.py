@@ -1,9 +1,9 @@
 """What is said to a user when a program or its data is wrong.
 
-A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and raises
-them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a `DataError`
-(a tick, its data or its state is at fault). Both are caught at one boundary, the command line or
-the asset factory; anything else is a bug.
+A diagnostic has a code, a place, an operator and a cure. A step collects its diagnostics and
+raises them once, in a `ProgramError` (the program is at fault, found before a tick runs) or a
+`DataError` (a tick, its data or its state is at fault). Both are caught at one boundary, the
+command line or the asset factory; anything else is a bug.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CODES: tuple[str, ...] = get_args(Code)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A place in a program: lines and columns count from 1, `end_column` is one past the last character."""
+    """A place in a program; lines and columns count from 1, `end_column` is one past the end."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Span:
     end_line: int
     end_column: int
     text: str = field(default="", compare=False, repr=False)
-    """The whole source lines, `line` to `end_line`, for the picture; empty where they cannot be known."""
+    """The source lines, `line` to `end_line`, for the picture; empty where they are not known."""
 
     @property
     def first_line(self) -> str:
@@ -89,11 +89,18 @@ class Diagnostic:
         }
 
 
+MOST_SHOWN = 20
+"""So many diagnostics of a step are printed; who mends those sees the others."""
+
+
 class HydroError(Exception):
     """The base of all errors that a user is meant to read."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
-        super().__init__("\n\n".join(d.render() for d in diagnostics))
+        shown = [d.render() for d in diagnostics[:MOST_SHOWN]]
+        if len(diagnostics) > MOST_SHOWN:
+            shown.append(f"… and {len(diagnostics) - MOST_SHOWN:,} more")
+        super().__init__("\n\n".join(shown))
         self.diagnostics = diagnostics
 
     @property
@@ -112,7 +119,7 @@ class ProgramError(HydroError):
 
 
 class DataError(HydroError):
-    """A tick failed or cannot start: its data, a user's function or the stored state is at fault."""
+    """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
@@ -138,10 +145,24 @@ def _picture(span: Span) -> list[str]:
     where = f" --> {span.file}:{span.line}:{span.column}"
     if not span.text:
         return [where]
-    text = span.first_line
     gutter = " " * len(str(span.line))
-    last = span.end_column if span.end_line == span.line else len(text) + 1
+    last = span.end_column if span.end_line == span.line else len(span.first_line) + 1
+    text, column, width = _clipped(span.first_line, span.column - 1, max(1, last - span.column))
     # Tabs stay tabs under the line, so the underlining stands where the reader's eye is.
-    indent = "".join("\t" if c == "\t" else " " for c in text[: span.column - 1])
-    underline = indent + "^" * max(1, last - span.column)
+    indent = "".join("\t" if c == "\t" else " " for c in text[:column])
+    underline = indent + "^" * width
     return [where, f"{gutter} |", f"{span.line} | {text}", f"{gutter} | {underline}"]
+
+
+_LINE, _BEFORE = 160, 60
+
+
+def _clipped(text: str, column: int, width: int) -> tuple[str, int, int]:
+    """A line, the place in it and how wide that is, cut to what a screen shows."""
+    if len(text) <= _LINE:
+        return text, column, width
+    start = max(0, column - _BEFORE)
+    cut = text[start : start + _LINE]
+    head, tail = "…" * (start > 0), "…" * (start + _LINE < len(text))
+    at = column - start + len(head)
+    return f"{head}{cut}{tail}", at, min(width, max(1, len(cut) - (column - start)))

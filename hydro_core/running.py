@@ -1,28 +1,29 @@
 """Runs a program on ticks with either engine: what the command line and `Flow.run` share.
 
-Data comes as JSON values or as items; an input's type is that of its declaration, of the caller's schema, or of its
-data. What does not fit is an `input` error that names the tick and the item.
+Data comes as JSON values or as items; an input's type is that of its declaration, of the caller's
+schema, or of its data. What does not fit is an `input` error that names the tick and the item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import Compiled, compile_graph, optimized
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
+from hydro_core.types.common import merge, type_of
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import ValueProblem, conform
 
 Engine = Literal["reference", "spark"]
 JsonTick = Mapping[str, Sequence[Any]]
@@ -37,26 +38,39 @@ class Options:
     optimized: bool = True
     as_range: bool = False
     settings: Settings = field(default_factory=Settings)
+    spark: Any = None
+    """A Spark session to use; None: one of this process."""
 
 
 def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
     """The outputs of every tick, as items."""
+    if options.optimized:
+        program = optimized(program, goal="range" if options.as_range else "tick")
     if options.engine == "spark":
         return _run_on_spark(program, ticks, options)
     return run_ticks(program.typed, program.strata, ticks, options.settings)
 
 
-def _run_on_spark(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
+def _run_on_spark(
+    program: Compiled, ticks: Iterable[TickInput], options: Options
+) -> Iterator[Outputs]:
     # Imported here: Spark takes seconds to load, and most commands do without it.
     try:
         from hydro_core.spark.memory import run_in_memory
     except ModuleNotFoundError:
         raise DataError(
-            Diagnostic("config", "the Spark engine is not available", help="use `--engine reference`")
+            Diagnostic(
+                "config", "the Spark engine is not available", help="use `--engine reference`"
+            )
         ) from None
-    return iter(run_in_memory(
-            program.typed, program.strata, ticks, options.settings, as_range=options.as_range
-        ))
+    return run_in_memory(
+        program.typed,
+        program.strata,
+        ticks,
+        options.settings,
+        as_range=options.as_range,
+        spark=options.spark,
+    )
 
 
 def run_json(
@@ -67,9 +81,81 @@ def run_json(
     program = compile_graph(graph, given_types(graph, schemas, ticks))
     outputs = program.typed.outputs
     return [
-        {name: [to_json(item, outputs[name].item) for item in items] for name, items in tick.items()}
+        {
+            name: [to_json(item, outputs[name].item) for item in items]
+            for name, items in tick.items()
+        }
         for tick in run_items(program, read_ticks(program.typed, ticks), options)
     ]
+
+
+def run_flow(
+    graph: Graph,
+    schemas: Mapping[str, ItemType],
+    ticks: Iterable[JsonTick],
+    *,
+    engine: Engine = "reference",
+    optimize: bool = True,
+    **options: Any,
+) -> Iterator[Outputs]:
+    """The outputs of every tick as items; the data are Python values, or texts as in JSON.
+
+    Ticks are taken as they come, unless an input has no schema: then the types of all are needed.
+    """
+    check_names(graph, schemas, "in the schemas")
+    open_inputs = [
+        name
+        for name, node in graph.sources.items()
+        if node.args["schema"] is None and name not in schemas
+    ]
+    if open_inputs:
+        ticks = list(ticks)
+        batches = {n: [t[n] for t in ticks if n in t] for n in open_inputs}
+        schemas = {**schemas, **{n: _typed_values(n, b) for n, b in batches.items() if b}}
+    program = compile_graph(graph, schemas)
+    given = Options(engine=engine, optimized=optimize, **options)
+    return run_items(program, _checked(graph, program.typed, ticks), given)
+
+
+def _checked(graph: Graph, typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
+    types = {name: stream.item for name, stream in typed.inputs.items()}
+    for number, tick in enumerate(ticks):
+        _check_tick(graph, number, tick)
+        yield TickInput(
+            {
+                name: _read_batch(name, number, batch, types[name], _read_value)
+                for name, batch in tick.items()
+            }
+        )
+
+
+def _read_value(value: Any, of: ItemType) -> Any:
+    """A Python value as an item, or a text that stands for it in JSON."""
+    try:
+        return conform(value, of)
+    except ValueProblem as problem:
+        try:
+            return from_json(value, of)
+        except ValueProblem:
+            raise problem from None
+
+
+def _typed_values(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
+    """What Python values have in common; lists are tuples where no schema says more, as in JSON."""
+    try:
+        return merge(type_of(_tuples(value)) for batch in batches for value in batch)
+    except ValueProblem as problem:
+        _refuse(f"the items of `{name}`: {problem}", "make them alike, or give a schema")
+
+
+def _tuples(value: Any) -> Any:
+    match value:
+        case list() | tuple():
+            return tuple(map(_tuples, value))
+        case dict():
+            return {key: _tuples(x) for key, x in dict.items(value)}
+        case _:
+            return value
 
 
 def check_ticks(graph: Graph, ticks: Any) -> None:
@@ -77,12 +163,16 @@ def check_ticks(graph: Graph, ticks: Any) -> None:
     if not isinstance(ticks, list):
         _refuse("the ticks are not a list", 'give `[{"input": [item, …]}, …]`')
     for number, tick in enumerate(ticks):
-        if not isinstance(tick, dict):
-            _refuse(f"tick {number} is not an object", 'a tick is `{"input": [item, …]}`')
-        check_names(graph, tick, f"in tick {number}")
-        for name, batch in tick.items():
-            if not isinstance(batch, list):
-                _refuse(f"the batch of `{name}` in tick {number} is not a list", "give a list of items")
+        _check_tick(graph, number, tick)
+
+
+def _check_tick(graph: Graph, number: int, tick: Any) -> None:
+    if not isinstance(tick, Mapping):
+        _refuse(f"tick {number} is not an object", 'a tick is `{"input": [item, …]}`')
+    check_names(graph, tick, f"in tick {number}")
+    for name, batch in tick.items():
+        if not isinstance(batch, list | tuple):
+            _refuse(f"the batch of `{name}` in tick {number} is not a list", "give a list of items")
 
 
 def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
@@ -97,7 +187,7 @@ def check_names(graph: Graph, names: Iterable[str], where: str) -> None:
 def given_types(
     graph: Graph, schemas: Mapping[str, str], ticks: Sequence[JsonTick] = ()
 ) -> Mapping[str, ItemType]:
-    """The types of inputs that the program does not declare: the caller's schemas, else the data's."""
+    """The types of inputs that the program leaves open: the caller's schemas, else the data's."""
     if not isinstance(schemas, dict):
         _refuse("the schemas are not an object", 'give `{"input": "schema", …}`')
     check_names(graph, schemas, "in the schemas")
@@ -111,7 +201,10 @@ def given_types(
 
 def _schema(name: str, text: Any) -> ItemType:
     if not isinstance(text, str):
-        _refuse(f"the schema of `{name}` is not a string", 'write Spark DDL: `"user string, at timestamp"`')
+        _refuse(
+            f"the schema of `{name}` is not a string",
+            'write Spark DDL: `"user string, at timestamp"`',
+        )
     try:
         return parse_ddl(text)
     except TypeProblem as problem:
@@ -134,13 +227,20 @@ def read_ticks(typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[TickInput]:
         )
 
 
-def _read_batch(name: str, tick: int, batch: Sequence[Any], of: ItemType) -> list[Any]:
+def _read_batch(
+    name: str,
+    tick: int,
+    batch: Sequence[Any],
+    of: ItemType,
+    read: Callable[[Any, ItemType], Any] = from_json,
+) -> list[Any]:
     items = []
     for position, value in enumerate(batch):
         try:
-            items.append(from_json(value, of))
+            items.append(read(value, of))
         except ValueProblem as problem:
-            _refuse(f"item {position} of `{name}` in tick {tick} does not fit its schema {of}: {problem}")
+            where = f"item {position} of `{name}` in tick {tick}"
+            _refuse(f"{where} does not fit its schema {of}: {problem}")
     return items
 
 

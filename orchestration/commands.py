@@ -1,4 +1,6 @@
-"""The commands of the orchestrated side, as plug-ins of `hydrotick`: each takes the words after its name."""
+"""The commands of the orchestrated side, as plug-ins of `hydrotick`: each takes the words after its
+name.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,12 @@ def dev(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
     parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
     options = parser.parse_args(arguments)
-    from orchestration.instance import prepare_instance
+    from orchestration.ticking import end_orphans, open_instance
 
-    home = prepare_instance(project_settings().dagster_home)
+    home = project_settings().dagster_home
+    with open_instance(home) as instance:
+        for flow in ALL_ASSETS:
+            end_orphans(instance, flow)
     sys.stdout.write(f"The UI: http://127.0.0.1:{options.port}  (end it with Ctrl-C)\n")
     sys.stdout.flush()
     command = [sys.executable, "-m", "dagster", "dev", "-m", "orchestration.definitions"]
@@ -87,12 +92,10 @@ def backfill(arguments: Sequence[str]) -> int:
         last = axis.window_of(options.to).tick if options.to else axis.closed(datetime.now(UTC)) - 1
     except ValueError as error:
         parser.error(str(error))
-    from orchestration.definitions import defs
     from orchestration.ticking import run_ticks
 
     runner = TickRunner(project_settings())
-    job = defs.resolve_job_def(f"{flow.name}_job")
-    for done in run_ticks(flow, runner, job, last, lambda _: None):
+    for done in run_ticks(flow, runner, last, lambda _: None):
         rows = ", ".join(f"{name} {count:,}" for name, count in done.report.rows.items())
         sys.stdout.write(f"{done.window.key}  {done.seconds:.1f} s  {rows}\n")
         sys.stdout.flush()
@@ -101,10 +104,7 @@ def backfill(arguments: Sequence[str]) -> int:
 
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
-    from assets.chat.asset import land as land_chat
-    from assets.flights.asset import land as land_flights
-
-    landings = {"flights": land_flights, "chat": land_chat}
+    landings = {flow.name: flow.land for flow in ALL_ASSETS if flow.land is not None}
     parser = argparse.ArgumentParser(prog="hydrotick land", description=land.__doc__)
     parser.add_argument("flow", choices=sorted(landings))
     options = parser.parse_args(arguments)

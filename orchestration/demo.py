@@ -1,4 +1,6 @@
-"""`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth seeing in them."""
+"""`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth
+seeing in them.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,18 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.flights.asset import FLIGHTS, land
+from assets.flights.asset import FLIGHTS
+from assets.flights.landing import land
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.ticks import TickAxis, Window
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from orchestration.ticking import TickDone
 
 _DAYS = 7
 _SHOWN = 8
+_LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
 
 
 def demo(arguments: Sequence[str]) -> int:
@@ -36,7 +38,7 @@ def demo(arguments: Sequence[str]) -> int:
     runner = TickRunner(project_settings())
     _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
     _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")
-    land(runner.project.landing)
+    land(runner.project.landing / FLIGHTS.name)
     _say("336,776 flights, hourly weather, planes, airlines, airports.")
     _run(runner, days)
     _results(runner)
@@ -51,12 +53,10 @@ def _run(runner: TickRunner, days: int) -> None:
     if done >= days:
         return
     _say("Starting Dagster and Spark; the first day waits for both.\n")
-    from orchestration.definitions import defs
     from orchestration.ticking import run_ticks
 
-    job = defs.resolve_job_def(f"{FLIGHTS.name}_job")
-    _say(f"  {'day':<12}{'departures':>11}{'new routes':>12}{'back in service':>17}{'checks':>8}{'time':>9}")
-    for tick in run_ticks(FLIGHTS, runner, job, days - 1, _started):
+    _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
+    for tick in run_ticks(FLIGHTS, runner, days - 1, _started):
         _say("\r" + _line(tick))
 
 
@@ -66,12 +66,10 @@ def _started(window: Window) -> None:
 
 
 def _line(tick: TickDone) -> str:
-    rows = tick.report.rows
-    checks = f"{sum(v.passed for _, v in tick.report.verdicts)} ok"
-    return (
-        f"  {tick.window.key:<12}{rows['departures']:>11,}{rows['new_routes']:>12,}"
-        f"{rows['back_in_service']:>17,}{checks:>8}{tick.seconds:>7.1f} s"
-    )
+    rows = {name: f"{count:,}" for name, count in tick.report.rows.items()}
+    held = f"{sum(verdict.passed for _, verdict in tick.report.verdicts)} ok"
+    counts = [rows[name] for name in ("departures", "new_routes", "back_in_service")]
+    return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
 
 
 def _results(runner: TickRunner) -> None:
@@ -82,7 +80,9 @@ def _results(runner: TickRunner) -> None:
     busy = latest[latest["flights"] >= latest["flights"].median()].copy()
     busy["late share"] = busy["late"] / busy["flights"]
     worst = busy.sort_values("late share", ascending=False).head(_SHOWN)
-    _say(f"\nWho keeps New York waiting, January 1st to {last:%B} {last.day}: the busier half of")
+    _say(
+        f"\nWho keeps New York waiting, from January 1 to {last:%B} {last.day}: the busier half of"
+    )
     _say("carriers and airports, by their share of departures more than 15 minutes late.\n")
     _say(f"  {'carrier':<9}{'from':<6}{'flights':>8}{'late':>7}{'share':>8}{'longest delay':>16}")
     for row in worst.to_dict("records"):
@@ -100,20 +100,23 @@ def _delay(row: dict[str, object]) -> str:
 def _farewell(runner: TickRunner) -> None:
     directory = runner.directory(FLIGHTS)
     _say(f"\nThe tables are Delta tables below {_shown(directory)}:")
-    for name in ("outputs", "state", "_ledger"):
-        parts = sorted(p.name for p in (directory / name).iterdir() if not p.name.startswith("_"))
-        listed = ", ".join(parts) if name != "_ledger" else "a row for every committed tick"
-        _say(f"  {name:<9}{listed}")
-    _say("\nMore days:                    hydrotick demo --days 31")
-    _say("Lineage, runs and checks:     hydrotick dev")
+    pipeline = runner.pipeline(FLIGHTS)
+    _say(f"  outputs/   {', '.join(pipeline.output_tables)}")
+    _say(f"  state/     what ticks remember: {', '.join(pipeline.state_tables)}")
+    _say("  _ledger/   a row for every committed tick")
+    command = Path(sys.executable).parent / "hydrotick"
+    _say(f"\nMore days:                  {_relative(command)} demo --days 31")
+    _say(f"Lineage, runs and checks:   {_relative(command)} dev")
 
 
 def _shown(path: Path) -> str:
     """The path as a person would write it: relative where that is shorter."""
-    try:
-        return f"{path.relative_to(Path.cwd())}/"
-    except ValueError:
-        return f"{path}/"
+    return f"{_relative(path)}/"
+
+
+def _relative(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _say(text: str, end: str = "\n") -> None:

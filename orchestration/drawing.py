@@ -9,7 +9,9 @@ from orchestration.shape import FlowShape
 
 
 def drawing(shape: FlowShape) -> str:
-    """Markdown with the program's drawing as an image; the UI shows no inline SVG and no mermaid."""
+    """Markdown with the program's drawing as an image; the UI shows no inline SVG and no
+    mermaid.
+    """
     picture = picture_of(shape.plan.graph, shape.plan.strata.of, shape.plan.typed.types)
     data = base64.b64encode(svg(picture).encode()).decode()
     return f"![{picture.name}](data:image/svg+xml;base64,{data})"

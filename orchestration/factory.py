@@ -1,13 +1,13 @@
 """One factory turns a flow into Dagster assets, checks, a job and a sensor.
 
-A time-window partition is a tick. A run of a tick is one multi-asset whose outputs are the strata's handoffs, the states
-and the outputs. Inside it every asset has one parent at most, the handoff of its stratum: Dagster resolves backfills of
-a forest reliably, of a diamond not. What an asset reads beyond that stands in its metadata.
+A time-window partition is a tick. A run of a tick is one multi-asset whose outputs are the strata's
+handoffs, the states and the outputs. Inside it every asset has one parent at most, the handoff of
+its stratum: Dagster resolves backfills of a forest reliably, of a diamond not. What an asset reads
+beyond that stands in its metadata.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ import dagster as dg
 from assets.spec import FlowAsset
 from orchestration.drawing import drawing
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.runner import TickReport, TickRunner
-from orchestration.shape import FlowShape, shape_of
+from orchestration.report import TickReport
+from orchestration.runner import TickRunner
+from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
 from orchestration.ticks import TickAxis
 
 PREVIOUS_TICK = dg.TimeWindowPartitionMapping(start_offset=-1, end_offset=-1)
@@ -31,6 +32,21 @@ class FlowDefinitions:
     checks: tuple[dg.AssetChecksDefinition, ...]
     job: Any
     sensor: dg.SensorDefinition
+
+
+def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.Definitions:
+    """The definitions of several flows whose ticks `runner` runs."""
+    with warnings.catch_warnings():
+        # Checks that know their tick are a preview in Dagster; what we use of them is tested here.
+        warnings.simplefilter("ignore", category=dg.PreviewWarning)
+        built = [flow_definitions(flow, runner) for flow in flows]
+    return dg.Definitions(
+        assets=[asset for flow in built for asset in flow.assets],
+        asset_checks=[check for flow in built for check in flow.checks],
+        jobs=[flow.job for flow in built],
+        sensors=[flow.sensor for flow in built],
+        executor=dg.in_process_executor,
+    )
 
 
 def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
@@ -47,57 +63,72 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         executor_def=dg.in_process_executor,
     )
     checks = tuple(_checks(flow, shape, axis, runner))
-    return FlowDefinitions((*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner))
+    return FlowDefinitions(
+        (*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner)
+    )
+
+
+def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
+    """The asset that a tick records last: a tick that it has, all have."""
+    shape = shape_of(runner.plan(flow))
+    return _specs(flow, shape, TickAxis(flow.ticks))[-1].key
 
 
 def _specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.AssetSpec]:
-    specs = []
-    for stratum in shape.strata:
-        parents = [dg.AssetDep(_key(flow, "landing", name)) for name in stratum.inputs]
-        if stratum.number > 0:
-            parents.append(dg.AssetDep(_key(flow, f"stratum_{stratum.number - 1}")))
-        specs.append(
-            dg.AssetSpec(
-                _key(flow, f"stratum_{stratum.number}"),
-                deps=parents,
-                description=f"Stratum {stratum.number}: {', '.join(stratum.operators)}.",
-                kinds={"spark"},
-                metadata={"operators": list(stratum.operators), "plan": dg.MetadataValue.md(drawing(shape))},
-                **_common(flow, axis),
-            )
-        )
-    for state in shape.states:
-        key = _key(flow, "state", state.name)
-        specs.append(
-            dg.AssetSpec(
-                key,
-                deps=[
-                    dg.AssetDep(_key(flow, f"stratum_{state.stratum}")),
-                    dg.AssetDep(key, partition_mapping=PREVIOUS_TICK),
-                ],
-                description=state.says,
-                kinds={"deltalake"},
-                tags={"role": "state"},
-                metadata={"dagster/column_schema": _schema(state.columns)},
-                **_common(flow, axis),
-            )
-        )
-    for output in shape.outputs:
-        specs.append(
-            dg.AssetSpec(
-                _key(flow, output.name),
-                deps=[dg.AssetDep(_key(flow, f"stratum_{output.stratum}"))],
-                description=flow.outputs.get(output.name, f"The output `{output.name}` of {flow.name}."),
-                kinds={"deltalake"},
-                tags={"role": "output"},
-                metadata={
-                    "dagster/column_schema": _schema(output.columns),
-                    "computed from": list(output.ancestors),
-                },
-                **_common(flow, axis),
-            )
-        )
-    return specs
+    picture = dg.MetadataValue.md(drawing(shape))
+    return [
+        *(_stratum(flow, stratum, axis, picture) for stratum in shape.strata),
+        *(_state(flow, state, axis) for state in shape.states),
+        *(_output(flow, output, axis) for output in shape.outputs),
+    ]
+
+
+def _stratum(
+    flow: FlowAsset, stratum: StratumShape, axis: TickAxis, picture: dg.MarkdownMetadataValue
+) -> dg.AssetSpec:
+    parents = [dg.AssetDep(_key(flow, "landing", name)) for name in stratum.inputs]
+    if stratum.number > 0:
+        parents.append(dg.AssetDep(_key(flow, f"stratum_{stratum.number - 1}")))
+    return dg.AssetSpec(
+        _key(flow, f"stratum_{stratum.number}"),
+        deps=parents,
+        description=f"Stratum {stratum.number} of the program: {', '.join(stratum.operators)}.",
+        kinds={"spark"},
+        tags={"role": "stratum"},
+        metadata={"operators": list(stratum.operators), "program": picture},
+        **_common(flow, axis),
+    )
+
+
+def _state(flow: FlowAsset, state: StateShape, axis: TickAxis) -> dg.AssetSpec:
+    key = _key(flow, "state", state.name)
+    return dg.AssetSpec(
+        key,
+        deps=[
+            dg.AssetDep(_key(flow, f"stratum_{state.stratum}")),
+            dg.AssetDep(key, partition_mapping=PREVIOUS_TICK),
+        ],
+        description=state.says,
+        kinds={"deltalake"},
+        tags={"role": "state"},
+        metadata={"dagster/column_schema": _schema(state.columns)},
+        **_common(flow, axis),
+    )
+
+
+def _output(flow: FlowAsset, output: OutputShape, axis: TickAxis) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        _key(flow, output.name),
+        deps=[dg.AssetDep(_key(flow, f"stratum_{output.stratum}"))],
+        description=flow.outputs.get(output.name, f"The output `{output.name}` of {flow.name}."),
+        kinds={"deltalake"},
+        tags={"role": "output"},
+        metadata={
+            "dagster/column_schema": _schema(output.columns),
+            "computed from": list(output.ancestors),
+        },
+        **_common(flow, axis),
+    )
 
 
 def _common(flow: FlowAsset, axis: TickAxis) -> dict[str, Any]:
@@ -120,18 +151,20 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        for window in sorted((axis.window_of(k) for k in context.partition_keys), key=lambda w: w.tick):
-            report = runner.run(flow, window, log=context.log.info)
-            _record(context, flow, window.key, report)
+        windows = [axis.window_of(key) for key in context.partition_keys]
+        for report in runner.run(flow, windows, log=context.log.info):
+            _record_checks(context, flow, report)
             if not report.committed:
                 raise dg.Failure(
-                    f"{window.key}: {report.problem}", metadata=report.metadata, allow_retries=False
+                    f"{report.window.key}: {report.problem}",
+                    metadata=report.metadata,
+                    allow_retries=False,
                 )
             for spec in specs:
                 context.log_event(
                     dg.AssetMaterialization(
                         spec.key,
-                        partition=window.key,
+                        partition=report.window.key,
                         metadata=report.metadata_of("/".join(spec.key.path[1:])),
                     )
                 )
@@ -141,17 +174,17 @@ def _tick_asset(
     return tick
 
 
-def _record(context: dg.AssetExecutionContext, flow: FlowAsset, key: str, report: TickReport) -> None:
+def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: TickReport) -> None:
     for asset, verdict in report.verdicts:
         context.log_event(
             dg.AssetCheckEvaluation(
                 asset_key=_key(flow, *asset.split("/")),
                 check_name=verdict.check,
                 passed=verdict.passed,
-                description=verdict.says,
+                description=None if verdict.passed else f"broken: {verdict.says}",
                 blocking=True,
-                partition=key,
-                metadata={name: dg.MetadataValue.json(seen) for name, seen in verdict.seen.items()},
+                partition=report.window.key,
+                metadata=_shown(verdict.seen),
             )
         )
 
@@ -180,19 +213,31 @@ def _check(
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         windows = [axis.window_of(key) for key in context.partition_keys]
-        verdicts = [v for w in windows for v in runner.recheck(flow, w, asset) if v.check == name]
+        verdicts = [
+            v for w in windows for v in runner.judge_again(flow, w, asset) if v.check == name
+        ]
         return dg.AssetCheckResult(
             passed=bool(verdicts) and all(v.passed for v in verdicts),
-            metadata={k: dg.MetadataValue.json(seen) for v in verdicts for k, seen in v.seen.items()},
+            metadata=_shown({k: seen for v in verdicts for k, seen in v.seen.items()}),
         )
 
     return check
 
 
+def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a check saw, as metadata: the UI plots numbers over the ticks."""
+    return {
+        name: value if isinstance(value, int | float | str) else dg.MetadataValue.json(value)
+        for name, value in seen.items()
+    }
+
+
 def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
     for name, columns in shape.inputs.items():
         landing = flow.inputs[name]
-        by = f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
+        by = (
+            f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
+        )
         yield dg.AssetSpec(
             _key(flow, "landing", name),
             group_name=flow.name,

@@ -7,6 +7,8 @@ from pathlib import Path
 from assets.spec import FlowAsset
 from hydro_core.analysis.infer import infer
 from hydro_core.analysis.strata import stratify
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -21,5 +23,21 @@ def plan_of(flow: FlowAsset) -> TickPlan:
     """
     program = flow.program if isinstance(flow.program, str) else str(Path(flow.program))
     schemas = {name: parse_ddl(text) for name, text in flow.schemas.items()}
-    typed = infer(load(program), schemas)
+    graph = load(program)
+    _same_inputs(flow, graph)
+    typed = infer(graph, schemas)
     return plan(typed, stratify(typed))
+
+
+def _same_inputs(flow: FlowAsset, graph: Graph) -> None:
+    read, landed = set(graph.sources), set(flow.inputs)
+    if read == landed:
+        return
+    names = ", ".join(f"`{name}`" for name in sorted(read ^ landed))
+    raise ProgramError(
+        Diagnostic(
+            code="config",
+            message=f"the flow `{flow.name}` and its program do not have the same inputs: {names}",
+            help="say in the asset's `inputs` where each input of the program lands",
+        )
+    )

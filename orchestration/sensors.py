@@ -23,13 +23,15 @@ IN_FLIGHT = [
 def next_tick_sensor(
     flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner
 ) -> dg.SensorDefinition:
-    """Requests the first uncommitted tick whose window has closed, unless one is in flight or the last try failed."""
+    """Requests the first uncommitted tick whose window has closed, unless one is in flight or the
+    last try failed.
+    """
 
     @dg.sensor(
         name=f"{flow.name}_next_tick",
         job=job,
         minimum_interval_seconds=30,
-        description="The next tick, as soon as its window has closed and the tick before is committed.",
+        description="The next tick, once its window has closed and the tick before is committed.",
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         busy = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)

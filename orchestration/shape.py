@@ -1,4 +1,5 @@
-"""The shape of a flow as its assets show it: strata, states, inputs and outputs, each with its columns.
+"""The shape of a flow as its assets show it: strata, states, inputs and outputs, each with its
+columns.
 
 It is worked out from the program alone; neither Spark nor the optimizer is loaded.
 """
@@ -78,7 +79,9 @@ def shape_of(tick_plan: TickPlan) -> FlowShape:
 
 
 def columns_of(item: ItemType) -> Columns:
-    """The columns under which items of this type are stored: a row's, a tuple's `_1 … _n`, else `item`."""
+    """The columns under which items of this type are stored: a row's, a tuple's `_1 … _n`, else
+    `item`.
+    """
     match item:
         case Row(fields):
             return tuple((field.name, to_ddl(field.type)) for field in fields)
@@ -101,7 +104,9 @@ def _state(slot: StateSlot, strata: Mapping[NodeId, int]) -> StateShape:
         kept = "the last tick"
     readers = ", ".join(f"`{reader}`" for reader in slot.readers)
     says = f"The items of `{slot.stream}` of {kept}, for {readers}."
-    return StateShape(slot.id, strata[slot.node], says, (*columns_of(slot.item), ("tick", "bigint")))
+    return StateShape(
+        slot.id, strata[slot.node], says, (*columns_of(slot.item), ("tick", "bigint"))
+    )
 
 
 def _output(

@@ -1,14 +1,16 @@
 """Runs ticks as Dagster runs in this process: what `demo` and `backfill` share.
 
-Each tick is a run of the flow's job for one partition, recorded in the project's instance, so the UI shows it like any
-other. Spark starts once, with the first tick.
+Each tick is a run of the flow's job for one partition, recorded in the project's instance, so the
+UI shows it like any other. Spark starts once, with the first tick.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +18,18 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.factory import last_key, project_definitions
 from orchestration.instance import prepare_instance
-from orchestration.runner import TickReport, TickRunner
+from orchestration.report import TickReport
+from orchestration.runner import TickRunner
 from orchestration.sensors import IN_FLIGHT
 from orchestration.ticks import TickAxis, Window
 
 _PROCESS = "hydrotick/process"
+_RANGE_START, _RANGE_END = (
+    "dagster/asset_partition_range_start",
+    "dagster/asset_partition_range_end",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,66 +41,121 @@ class TickDone:
     seconds: float
 
 
-def open_instance(directory: Path) -> dg.DagsterInstance:
-    """The project's Dagster instance; it is made where there is none."""
-    # The shipped settings name the directory by Dagster's own variable.
-    os.environ["DAGSTER_HOME"] = str(prepare_instance(directory))
-    return dg.DagsterInstance.get()
-
-
 def run_ticks(
-    flow: FlowAsset,
-    runner: TickRunner,
-    job: dg.JobDefinition,
-    last: int,
-    started: Callable[[Window], None],
+    flow: FlowAsset, runner: TickRunner, last: int, started: Callable[[Window], None]
 ) -> Iterator[TickDone]:
-    """Runs the ticks after the last committed one up to `last`, each as a Dagster run, and gives each when done.
+    """Runs the ticks after the last committed one up to `last`, and gives each when it is done.
+
+    `started` is called with each tick before it runs. Before the first, what a killed process left
+    behind in Dagster's records is put right.
 
     Raises:
         DataError: a tick failed; the ticks before it are committed, it is not.
     """
     axis = TickAxis(flow.ticks)
+    runner.warm_up()
+    job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
-        _end_orphans(instance, flow)
-        runner.warm_up()
+        end_orphans(instance, flow)
+        _record_committed(flow, runner, job, instance)
         for tick in range(runner.next_tick(flow), last + 1):
             window = axis.window(tick)
             started(window)
             begin = time.monotonic()
-            result = job.execute_in_process(
-                partition_key=window.key,
-                instance=instance,
-                raise_on_error=False,
-                tags={_PROCESS: str(os.getpid())},
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            )
+            result = _execute(job, instance, partition=window.key)
             report = runner.last_report(flow)
             if not result.success or report is None or not report.committed:
                 raise _failed(flow, window, report, result)
             yield TickDone(window, report, time.monotonic() - begin)
 
 
-def _end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
+@contextmanager
+def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The project's Dagster instance; it is made where there is none."""
+    # The shipped settings name the directory by Dagster's own variable.
+    before = os.environ.get("DAGSTER_HOME")
+    os.environ["DAGSTER_HOME"] = str(prepare_instance(directory))
+    # The first run of an instance makes its tables, of which alembic tells line by line.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        with dg.DagsterInstance.get() as instance:
+            yield instance
+    finally:
+        if before is None:
+            del os.environ["DAGSTER_HOME"]
+        else:
+            os.environ["DAGSTER_HOME"] = before
+
+
+def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
     """Runs whose process is gone (killed, say) are shown as failed, not as running for ever."""
     open_runs = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
     for record in instance.get_run_records(open_runs):
         process = record.dagster_run.tags.get(_PROCESS)
-        if process is not None and not Path(f"/proc/{process}").exists():
-            instance.report_run_failed(record.dagster_run, "its process ended before the tick did")
+        if process is not None and process != _identity(process):
+            message = "Its process ended before the tick did."
+            instance.report_run_failed(record.dagster_run, message)
+
+
+def _identity(process: str | None = None) -> str:
+    """A living process by its number and its start, since numbers are used again; or nothing."""
+    number = (process or str(os.getpid())).partition("@")[0]
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    return f"{number}@{stat.rpartition(')')[2].split()[19]}"
+
+
+def _record_committed(
+    flow: FlowAsset, runner: TickRunner, job: dg.JobDefinition, instance: dg.DagsterInstance
+) -> None:
+    """Ticks that were committed, but not recorded before the process ended, are recorded now."""
+    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
+    recorded = instance.get_materialized_partitions(last_key(flow, runner))
+    missing = [tick for tick in range(done) if axis.window(tick).key not in recorded]
+    if missing:
+        first, last = axis.window(missing[0]).key, axis.window(missing[-1]).key
+        _execute(job, instance, tags={_RANGE_START: first, _RANGE_END: last})
+
+
+def _execute(
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    *,
+    partition: str | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> dg.ExecuteInProcessResult:
+    return job.execute_in_process(
+        partition_key=partition,
+        instance=instance,
+        raise_on_error=False,
+        tags={_PROCESS: _identity(), **(tags or {})},
+        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+    )
 
 
 def _failed(
     flow: FlowAsset, window: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
-) -> DataError:
-    problem = report.problem if report is not None else ""
-    if not problem:
-        events = [event for event in result.all_events if event.is_failure]
-        problem = str(events[0].message) if events else "the run failed"
+) -> Exception:
+    name = f"tick {window.key} of `{flow.name}`"
+    if report is None or report.committed:
+        return RuntimeError(f"{name} failed: {_reason(result)}")
     return DataError(
         Diagnostic(
             code="runtime",
-            message=f"tick {window.key} of `{flow.name}` failed: {problem}",
+            message=f"{name} failed: {report.problem}",
             help="mend its cause and run it again; the ticks before it are committed and stay",
         )
     )
+
+
+def _reason(result: dg.ExecuteInProcessResult) -> str:
+    """What the failed step raised, its innermost cause."""
+    for event in result.all_events:
+        if event.is_step_failure and event.step_failure_data.error is not None:
+            error = event.step_failure_data.error
+            while error.cause is not None:
+                error = error.cause
+            return error.to_string()
+    return "the run failed"

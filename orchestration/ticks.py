@@ -1,6 +1,7 @@
 """Ticks and tick keys: Dagster's time-window partitions are the ticks 0, 1, 2, … of a flow.
 
-A tick key is the start of the tick's window as Dagster prints it; the tick's number is how many windows lie before it.
+A tick key is the start of the tick's window as Dagster prints it; the tick's number is how many
+windows lie before it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ _CRON = {
     "1w": "0 0 * * 1",
     "1mo": "0 0 1 * *",
 }
-_FORMAT = {"15m": "%Y-%m-%d-%H:%M", "1h": "%Y-%m-%d-%H:%M", "1d": "%Y-%m-%d", "1w": "%Y-%m-%d", "1mo": "%Y-%m-%d"}
+_FORMAT = {
+    "15m": "%Y-%m-%d-%H:%M",
+    "1h": "%Y-%m-%d-%H:%M",
+    "1d": "%Y-%m-%d",
+    "1w": "%Y-%m-%d",
+    "1mo": "%Y-%m-%d",
+}
 _LENGTH = {
     "15m": timedelta(minutes=15),
     "1h": timedelta(hours=1),

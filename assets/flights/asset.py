@@ -1,4 +1,4 @@
-"""The flights of New York's airports in 2013 as a flow: a tick a day, from January 1st to December 31st."""
+"""The flights of New York's airports in 2013 as a flow: a tick a day, all of the year."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from pathlib import Path
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
 
+
+def _land(landing: Path) -> None:
+    """Lands the whole year; days that are there stay as they are."""
+    from assets.flights.landing import land
+
+    land(landing / "flights")
+
+
 FLIGHTS = FlowAsset(
     name="flights",
     program=Path(__file__).with_name("flights.hydro"),
-    description="Departures from EWR, JFK and LGA with aircraft and weather, new routes, running delays.",
-    ticks=Ticks(start=datetime(2013, 1, 1, tzinfo=UTC), every="1d", end=datetime(2014, 1, 1, tzinfo=UTC)),
+    description="Departures from EWR, JFK and LGA with aircraft and weather, routes, delays.",
+    ticks=Ticks(
+        start=datetime(2013, 1, 1, tzinfo=UTC), every="1d", end=datetime(2014, 1, 1, tzinfo=UTC)
+    ),
     inputs={
         name: Landing(path=f"flights/{name}", column="day")
         for name in ("flights", "weather", "planes", "airlines", "airports")
@@ -27,16 +37,14 @@ FLIGHTS = FlowAsset(
         "back_in_service": (Expect("tail_number", not_null=True, unique=True),),
     },
     outputs={
-        "departures": "Every flight of the day with its aircraft, as far as known, and the weather of its hour.",
+        "departures": (
+            "Every flight of the day with its aircraft, as far as known, and its hour's weather."
+        ),
         "new_routes": "Carrier, origin and destination that were never flown before this day.",
-        "delay_statistics": "Flights, cancellations and delays per carrier and origin up to the day: what changed.",
+        "delay_statistics": (
+            "Flights, cancellations and delays per carrier and origin up to the day: what changed."
+        ),
         "back_in_service": "Aircraft that fly on the day and did not fly the day before.",
     },
+    land=_land,
 )
-
-
-def land(landing: Path, *, days: int | None = None) -> None:
-    """Lands the first days of the data below `landing`, all of them if not told; what is there stays."""
-    from assets.flights.landing import land as land_tables
-
-    land_tables(landing / "flights", days=days)

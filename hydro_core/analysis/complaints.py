@@ -1,21 +1,24 @@
-"""Diagnostics of the analyses: what is wrong, at its place in the program, with the cure in the program's own words."""
+"""Diagnostics of the analyses, each with its place and its cure in the program's own words."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from hydro_core.catalog.spec import Port, TypeProblem, functions_of
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.ir.walk import is_generated
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.types.item import ItemType
 
 
-def of_type(node: Node, problem: TypeProblem) -> Diagnostic:
+def of_type(node: Node, problem: TypeProblem, inputs: Sequence[ItemType]) -> Diagnostic:
     """A type problem of a node, at its place within a function if it has one."""
     message = problem.message
     if not message.startswith("`"):
         message = f"`{node.op.name}`: {message}"
-    return Diagnostic(
-        problem.code, message, _place(node, problem.place), node.op.name, problem.help
-    )
+    help_ = problem.help or f"what flows in is {' and '.join(map(str, inputs))}"
+    return Diagnostic(problem.code, message, _place(node, problem.place), node.op.name, help_)
 
 
 def _place(node: Node, place: tuple[int, int]) -> Span | None:
@@ -48,14 +51,19 @@ def of_order(graph: Graph, node: Node, port: Port, endpoint: Endpoint) -> Diagno
     reader = f"`{node.op.name}`"
     several = len(node.op.inputs) > 1
     wants = f"{reader} needs an ordered input" + (f" at `[{port.name}]`" if several else "")
-    stream = str(endpoint)
-    target = f"[{port.name}]{node.id}" if several else _written(node)
-    help_ = f"impose one first: `{stream} -> sort() -> {target}`"
+    before = graph[endpoint.node]
+    stream = "… " if is_generated(before) else f"{endpoint} "
+    help_ = f"impose one first: `{stream}-> sort() -> {_written(node)}`"
+    if several and is_generated(node) and port.keyword:
+        help_ = f"impose one first: `ordered = {stream}-> sort()`, then `{port.keyword}=ordered`"
+    elif several:
+        entry = f"[{port.name}]" + (f"{node.op.name}()" if is_generated(node) else node.id)
+        help_ = f"impose one first: `{stream}-> sort() -> {entry}`"
     if port.cure:
         help_ += f"; or {port.cure}"
     return Diagnostic(
         "ordering",
-        f"{wants}, but {_said(graph[endpoint.node], stream)} has no order",
+        f"{wants}, but {_said(before, endpoint)} has no order",
         node.span,
         node.op.name,
         help_,
@@ -72,6 +80,5 @@ def _written(node: Node) -> str:
     return f"{node.op.name}({'…' if node.op.args else ''})"
 
 
-def _said(node: Node, stream: str) -> str:
-    generated = node.id.startswith(f"{node.op.name}_")
-    return f"what `{node.op.name}` gives" if generated else f"`{stream}`"
+def _said(node: Node, endpoint: Endpoint) -> str:
+    return f"what `{node.op.name}` gives" if is_generated(node) else f"`{endpoint}`"

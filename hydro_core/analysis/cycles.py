@@ -1,11 +1,11 @@
-"""Cycles that cannot run: an operator that waits, within the tick, for its own output to be complete."""
+"""Cycles that cannot run: an operator waits, within the tick, for its own output."""
 
 from __future__ import annotations
 
 from hydro_core.catalog.spec import Barrier, Port
 from hydro_core.errors import Diagnostic
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import predecessors, same_tick, shortest_path
+from hydro_core.ir.walk import is_generated, predecessors, same_tick, shortest_path
 
 
 def blocked_cycle(graph: Graph, cycle: frozenset[NodeId]) -> Diagnostic | None:
@@ -32,21 +32,20 @@ def _complaint(
     entry = f"[{port.name}]{shown(node)}" if several else shown(node)
     steps = " -> ".join([*(shown(graph[name]) for name in way), entry])
     which = f"its input `[{port.name}]`" if several else "its input"
-    again = f"[{port.name}]{node.id}" if several else node.id
+    name = f"{node.op.name}(…)" if is_generated(node) else node.id
+    again = f"[{port.name}]{name}" if several else name
+    stream = "… " if is_generated(graph[endpoint.node]) else f"{endpoint} "
     return Diagnostic(
         "cycle",
-        f"`{node.op.name}` waits for {which} to be complete, which depends on its own output in the "
-        f"same tick: {steps}",
+        f"`{node.op.name}` waits for {which} to be complete, which depends on its own output "
+        f"in the same tick: {steps}",
         node.span,
         node.op.name,
-        f"let the next tick read it: `{endpoint} -> prev() -> {again}`",
+        f"let the next tick read it: `{stream}-> prev() -> {again}`",
     )
 
 
 def shown(node: Node) -> str:
-    """A node as a cycle prints it: its operator, and its name if the program gave it one.
-
-    A generated id says the operator already.
-    """
-    generated = node.id.startswith(f"{node.op.name}_") or node.id == node.op.name
-    return f"{node.op.name}()" if generated else f"{node.id}: {node.op.name}()"
+    """A node as a cycle prints it: its operator, and its name if the program gave it one."""
+    plain = is_generated(node) or node.id == node.op.name
+    return f"{node.op.name}()" if plain else f"{node.id}: {node.op.name}()"

@@ -1,8 +1,9 @@
 """Types: what items every stream carries, and whether they stand in an order.
 
-Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows into it, widened by what
-comes back. Orders are the greatest fixpoint from "ordered" downwards across ticks; within a cycle of one tick there is
-no order, since items come round as they are found.
+Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows
+into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
+across ticks; within a cycle of one tick there is no order, since items come round as they are
+found.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class _Items:
         while changed and rounds < MAX_ROUNDS:
             changed = False
             rounds += 1
-            for node in group:
-                changed |= self._widen(self.graph[node])
+            for name in group:
+                changed |= self._widen(self.graph[name])
         if changed:
             self.problems.append(_endless(self.graph[group[0]], self.of[group[0]]))
             return
@@ -110,7 +111,7 @@ class _Items:
             try:
                 self.of[name] = self._type(node)
             except TypeProblem as problem:
-                self.problems.append(of_type(node, problem))
+                self.problems.append(of_type(node, problem, self._inputs(node)))
 
     def _widen(self, node: Node) -> bool:
         """One step of a cycle: what cannot be typed yet may be, once more is known."""
@@ -127,8 +128,10 @@ class _Items:
     def _type(self, node: Node) -> ItemType:
         if node.op.name == "source" and node.args["schema"] is None:
             return self._schema(node)
-        inputs = tuple(self.of[e.node] for e in node.inputs)
-        return node.op.result(node.args, inputs)
+        return node.op.result(node.args, self._inputs(node))
+
+    def _inputs(self, node: Node) -> tuple[ItemType, ...]:
+        return tuple(self.of[e.node] for e in node.inputs)
 
     def _schema(self, node: Node) -> ItemType:
         name = node.args["name"]
@@ -151,9 +154,7 @@ def _endless(node: Node, item: ItemType) -> Diagnostic:
 def _orders(graph: Graph, groups: list[tuple[NodeId, ...]]) -> Mapping[NodeId, Order]:
     within = predecessors(graph, same_tick)
     round_about = {n for c in components(within) if is_cycle(c, within) for n in c}
-    orders = {
-        node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph
-    }
+    orders = {node.id: Order.NONE if node.id in round_about else Order.TOTAL for node in graph}
     for group in groups:
         changed = True
         while changed:
@@ -214,6 +215,6 @@ def _mixed_sinks(graph: Graph, items: Mapping[NodeId, ItemType]) -> list[Diagnos
                     f"the output `{name}` gets items of different types: {item} and {other}",
                     "make them the same first, or give one of them another name",
                 )
-                problems.append(of_type(sink, problem))
+                problems.append(of_type(sink, problem, (item, other)))
             item = both or item
     return problems

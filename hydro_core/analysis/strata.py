@@ -1,7 +1,7 @@
 """Strata: blocking inputs come from an earlier stratum, and there are as few strata as that allows.
 
-The number of a component is the largest, over its inputs of this tick, of the producer's number, plus one if the input
-blocks. What is read of the tick before is there from the beginning.
+The number of a component is the largest, over its inputs of this tick, of the producer's number,
+plus one if the input blocks. What is read of the tick before is there from the beginning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The stratum of every node, the cycles that run to a fixpoint, and what crosses from one stratum to another."""
+    """The stratum of every node, the cycles that run to a fixpoint, and the handoffs."""
 
     of: Mapping[NodeId, int]
     recursive: tuple[frozenset[NodeId], ...]

@@ -1,7 +1,8 @@
-"""The named aggregates of `aggregate`: Spark's, each once, with what analyses and rules may rely on.
+"""The named aggregates: Spark's, each once, with what analyses and rules may rely on.
 
-All skip nulls but `count()`, `first` and `last`. They are deterministic: `collect_set`, and `collect_list` of an
-unordered stream, give their elements in ascending order, and `any_value` gives the smallest.
+All skip nulls but `count()`, `first` and `last`. They are deterministic: `collect_set`, and
+`collect_list` of an unordered stream, give their elements in ascending order, and `any_value`
+gives the smallest.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hydro_core.catalog.spec import Aggregate, TypeProblem
-from hydro_core.catalog.type_rules import columns_of, place_of
+from hydro_core.catalog.type_rules import columns_of, given_by, place_of
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.types.item import (
     BOOLEAN,
     DOUBLE,
@@ -31,7 +31,7 @@ Types = tuple[ItemType, ...]
 
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
-    """An aggregate function. Two partial results merge exactly if `mergeable`; `invertible` ones can take items back."""
+    """An aggregate function; its result over nothing is `empty`."""
 
     name: str
     meaning: str
@@ -60,12 +60,14 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     except TypeProblem as problem:
         places = [place_of(a) for a in aggregate.arguments if isinstance(a, Fn)]
         place = places[0] if places else (0, 0)
-        raise TypeProblem(f"`{aggregate.function}` {problem.message}", problem.help, place=place) from None
+        raise TypeProblem(
+            f"`{aggregate.function}` {problem.message}", problem.help, place=place
+        ) from None
 
 
 def _argument_type(argument: str | Fn, row: ItemType) -> ItemType:
     if isinstance(argument, Fn):
-        return result_type(argument, (row,), spread=True)
+        return given_by(argument, (row,))
     return columns_of(row, (argument,))[0].type
 
 
@@ -96,23 +98,17 @@ def _average(types: Types) -> ItemType:
     """Spark's: double, a decimal four digits more on either side of the point."""
     match types[0]:
         case Decimal(precision, scale):
-            return _adjusted(precision + 4, scale + 4)
+            return Decimal(min(38, precision + 4), min(38, scale + 4))
         case item:
             return _double((item,))
-
-
-def _adjusted(precision: int, scale: int) -> Decimal:
-    if precision <= 38:
-        return Decimal(precision, scale)
-    # Spark gives up digits after the point first, but never more than leave six.
-    whole = precision - scale
-    return Decimal(38, max(38 - whole, min(scale, 6)))
 
 
 def _double(types: Types) -> ItemType:
     if types[0] == UNKNOWN or is_numeric(types[0]):
         return DOUBLE
-    raise TypeProblem(f"needs numbers, but is given {types[0]}", "booleans are counted by `count_if`")
+    raise TypeProblem(
+        f"needs numbers, but is given {types[0]}", "booleans are counted by `count_if`"
+    )
 
 
 def _boolean(types: Types) -> ItemType:
@@ -127,30 +123,99 @@ def _count_if(types: Types) -> ItemType:
 
 
 _ENTRIES = (
-    AggregateSpec("count", "the number of rows, or of non-null values", _always(LONG), least=0, invertible=True, empty=0),
-    AggregateSpec("count_if", "the number of rows for which it is true", _count_if, invertible=True, empty=0),
-    AggregateSpec("count_distinct", "the number of different values; a null in any argument does not count", _always(LONG), most=None, mergeable=False, idempotent=True, empty=0),
+    AggregateSpec(
+        "count",
+        "the number of rows, or of non-null values",
+        _always(LONG),
+        least=0,
+        invertible=True,
+        empty=0,
+    ),
+    AggregateSpec(
+        "count_if", "the number of rows for which it is true", _count_if, invertible=True, empty=0
+    ),
+    AggregateSpec(
+        "count_distinct",
+        "the number of different values; a null in any argument does not count",
+        _always(LONG),
+        most=None,
+        mergeable=False,
+        idempotent=True,
+        empty=0,
+    ),
     AggregateSpec("sum", "the sum; beyond 64 bits the tick fails", _sum, invertible=True),
     AggregateSpec("min", "the smallest", _same, idempotent=True),
     AggregateSpec("max", "the greatest", _same, idempotent=True),
     AggregateSpec("avg", "the mean", _average, mergeable=False, aliases=("mean",)),
-    AggregateSpec("min_by", "the first argument where the second is smallest; null orders do not count, ties give the greatest value", _same, least=2, most=2, mergeable=False, idempotent=True),
-    AggregateSpec("max_by", "the first argument where the second is greatest; null orders do not count, ties give the greatest value", _same, least=2, most=2, mergeable=False, idempotent=True),
-    AggregateSpec("first", "the first row's, null or not", _same, needs_order=True, follows_order=True),
-    AggregateSpec("last", "the last row's, null or not", _same, needs_order=True, follows_order=True),
+    AggregateSpec(
+        "min_by",
+        "the first argument where the second is smallest; null orders do not count, "
+        "ties give the greatest value",
+        _same,
+        least=2,
+        most=2,
+        mergeable=False,
+        idempotent=True,
+    ),
+    AggregateSpec(
+        "max_by",
+        "the first argument where the second is greatest; null orders do not count, "
+        "ties give the greatest value",
+        _same,
+        least=2,
+        most=2,
+        mergeable=False,
+        idempotent=True,
+    ),
+    AggregateSpec(
+        "first", "the first row's, null or not", _same, needs_order=True, follows_order=True
+    ),
+    AggregateSpec(
+        "last", "the last row's, null or not", _same, needs_order=True, follows_order=True
+    ),
     AggregateSpec("any_value", "the smallest non-null value", _same, idempotent=True),
-    AggregateSpec("collect_list", "all non-null values: in the stream's order, or ascending where it has none", _array, follows_order=True, empty=()),
-    AggregateSpec("collect_set", "the different non-null values, ascending", _array, idempotent=True, empty=()),
-    AggregateSpec("bool_and", "whether all non-null values are true", _boolean, idempotent=True, aliases=("every",)),
+    AggregateSpec(
+        "collect_list",
+        "all non-null values: in the stream's order, or ascending where it has none",
+        _array,
+        follows_order=True,
+        empty=(),
+    ),
+    AggregateSpec(
+        "collect_set", "the different non-null values, ascending", _array, idempotent=True, empty=()
+    ),
+    AggregateSpec(
+        "bool_and",
+        "whether all non-null values are true",
+        _boolean,
+        idempotent=True,
+        aliases=("every",),
+    ),
     AggregateSpec("bool_or", "whether any is true", _boolean, idempotent=True, aliases=("some",)),
-    AggregateSpec("median", "the middle value, or the mean of the two in the middle", _double, mergeable=False),
-    AggregateSpec("stddev", "the standard deviation of a sample, null of one value", _double, mergeable=False, aliases=("stddev_samp", "std")),
+    AggregateSpec(
+        "median", "the middle value, or the mean of the two in the middle", _double, mergeable=False
+    ),
+    AggregateSpec(
+        "stddev",
+        "the standard deviation of a sample, null of one value",
+        _double,
+        mergeable=False,
+        aliases=("stddev_samp", "std"),
+    ),
     AggregateSpec("stddev_pop", "the standard deviation of a population", _double, mergeable=False),
-    AggregateSpec("variance", "the variance of a sample, null of one value", _double, mergeable=False, aliases=("var_samp",)),
+    AggregateSpec(
+        "variance",
+        "the variance of a sample, null of one value",
+        _double,
+        mergeable=False,
+        aliases=("var_samp",),
+    ),
     AggregateSpec("var_pop", "the variance of a population", _double, mergeable=False),
 )
 
-AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(
+    {entry.name: entry for entry in _ENTRIES}
+)
 """The aggregates by their names, aliases apart."""
 
 NAMES: Mapping[str, str] = MappingProxyType(

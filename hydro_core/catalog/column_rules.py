@@ -1,4 +1,4 @@
-"""Type rules of the operators that name columns: `select`, `with_columns`, `rename`, `drop`, `join(on=…)`, `aggregate`.
+"""Type rules of the operators that name columns: `select` and its like, `join`, `aggregate`.
 
 What is wrong with columns is a type problem: a missing one, or one that would stand twice.
 """
@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from hydro_core.catalog.aggregates import aggregate_type
 from hydro_core.catalog.spec import Args, TypeProblem
-from hydro_core.catalog.type_rules import Types, columns_of, common, pair, row_of
+from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.types.common import common_type
 from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, Unknown
 
@@ -27,7 +26,7 @@ def once(fields: Sequence[Field], help_: str) -> Row:
 
 def _computed(args: Args, item: ItemType) -> list[Field]:
     computed: tuple[tuple[str, Fn], ...] = args["computed"]
-    return [Field(name, result_type(fn, (item,), spread=True)) for name, fn in computed]
+    return [Field(name, given_by(fn, (item,))) for name, fn in computed]
 
 
 def selected(args: Args, types: Types) -> ItemType:
@@ -53,7 +52,9 @@ def renamed(args: Args, types: Types) -> ItemType:
         return UNKNOWN
     columns_of(types[0], (old for _, old in args["renames"]))
     new = {old: name for name, old in args["renames"]}
-    fields = [Field(new.get(field.name, field.name), field.type) for field in row_of(types[0]).fields]
+    fields = [
+        Field(new.get(field.name, field.name), field.type) for field in row_of(types[0]).fields
+    ]
     return once(fields, "rename or drop the other one too")
 
 
@@ -93,7 +94,9 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
     theirs = [field for field in row_of(right).fields if field.name not in on]
     taken = {*on, *(field.name for field in mine)}
     if args["suffix"] is not None:
-        theirs = [Field(f.name + args["suffix"] if f.name in taken else f.name, f.type) for f in theirs]
+        theirs = [
+            Field(f.name + args["suffix"] if f.name in taken else f.name, f.type) for f in theirs
+        ]
     return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
 
 
@@ -116,5 +119,3 @@ def aggregated(args: Args, types: Types) -> ItemType:
     row_of(item)
     found = [Field(name, aggregate_type(aggregate, item)) for name, aggregate in args["aggregates"]]
     return once((*keys, *found), "give the aggregate another name")
-
-

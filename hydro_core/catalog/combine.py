@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -37,9 +37,7 @@ UNION = OpSpec(
     variadic=True,
     result=type_rules.united,
     order=OrderRule.LOSES,
-    example=Example(
-        "a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB
-    ),
+    example=Example("a -> union(b) -> out", ({"a": [1], "b": [1, 2]},), ({"out": [1, 1, 2]},), _AB),
 )
 
 CHAIN = OpSpec(
@@ -66,6 +64,7 @@ CROSS = OpSpec(
     order=OrderRule.LOSES,
     partition=Never("every item of one side meets every item of the other"),
     keeps_single=True,
+    lineage=lineage_rules.pair_of_inputs,
     example=Example(
         "a -> cross(right=b) -> out",
         ({"a": [1, 2], "b": [3]},),
@@ -77,7 +76,8 @@ CROSS = OpSpec(
 CROSS_SINGLETON = OpSpec(
     name="cross_singleton",
     family="combine",
-    meaning="each item with the single item of the other side; a second one fails the tick, none gives nothing",
+    meaning="each item with the single item of the other side; "
+    "a second one fails the tick, none gives nothing",
     inputs=(
         Port("input", linear=True, aliases=("0",), elided=True),
         Port("single", barrier=Barrier.STRATUM, keyword="single"),
@@ -86,6 +86,7 @@ CROSS_SINGLETON = OpSpec(
     monotone=False,
     partition=Replicated("single"),
     keeps_single=True,
+    lineage=lineage_rules.pair_of_inputs,
     example=Example(
         "a -> cross_singleton(single=b) -> out",
         ({"a": [1, 2], "b": [7]}, {"a": [1], "b": []}),
@@ -96,11 +97,16 @@ CROSS_SINGLETON = OpSpec(
 
 
 def _join_sides(args: Args) -> Mapping[str, Any]:
-    """A side is linear unless its items decide on padding or are only asked for; a padded row waits for the other side."""
+    """A side is linear unless its items decide on padding or are only asked for.
+
+    A padded row waits for the other side.
+    """
     how = args["how"]
     waits = {True: Barrier.STRATUM, False: Barrier.NONE}
     left = Port(
-        "0", linear=how in ("inner", "left", "semi", "anti"), barrier=waits[how in ("right", "outer")]
+        "0",
+        linear=how in ("inner", "left", "semi", "anti"),
+        barrier=waits[how in ("right", "outer")],
     )
     right = _right(
         linear=how in ("inner", "right"), barrier=waits[how in ("left", "outer", "anti")]
@@ -128,6 +134,7 @@ JOIN = OpSpec(
     refine=_join_sides,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.joined,
     example=Example(
         "a -> join(right=b) -> out",
         ({"a": [["x", 1], ["y", 2]], "b": [["x", 3], ["x", 4]]},),
@@ -152,6 +159,9 @@ def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
         order=OrderRule.GIVES,
         partition=Never("positions are counted over the whole stream"),
         keeps_single=True,
+        lineage=lineage_rules.padded_pair
+        if name == "zip_longest"
+        else lineage_rules.pair_of_inputs,
         example=Example(program, ({"a": [2, 1], "b": [3]},), ({"out": gives},), _AB),
     )
 
@@ -177,6 +187,7 @@ ANTI_JOIN = OpSpec(
     result=type_rules.without_keys,
     monotone=False,
     partition=OnKey(at=(("0",), ())),
+    lineage=lineage_rules.of_first,
     example=Example(
         "a -> anti_join(neg=b) -> out",
         ({"a": [["x", 1], ["y", 2], ["y", 2]], "b": ["x"]},),
@@ -193,6 +204,7 @@ DIFFERENCE = OpSpec(
     result=type_rules.subtracted,
     monotone=False,
     partition=OnAnyField(),
+    lineage=lineage_rules.of_first,
     example=Example(
         "a -> difference(neg=b) -> out",
         ({"a": [1, 2, 2], "b": [1]},),

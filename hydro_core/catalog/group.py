@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.spec import (
     Arg,
@@ -75,7 +75,7 @@ FOLD = OpSpec(
     name="fold",
     family="group",
     meaning="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
-    inputs=_blocking(Order.NONE),
+    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP),
     result=type_rules.folded,
     refine=_order_of_function,
@@ -84,6 +84,7 @@ FOLD = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=_WHOLE,
+    lineage=lineage_rules.computed_from_all,
     example=Example(
         "a -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}),
@@ -96,7 +97,7 @@ REDUCE = OpSpec(
     name="reduce",
     family="group",
     meaning="one item, `f` over all items; none on no input",
-    inputs=_blocking(Order.NONE),
+    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP,),
     result=type_rules.reduced,
     refine=_order_of_function,
@@ -104,6 +105,7 @@ REDUCE = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=_WHOLE,
+    lineage=lineage_rules.computed_from_all,
     example=Example(
         "a -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [1, 3, 2]}, {"a": []}),
@@ -116,7 +118,7 @@ FOLD_KEYED = OpSpec(
     name="fold_keyed",
     family="group",
     meaning="`fold` of the values of each key that is there",
-    inputs=_blocking(Order.NONE),
+    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP, _BY),
     result=type_rules.folded_by_key,
     refine=_order_of_function,
@@ -124,6 +126,7 @@ FOLD_KEYED = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     example=Example(
         "a -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
@@ -136,7 +139,7 @@ REDUCE_KEYED = OpSpec(
     name="reduce_keyed",
     family="group",
     meaning="`reduce` of the values of each key",
-    inputs=_blocking(Order.NONE),
+    inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP, _BY),
     result=type_rules.reduced_by_key,
     refine=_order_of_function,
@@ -144,6 +147,7 @@ REDUCE_KEYED = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     example=Example(
         "a -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
@@ -155,7 +159,8 @@ REDUCE_KEYED = OpSpec(
 LATEST = OpSpec(
     name="latest",
     family="group",
-    meaning="of each key the row with the greatest `order`, nulls first; of a tie the greatest item",
+    meaning="of each key the row with the greatest `order`, nulls first; "
+    "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
         Arg("by", "columns", required=True, positional=False),
@@ -202,6 +207,7 @@ AGGREGATE = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.aggregated,
     example=Example(
         'a -> aggregate(by="k", n=count(), total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}, {"k": "x", "v": 2}, {"k": "y", "v": None}]},),

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
-from hydro_core.catalog import type_rules
-from hydro_core.catalog.group import FOLD, FOLD_KEYED, REDUCE, REDUCE_KEYED
+from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import Args, Barrier, Example, Never, OnKey, OpSpec, OrderRule, Port
 from hydro_core.types.item import ItemType
@@ -41,6 +42,7 @@ FOLD_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
@@ -61,6 +63,7 @@ REDUCE_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
@@ -80,6 +83,7 @@ FOLD_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
@@ -99,6 +103,7 @@ REDUCE_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
@@ -108,8 +113,85 @@ REDUCE_KEYED_FROM = OpSpec(
     ),
 )
 
+LATEST_FROM = OpSpec(
+    name="latest_from",
+    family="group",
+    meaning="of each key the latest of the state's row and the new ones",
+    inputs=(_STATE, _NEW),
+    args=LATEST.args,
+    result=_of_new(LATEST.result),
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    internal=True,
+    example=Example(
+        'a -> persist() -> latest(by="k", order="at") -> out',
+        ({"a": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]}, {"a": [{"k": "x", "at": 3}]}),
+        (
+            {"out": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]},
+            {"out": [{"k": "x", "at": 3}, {"k": "y", "at": 2}]},
+        ),
+        {"a": "k string, at long"},
+    ),
+)
+
+
+def _aggregate_columns(args: Args) -> Mapping[str, Any]:
+    columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
+    kept = {name: value for name, value in columns.items() if name != "inputs"}
+    return kept
+
+
+AGGREGATE_FROM = OpSpec(
+    name="aggregate_from",
+    family="group",
+    meaning="the state's aggregates and those of the new rows, merged for each key, or for all",
+    inputs=(_STATE, _NEW),
+    args=AGGREGATE.args,
+    result=_of_new(AGGREGATE.result),
+    refine=_aggregate_columns,
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnKey(),
+    lineage=lineage_rules.aggregated,
+    internal=True,
+    example=Example(
+        'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',
+        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}, {"k": "y", "v": None}]}),
+        (
+            {"out": [{"k": "x", "n": 1, "total": 1}]},
+            {"out": [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}]},
+        ),
+        {"a": "k string, v long"},
+    ),
+)
+
+MERGES: Mapping[str, str] = MappingProxyType(
+    {
+        "count": "sum",
+        "count_if": "sum",
+        "sum": "sum",
+        "min": "min",
+        "max": "max",
+        "any_value": "any_value",
+        "bool_and": "bool_and",
+        "bool_or": "bool_or",
+    }
+)
+"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its results."""
+
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
-    {op.name: op for op in (FOLD_FROM, REDUCE_FROM, FOLD_KEYED_FROM, REDUCE_KEYED_FROM)}
+    {
+        op.name: op
+        for op in (
+            FOLD_FROM,
+            REDUCE_FROM,
+            FOLD_KEYED_FROM,
+            REDUCE_KEYED_FROM,
+            LATEST_FROM,
+            AGGREGATE_FROM,
+        )
+    }
 )
 """The internal operators by their names."""
 

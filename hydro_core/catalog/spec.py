@@ -1,7 +1,7 @@
-"""What an operator is: one `OpSpec` each, whose columns are all that analyses, rules and engines may rely on.
+"""What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
-The columns are those of the language page's operator table. Nothing outside the catalogue, the meanings and the
-lowerings asks for an operator by its name.
+The columns are those of the language page's operator table. Nothing outside the catalogue, the
+meanings and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from enum import Enum
 from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
+from hydro_core.functions.field_map import FieldMap
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.traces import InputField
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.stream import Order
 
 
 class Barrier(Enum):
-    """What an input waits for: nothing, the end of an earlier stratum, or the end of the tick before."""
+    """What an input waits for: nothing, an earlier stratum, or the tick before."""
 
     NONE = "none"
     STRATUM = "stratum"
@@ -75,14 +77,21 @@ class Never:
 
 @dataclass(frozen=True, slots=True)
 class OnKey:
-    """Equal keys must meet: the columns of the argument `by` or `on`, else what stands at `at`, a path for each input."""
+    """Equal keys must meet.
+
+    The key is the columns of the argument `by` or `on`, else what stands at `at`, a path for each
+    input.
+    """
 
     at: tuple[FieldPath, ...] = (("0",), ("0",))
 
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
-    """Equal items must meet: any field serves, the same one on every input; below `at` where the item is wrapped."""
+    """Equal items must meet: any field serves, the same one on every input.
+
+    Where the item is wrapped, the fields are those below `at`.
+    """
 
     at: FieldPath = ()
 
@@ -123,7 +132,7 @@ ArgKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """An argument of an operator. `positional` ones may be given by place, in the order of the entry."""
+    """An argument of an operator; `positional` ones may be given by place, in the entry's order."""
 
     name: str
     kind: ArgKind
@@ -131,13 +140,15 @@ class Arg:
     default: Any = None
     positional: bool = True
     choices: tuple[str, ...] = ()
+    least: int = 0
+    """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A named aggregate over columns (`str`) or functions of the row: `sum("v")`, `max_by("status", "at")`."""
+    """A named aggregate over columns or functions of the row: `max_by("status", "at")`."""
 
     function: str
     arguments: tuple[str | Fn, ...] = ()
@@ -145,7 +156,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Args(Mapping[str, Any]):
-    """The arguments of one node, defaults filled in; hashable, and 1, 1.0 and True are three values."""
+    """The arguments of one node, defaults filled in; 1, 1.0 and True are three values."""
 
     entries: tuple[tuple[str, Any], ...] = ()
 
@@ -171,6 +182,9 @@ class Args(Mapping[str, Any]):
         """A copy with some arguments replaced or added."""
         merged = {**dict(self.entries), **changes}
         return Args(tuple(merged.items()))
+
+
+NO_ARGS = Args()
 
 
 def functions_of(value: Any) -> Iterator[Fn]:
@@ -208,6 +222,10 @@ TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
 """From the arguments and the inputs' item types to the output's; raises `TypeProblem`."""
 
 
+LineageRule = Callable[[Args, tuple[ItemType, ...]], FieldMap]
+"""From the arguments and the inputs' item types to where the output's fields come from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A program with ticks and outputs that shows the operator; a test runs it on every engine."""
@@ -225,8 +243,8 @@ Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
 class OpSpec:
     """An operator. Only what differs from the default is written in its entry.
 
-    Entries are equal when they are the same object. Columns that depend on the arguments (the ports of a padded join,
-    the partition rule of `limit`) are those of `at(args)`.
+    Entries are equal when they are the same object. Columns that depend on the arguments (the
+    ports of a padded join, the partition rule of `limit`) are those of `at(args)`.
     """
 
     name: str
@@ -259,6 +277,8 @@ class OpSpec:
     """Plans may have it, programs cannot name it."""
     keeps_single: bool = False
     """The output has at most one item each tick where every input has."""
+    lineage: LineageRule | None = None
+    """Where the fields of the output come from; None: every item is one of an input's."""
     aliases: tuple[str, ...] = ()
     refine: Callable[[Args], Mapping[str, Any]] | None = None
     """The columns that differ under these arguments: `{"partition": OnKey()}`."""
@@ -267,6 +287,13 @@ class OpSpec:
         """The entry as it is under these arguments."""
         changes = self.refine(args) if self.refine else {}
         return replace(self, **changes, refine=None) if changes else self
+
+    def lineage_of(self, args: Args, types: tuple[ItemType, ...]) -> FieldMap:
+        """Where the fields of the output come from, for inputs of these types."""
+        if self.lineage is not None:
+            return self.lineage(args, types)
+        whole = frozenset(InputField(i, ()) for i in range(len(types)))
+        return FieldMap({(): whole} if types else {}, {} if types else {(): whole})
 
     def ports(self, args: Args) -> tuple[Port, ...]:
         """The inputs as they are under these arguments."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from hydro_core.catalog import type_rules
+from typing import Any
+
+from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.spec import (
     Arg,
     Barrier,
@@ -21,7 +23,7 @@ _PAST = (Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),)
 _WHOLE = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 _COMMANDS = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
 _LONGS = {"a": "long"}
-_TICKS = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
+_TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []})
 
 PERSIST = OpSpec(
     name="persist",
@@ -57,7 +59,7 @@ WINDOW = OpSpec(
     family="state",
     meaning="all items of the last n ticks, this one included",
     inputs=_LINEAR,
-    args=(Arg("n", "integer", required=True),),
+    args=(Arg("n", "integer", required=True, least=1),),
     result=type_rules.first,
     order=OrderRule.LOSES,
     state=State.WINDOW,
@@ -102,13 +104,14 @@ DELTA = OpSpec(
 CHANGES = OpSpec(
     name="changes",
     family="state",
-    meaning="`(n, x)` for each item x that there are n more of than in the tick before; n is never 0",
+    meaning="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
     inputs=_WHOLE,
     result=type_rules.counted,
     monotone=False,
     order=OrderRule.LOSES,
     state=State.LAST,
     partition=OnAnyField(),
+    lineage=lineage_rules.numbered,
     example=Example(
         "a -> changes() -> out",
         _TICKS,
@@ -120,15 +123,18 @@ CHANGES = OpSpec(
 PERSIST_MUT = OpSpec(
     name="persist_mut",
     family="state",
-    meaning='what is there after all commands `("persist", x)` and `("delete", x)`; delete removes every copy',
+    meaning='what is there after all commands `("persist", x)` and `("delete", x)`; '
+    "delete removes every copy",
     inputs=_COMMANDS,
     result=type_rules.commanded,
     monotone=False,
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnAnyField(at=("1",)),
+    lineage=lineage_rules.commanded,
     example=Example(
-        'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x)) -> persist_mut() -> out',
+        'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x))\n'
+        "  -> persist_mut() -> out",
         ({"a": [[1, "x"], [1, "y"]]}, {"a": [[0, "x"]]}),
         ({"out": ["x", "y"]}, {"out": ["y"]}),
         {"a": "(long, string)"},
@@ -138,13 +144,14 @@ PERSIST_MUT = OpSpec(
 PERSIST_MUT_KEYED = OpSpec(
     name="persist_mut_keyed",
     family="state",
-    meaning='the values after all commands: `("persist", k, v)` upserts, `("delete", k, None)` deletes',
+    meaning='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
     inputs=_COMMANDS,
     result=type_rules.commanded_by_key,
     monotone=False,
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnKey(at=(("1",),)),
+    lineage=lineage_rules.commanded_by_key,
     example=Example(
         'a -> sort() -> map(lambda k, v: ("persist", k, v)) -> persist_mut_keyed() -> out',
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),

@@ -1,16 +1,17 @@
 """Type rules: from the arguments and the inputs' item types to the output's.
 
-A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a rule that is given
-`UNKNOWN` answers with what it can know, and never complains.
+A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
+rule that is given `UNKNOWN` answers with what it can know, and never complains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from hydro_core.catalog.spec import Args, TypeProblem, TypeRule
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
+from hydro_core.functions.result_type import accumulator_type, result_type
 from hydro_core.types.common import common_type, type_of, type_of_all
 from hydro_core.types.item import (
     LONG,
@@ -23,14 +24,14 @@ from hydro_core.types.item import (
     Row,
     Tuple,
     Unknown,
+    at,
     is_integer,
 )
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import ValueProblem, conform
 
 Types = tuple[ItemType, ...]
 
-MAX_WIDENINGS = 40
-"""An accumulator's type may widen so often (a decimal sum grows a digit at a time) before it is said to grow for ever."""
+__all__ = ["TypeRule", "Types"]
 
 TICK_ROW = Row((Field("tick", LONG), Field("start", TIMESTAMP), Field("end", TIMESTAMP)))
 
@@ -43,17 +44,30 @@ def first(args: Args, types: Types) -> ItemType:
 def declared(args: Args, types: Types) -> ItemType:
     """The schema that is written with the operator."""
     schema: ItemType | None = args["schema"]
-    return UNKNOWN if schema is None else schema
+    if schema is None:
+        return UNKNOWN
+    for left, right in args.get("fds", ()):
+        for path in (*left, *right):
+            if at(schema, tuple(path.split("."))) is None:
+                help_ = f"the schema is {schema}; fields within fields are written `a.b`"
+                raise TypeProblem(f"`fds`: there is no field {path!r}", help_)
+    return schema
 
 
 def listed(args: Args, types: Types) -> ItemType:
-    """The schema if there is one, else what the written items have in common."""
-    if args["schema"] is not None:
-        return declared(args, types)
+    """The schema if there is one, which the items must fit, else what the items have in common."""
+    schema: ItemType | None = args["schema"]
     try:
-        return type_of_all(args["items"])
+        if schema is None:
+            return type_of_all(args["items"])
+        for item in args["items"]:
+            conform(item, schema)
     except ValueProblem as problem:
-        raise TypeProblem(str(problem), "give the items' type: `schema=\"…\"`") from None
+        cure = (
+            'give the items\' type: `schema="…"`' if schema is None else f"the schema is {schema}"
+        )
+        raise TypeProblem(str(problem), cure) from None
+    return schema
 
 
 def tick_row(args: Args, types: Types) -> ItemType:
@@ -61,13 +75,34 @@ def tick_row(args: Args, types: Types) -> ItemType:
     return TICK_ROW
 
 
+def given_by(fn: Fn, types: Types) -> ItemType:
+    """What a function gives for an item; one that cannot be read must say so itself."""
+    _check_said(fn)
+    return result_type(fn, types, spread=True)
+
+
+def _check_said(fn: Fn) -> None:
+    if fn.tree is None and fn.returns is None:
+        raise TypeProblem(
+            f"the source of `{fn.name}` cannot be read, so nothing says what it gives",
+            'say so, as in `returns="long"`, or in the function: `def f(x) -> int`',
+            place=place_of(fn),
+        )
+
+
 def mapped(args: Args, types: Types) -> ItemType:
     """What the function gives for an item."""
-    return result_type(args["f"], types, spread=True)
+    return given_by(args["f"], types)
 
 
-def observed(args: Args, types: Types) -> ItemType:
+def tested(args: Args, types: Types) -> ItemType:
     """The item itself, once the function has been found to be at home with it."""
+    result_type(args["f"], types, spread=True)
+    return types[0]
+
+
+def ranked(args: Args, types: Types) -> ItemType:
+    """The item itself, for which the function gives something to sort by."""
     mapped(args, types)
     return types[0]
 
@@ -87,7 +122,9 @@ def routed(args: Args, types: Types) -> ItemType:
 def spread_mapped(args: Args, types: Types) -> ItemType:
     """The elements of what the function gives."""
     found = mapped(args, types)
-    return _elements(found, f"the function must give an array or a tuple, but gives {found}", args["f"])
+    return _elements(
+        found, f"the function must give an array or a tuple, but gives {found}", args["f"]
+    )
 
 
 def flattened(args: Args, types: Types) -> ItemType:
@@ -142,7 +179,7 @@ def subtracted(args: Args, types: Types) -> ItemType:
 
 def without_keys(args: Args, types: Types) -> ItemType:
     """The pairs of `pos`; their keys must be comparable with the items of `neg`."""
-    key, _ = pair(types[0], "[pos]", "rows are joined by name: `join(right=…, on=…, how=\"anti\")`")
+    key, _ = pair(types[0], "[pos]", 'rows are joined by name: `join(right=…, on=…, how="anti")`')
     common((key, types[1]), "the keys of [pos] and the items of [neg]")
     return types[0]
 
@@ -164,7 +201,7 @@ def pair(item: ItemType, who: str, help: str | None = None) -> tuple[ItemType, I
 def unpaired(args: Args, types: Types) -> ItemType:
     """The pairs, or with `by` the rows, as they come in."""
     if args["by"] is None:
-        pair(types[0], "the items", "rows need the key's columns: `by=\"…\"`")
+        pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
     else:
         columns_of(types[0], args["by"], "by")
     return types[0]
@@ -179,9 +216,10 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
     said = f" (of `{argument}`)" if argument else ""
     missing = [name for name in names if row.column(name) is None]
     if missing:
-        raise TypeProblem(
-            f"there is no column {missing[0]!r}{said}", f"the columns are {', '.join(row.names)}"
-        )
+        near = get_close_matches(missing[0], row.names, n=1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        columns = f"{meant}the columns are {', '.join(row.names)}"
+        raise TypeProblem(f"there is no column {missing[0]!r}{said}", columns)
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
         raise TypeProblem(f"the column {twice[0]!r} would stand twice{said}", "name it once")
@@ -208,26 +246,13 @@ def enumerated(args: Args, types: Types) -> ItemType:
     return Tuple((LONG, types[0]))
 
 
-def accumulated(init: ItemType, fn: Fn, item: ItemType) -> ItemType:
-    """The type of the accumulator: the smallest that holds the start and what the function makes of it."""
-    found = init
-    for _ in range(MAX_WIDENINGS):
-        after = result_type(fn, (found, item), spread=False)
-        both = common_type(found, after)
-        if both is None:
-            raise TypeProblem(
-                f"the accumulator is {found} at first and {after} after an item",
-                "let the function give what it gets as its first argument",
-                place=place_of(fn),
-            )
-        if both == found:
-            return found
-        found = both
-    raise TypeProblem(
-        f"the type of the accumulator grows without end: {init}, then {found}, …",
-        "let the function give what it gets as its first argument",
-        place=place_of(fn),
-    )
+def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) -> ItemType:
+    """The type of the accumulator: the smallest that holds the start and what the function makes.
+
+    With `spread`, a function of several parameters gets the item's fields after the accumulator.
+    """
+    _check_said(fn)
+    return accumulator_type(fn, init, item, spread=spread)
 
 
 def folded(args: Args, types: Types) -> ItemType:
@@ -237,14 +262,14 @@ def folded(args: Args, types: Types) -> ItemType:
 
 def reduced(args: Args, types: Types) -> ItemType:
     """An item, widened to what the function makes of two."""
-    return accumulated(types[0], args["f"], types[0])
+    return accumulated(types[0], args["f"], types[0], spread=False)
 
 
 def folded_by_key(args: Args, types: Types) -> ItemType:
     """`(K, A)`, or the key's columns and the accumulator's."""
     init, fn, by = type_of(args["init"]), args["f"], args["by"]
     if by is None:
-        key, value = pair(types[0], "the items", "rows need the key's columns: `by=\"…\"`")
+        key, value = pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
         return Tuple((key, accumulated(init, fn, value)))
     keys = columns_of(types[0], by, "by")
     found = accumulated(init, fn, types[0])
@@ -265,14 +290,17 @@ def reduced_by_key(args: Args, types: Types) -> ItemType:
     """`(K, V)` or rows, as they come in, values widened to what the function makes of two."""
     fn, by = args["f"], args["by"]
     if by is None:
-        key, value = pair(types[0], "the items", "rows need the key's columns: `by=\"…\"`")
-        return Tuple((key, accumulated(value, fn, value)))
+        key, value = pair(types[0], "the items", 'rows need the key\'s columns: `by="…"`')
+        return Tuple((key, accumulated(value, fn, value, spread=False)))
     columns_of(types[0], by, "by")
-    found = accumulated(types[0], fn, types[0])
+    found = accumulated(types[0], fn, types[0], spread=False)
     if not (isinstance(found, Row) and isinstance(types[0], Row)):
         return found
     # The key columns stay the key, whatever the function makes of them.
-    kept = (f if f.name in by else Field(f.name, found.column(f.name) or UNKNOWN) for f in types[0].fields)
+    kept = (
+        f if f.name in by else Field(f.name, found.column(f.name) or UNKNOWN)
+        for f in types[0].fields
+    )
     return Row(tuple(kept))
 
 
@@ -281,7 +309,7 @@ def newest(args: Args, types: Types) -> ItemType:
     columns_of(types[0], args["by"], "by")
     order = args["order"]
     if isinstance(order, Fn):
-        result_type(order, types, spread=True)
+        given_by(order, types)
     else:
         columns_of(types[0], order, "order")
     return types[0]
@@ -321,5 +349,3 @@ def _command(item: ItemType, size: int, cure: str) -> Types:
             return tuple(rest)
         case _:
             raise TypeProblem(f"the items must be commands, but are {item}", cure)
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.compile import compile_graph

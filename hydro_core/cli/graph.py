@@ -18,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick graph`."""
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_schema_argument(parser)
-    parser.add_argument("--format", choices=FORMATS, help="default: by the name of --out, else mermaid")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="default: by the name of --out, else mermaid"
+    )
     parser.add_argument("--out", metavar="PATH", help="write the drawing to a file")
 
 

@@ -1,8 +1,9 @@
-"""`hydrotick`: finds the command, and is the one place where errors that a user is meant to read end.
+"""`hydrotick`: finds the command, and is where errors that a user is meant to read end.
 
-A command is a module with `add_arguments(parser)` and `run(arguments)`, which gives the exit code, and maybe
-`misuse(arguments)`, which says what is wrong with the arguments together. Commands of other packages are entry points
-`hydrotick.commands`: functions of the arguments after the command's name, listed by the first line of their docstring.
+A command is a module with `add_arguments(parser)` and `run(arguments)`, which gives the exit
+code, and maybe `misuse(arguments)`, which says what is wrong with the arguments together.
+Commands of other packages are entry points `hydrotick.commands`: functions of the arguments after
+the command's name, listed by the first line of their docstring.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PLUGINS = "hydrotick.commands"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; gives the exit code: 0, 1 when the program or data is at fault, 2 on misuse."""
+    """Runs the command line; gives 0, 1 when the program or data is at fault, 2 on misuse."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     plugins = {point.name: point for point in entry_points(group=PLUGINS)}
     available = [name for name in COMMANDS if find_spec(f"hydro_core.cli.{name}")]
@@ -69,7 +70,7 @@ def _guarded(run: object, words: Sequence[str]) -> int:
 def _style(words: Sequence[str]) -> str:
     """The `--format` that was asked for: errors follow it, whatever the command."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
-        if word == "--format" and after == "json" or word == "--format=json":
+        if (word == "--format" and after == "json") or word == "--format=json":
             return "json"
     return "text"
 
@@ -89,7 +90,9 @@ def _parser(
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in available:
         described = COMMANDS[name]
-        sub = commands.add_parser(name, help=described, description=f"{described[0].upper()}{described[1:]}.")
+        sub = commands.add_parser(
+            name, help=described, description=f"{described[0].upper()}{described[1:]}."
+        )
         if name == command:
             # Only the command at hand is imported: the others may bring half the world along.
             importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)

@@ -27,7 +27,7 @@ def print_error(text: str) -> None:
 
 
 def print_problem(error: HydroError, style: str) -> None:
-    """Prints an error: as JSON on standard output where that was asked for, else for people on standard error."""
+    """Prints an error: JSON on standard output if asked for, else text on standard error."""
     if style == "json":
         print_json({"error": error.as_json()})
     else:

@@ -1,4 +1,4 @@
-"""`hydrotick run`: a program on ticks from a JSON file, on many jobs, or on files cut into ticks."""
+"""`hydrotick run`: a program on ticks from a JSON file, many jobs, or files cut into ticks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import Options, run_json
 
-JOB_KEYS = frozenset({"name", "program", "file", "schemas", "ticks"})
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick run`."""
@@ -33,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an input from Parquet, CSV, JSON lines or Delta; COLUMN says in which tick a row is",
     )
     parser.add_argument("--every", metavar="1d", help="a tick's length: 15m 1h 1d 1w 1mo")
-    parser.add_argument("--start", metavar="TIME", help="when tick 0 begins (default: the earliest)")
+    parser.add_argument(
+        "--start", metavar="TIME", help="when tick 0 begins (default: the earliest)"
+    )
     parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
     add_schema_argument(parser)
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
@@ -63,7 +63,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Runs what the arguments say; gives the exit code."""
     if arguments.shards is not None:
         raise DataError(
-            Diagnostic("config", "`--shards` is not available yet", help="run without it: the result is the same")
+            Diagnostic(
+                "config",
+                "`--shards` is not available yet",
+                help="run without it: the result is the same",
+            )
         )
     options = Options(arguments.engine, not arguments.no_optimize, arguments.range)
     if arguments.batch:
@@ -73,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = _read_ticks(Path(arguments.ticks))
     graph = load(arguments.file)
     output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas", {}), given["ticks"], options)
+    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
     output.print_json({"ticks": ticks})
     return 0
 
@@ -83,7 +87,7 @@ def _read_ticks(path: Path) -> Mapping[str, Any]:
     content = _parse_json(_read_text(path), str(path))
     if isinstance(content, list):
         return {"ticks": content}
-    if not isinstance(content, dict) or "ticks" not in content or content.keys() - {"schemas", "ticks"}:
+    if not isinstance(content, dict) or "ticks" not in content:
         raise DataError(
             Diagnostic(
                 "input",
@@ -95,7 +99,7 @@ def _read_ticks(path: Path) -> Mapping[str, Any]:
 
 
 def run_batch(path: Path, options: Options) -> int:
-    """Runs the jobs of a file; every one is answered on a line of its own, as soon as it is done."""
+    """Runs the jobs of a file; each is answered on a line of its own, as soon as it is done."""
     for number, line in enumerate(_read_text(path).splitlines(), 1):
         if line.strip():
             output.print_json(_answer(line, f"{path}, line {number}", path.parent, options))
@@ -122,12 +126,12 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
 
 def _job(line: str, where: str) -> Mapping[str, Any]:
     job = _parse_json(line, where)
-    if not isinstance(job, dict) or ("program" in job) == ("file" in job) or job.keys() - JOB_KEYS:
+    if not isinstance(job, dict) or ("program" in job) == ("file" in job):
         raise DataError(
             Diagnostic(
                 "input",
                 f"{where} is not a job",
-                help='a job is `{"name": …, "program": … or "file": …, "schemas": …, "ticks": […]}`',
+                help='write `{"name": …, "program" or "file": …, "schemas": …, "ticks": […]}`',
             )
         )
     return job

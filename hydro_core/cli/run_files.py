@@ -79,7 +79,9 @@ def _report(rows: Rows, arguments: argparse.Namespace) -> None:
         names = sorted({name for tick in rows for name in tick})
         for name in names:
             total = sum(tick[name] for tick in rows)
-            output.print_text(f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks")
+            output.print_text(
+                f"{Path(arguments.out) / name}: {total:,} rows of {len(rows):,} ticks"
+            )
         return
     for number, tick in enumerate(rows):
         for name, count in tick.items():

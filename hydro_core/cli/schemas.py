@@ -31,7 +31,9 @@ def schemas_of(arguments: argparse.Namespace, graph: Graph) -> Mapping[str, Item
         if not equals:
             raise _wrong(f"`--schema {text}` has no `=`", 'write `--schema NAME="DDL"`')
         if name not in graph.sources:
-            help_ = did_you_mean(name, graph.sources) or f"the inputs are {', '.join(graph.sources)}"
+            help_ = (
+                did_you_mean(name, graph.sources) or f"the inputs are {', '.join(graph.sources)}"
+            )
             raise _wrong(f"`{name}` is not an input", help_)
         try:
             schemas[name] = parse_ddl(ddl)

@@ -1,5 +1,4 @@
-"""What a function of a text program may name: builtins, and methods and attributes by the kind of
-their value.
+"""What a function of a text program may name: builtins, and attributes by the kind of their value.
 
 Functions are deterministic and touch nothing but their arguments. So the lists say what is allowed,
 never what is not: a name or an attribute that stands nowhere here is refused.
@@ -36,6 +35,10 @@ _STRING = (
     " rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
 )
 _DATE = "ctime isocalendar isoformat isoweekday replace strftime toordinal weekday"
+_DECIMAL = (
+    "adjusted compare copy_abs copy_negate is_nan is_signed is_zero normalize quantize scaleb sqrt"
+    " to_integral_value"
+)
 _SET = "difference intersection isdisjoint issubset issuperset symmetric_difference union copy"
 METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
     {
@@ -46,11 +49,7 @@ METHODS: Mapping[type, frozenset[str]] = MappingProxyType(
             (float, "hex is_integer"),
             (str, _STRING),
             (bytes, "count decode endswith find hex index startswith"),
-            (
-                Decimal,
-                "adjusted compare copy_abs copy_negate is_nan is_signed is_zero normalize quantize"
-                " scaleb sqrt to_integral_value",
-            ),
+            (Decimal, _DECIMAL),
             (datetime, _DATE + " astimezone date timestamp utcoffset"),
             (date, _DATE),
             (timedelta, "total_seconds"),
@@ -118,7 +117,7 @@ ALL_METHODS = frozenset[str]().union(*METHODS.values())
 
 
 def visible(name: str) -> bool:
-    """Whether an attribute of this name may be written at all: `_1` may, `_x` and `__class__` not."""
+    """Whether an attribute may be written at all: `_1` may, `_x` and `__class__` not."""
     return not name.startswith("_") or POSITION.fullmatch(name) is not None
 
 

@@ -1,5 +1,4 @@
-"""The Python function that a text program's lambda is: compiled on its first call, with nothing in
-reach.
+"""The Python function that a text program's lambda is: compiled on its first call.
 
 It sees its parameters, the pure builtins and what the caller binds; attributes are read through a
 guard that knows what each kind of value has. The object can be pickled: it takes its syntax along,
@@ -9,6 +8,7 @@ not its code.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +29,7 @@ class TextCall:
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
+        """The lambda's result."""
         if self._compiled is None:
             self._compiled = compiled(self._node, self._bindings)
         return self._compiled(*arguments)
@@ -40,9 +41,18 @@ class TextCall:
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
     """The value of a checked expression in Python; a lambda is not called by this."""
     guarded = ast.Expression(_Guard().visit(_copy(node)))
-    code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
-    scope = {"__builtins__": {}, **BUILTINS, **bindings, _GUARD: attribute}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
+        code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
+    scope = {"__builtins__": {"__import__": _library}, **BUILTINS, **bindings, _GUARD: attribute}
     return eval(code, scope)  # noqa: S307 - the expression has passed the check
+
+
+def _library(name: str, *arguments: Any) -> Any:
+    """What `strftime` and `strptime` import on their own; no program can name this."""
+    if name not in ("time", "_strptime"):
+        raise ImportError(name)
+    return __import__(name, *arguments)
 
 
 class _Guard(ast.NodeTransformer):

@@ -1,4 +1,4 @@
-"""Calls become trees: of builtins, of methods, and of functions that can be read, which are read in place."""
+"""Calls become trees: of builtins, of methods, and of functions, which are read in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
 from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
-from hydro_core.functions.reading import Reading
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Call,
@@ -36,7 +35,10 @@ class Calls(Expressions):
         names: dict[str, Local] = {a.arg: Param(scope.new(a.arg)) for a in node.args.args}
         inner = scope.function(names, sees=True)
         params = tuple(n.name for n in names.values() if isinstance(n, Param))
-        return Inner(params, self.expr(node.body, inner), self.place(node))
+        found = Inner(params, self.expr(node.body, inner), self.place(node))
+        if not self.is_pure(node.body, inner):
+            scope.forget_changeable()
+        return found
 
     def read_Call(self, node: ast.Call, scope: Scope) -> Expr:  # noqa: N802
         """A call."""
@@ -61,9 +63,9 @@ class Calls(Expressions):
 
     def _spread_call(self, node: ast.Call, scope: Scope) -> Expr:
         match node:
-            case ast.Call(ast.Name(id="dict" as name), args=[] | [_]) if name not in scope.names:
+            case ast.Call(ast.Name(id="dict") as name, args=[] | [_]) if "dict" not in scope.names:
                 if not any(isinstance(a, ast.Starred) for a in node.args):
-                    return self.call_of(self.meaning(node.func), node, scope)  # type: ignore[arg-type]
+                    return self.call_of(self.meaning(name), node, scope)
         return self.opaque("(call)", node, scope)
 
     def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
@@ -216,6 +218,3 @@ def has_plain_parameters(args: ast.arguments) -> bool:
 
 def _body_of(function: ast.Lambda | ast.FunctionDef) -> list[ast.AST]:
     return [function.body] if isinstance(function, ast.Lambda) else list(function.body)
-
-
-__all__ = ["Calls", "Reading", "has_plain_parameters"]

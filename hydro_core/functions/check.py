@@ -1,5 +1,4 @@
-"""Which Python expressions a text program may hold: a list of allowed forms, everything else is
-refused.
+"""Which Python expressions a text program may hold: a list of allowed forms, nothing else.
 
 The check reads the syntax tree only. What remains to be seen at run time, the kind of a value whose
 attribute is read, is guarded there (`allowed.attribute`).
@@ -12,14 +11,13 @@ import difflib
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from hydro_core.errors import TypeProblem
+from hydro_core.errors import Code, TypeProblem
 from hydro_core.functions.allowed import (
     ALL_METHODS,
     BUILTINS,
     CLASS_ATTRIBUTES,
     IMPURE,
     METHODS,
-    PROPERTIES,
     visible,
 )
 from hydro_core.functions.tree import Place
@@ -58,23 +56,21 @@ class _Check:
     def __init__(self, names: frozenset[str], locate: Locate) -> None:
         self.names = names
         self.locate = locate
+        self.last: ast.AST = ast.Pass()
 
     def refuse(
-        self, node: ast.AST, message: str, cure: str | None = None, code: str = "type"
+        self, node: ast.AST, message: str, cure: str | None = None, code: Code = "type"
     ) -> NoReturn:
-        raise TypeProblem(message, cure, place=self.locate(node), code=code)  # type: ignore[arg-type]
+        placed = node if hasattr(node, "lineno") else self.last
+        raise TypeProblem(message, cure, place=self.locate(placed), code=code)
 
     def visit(self, node: ast.AST, local: frozenset[str], depth: int) -> None:
+        if hasattr(node, "lineno"):
+            self.last = node
         if depth > _DEPTH:
             self.refuse(node, "the expression nests too deep")
-        if not isinstance(node, _FORMS):
-            what = _WORDS.get(type(node), f"`{type(node).__name__}`")
-            self.refuse(node, f"{what} cannot be used in a function", code="syntax")
+        self.form(node)
         match node:
-            case ast.Constant(value=value) if not isinstance(value, _CONSTANTS):
-                self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
-            case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
-                self.refuse(node, "items are never changed: only names are bound", code="syntax")
             case ast.Name(id=name):
                 self.name(node, name, local)
             case ast.Attribute(value=base, attr=attr):
@@ -86,17 +82,31 @@ class _Check:
                 local |= {a.arg for a in args.args} | set(_walrus(node))
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                 local |= set(_targets(node))
-            case ast.comprehension(is_async=1):
-                self.refuse(node, "`async` cannot be used in a function", code="syntax")
             case _:
                 pass
         for child in ast.iter_child_nodes(node):
             self.visit(child, local, depth + 1)
 
+    def form(self, node: ast.AST) -> None:
+        match node:
+            case _ if not isinstance(node, _FORMS):
+                what = _WORDS.get(type(node), f"`{type(node).__name__}`")
+                self.refuse(node, f"{what} cannot be used in a function", code="syntax")
+            case ast.Constant(value=value) if not isinstance(value, _CONSTANTS):
+                self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
+            case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
+                self.refuse(node, "items are never changed: only names are bound", code="syntax")
+            case ast.comprehension(is_async=1):
+                self.refuse(node, "`async` cannot be used in a function", code="syntax")
+            case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("__"):
+                self.refuse(node, f"the name `{name}` cannot be used", code="name")
+            case _:
+                pass
+
     def name(self, node: ast.AST, name: str, local: frozenset[str]) -> None:
         if name in local or name in self.names:
             return
-        if name in BUILTINS and not name.startswith("_"):
+        if name in BUILTINS:
             return
         known = sorted(local | self.names | set(BUILTINS))
         near = difflib.get_close_matches(name, known, 1)
@@ -136,11 +146,11 @@ class _Check:
                     near = difflib.get_close_matches(attr, ALL_METHODS, 1)
                     cure = IMPURE.get(attr) or (f"did you mean `.{near[0]}`?" if near else None)
                     self.refuse(node.func, f"no item has a method `{attr}`", cure, "name")
-                self.zone(node, base, attr)
+                self.zone(node, attr)
             case _:
                 pass
 
-    def zone(self, node: ast.Call, base: ast.expr, attr: str) -> None:
+    def zone(self, node: ast.Call, attr: str) -> None:
         given = len(node.args) + len(node.keywords)
         if attr == "astimezone" and not given:
             self.refuse(node, "`astimezone()` reads the machine's zone", "name one: `timezone.utc`")
@@ -155,11 +165,6 @@ def plain_parameters(args: ast.arguments, refuse: Callable[[str], NoReturn]) -> 
         refuse("a function has a fixed number of parameters: `*` and `**` cannot be used")
     if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
         refuse("parameters are plain names: defaults, `*` and `/` cannot be used")
-
-
-def is_known_attribute(name: str) -> bool:
-    """Whether any kind of value has a property or method of this name."""
-    return name in ALL_METHODS or any(name in names for names in PROPERTIES.values())
 
 
 def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterable[str]:

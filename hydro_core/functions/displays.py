@@ -99,7 +99,7 @@ class Displays(Reading):
         else:
             element = self.expr(node.elt, inner)
             found = Comprehension(kind, element, targets, source, conditions, place)
-        scope.join(inner, names)
+        scope.join_loop(inner, names, self.parts(node, scope))
         return found
 
     def _targets(self, target: ast.expr, scope: Scope) -> tuple[tuple[str, ...], dict[str, Local]]:

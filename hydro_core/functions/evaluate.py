@@ -19,7 +19,7 @@ def call_item(fn: Fn, item: Any) -> Any:
 
 
 def call_accumulate(fn: Fn, acc: Any, item: Any) -> Any:
-    """`fn(acc, item)`, or `fn` of the accumulator and the item's fields where it has more parameters."""
+    """`fn(acc, item)`, or `fn` of the accumulator and the item's fields, by its parameters."""
     return to_item(fn.call(*_own(fn, (acc, *_spread(item, len(fn.params) - 1)))))
 
 

@@ -121,6 +121,8 @@ class Expressions(Reading):
                 call = ast.copy_location(ast.Call(node, list(params), []), node)
                 inner = scope.branch(dict(names))
                 body = self.call_of(meaning, call, inner)
+                if not self.is_pure(call, inner):
+                    scope.forget_changeable()
                 return Inner(tuple(p.name for p in names.values()), body, self.place(node))
             case Foreign(name):
                 scope.forget_changeable()
@@ -198,7 +200,7 @@ class Expressions(Reading):
         return Compare(first, tuple(zip(ops, (second, *more), strict=True)), self.place(node))
 
     def read_BoolOp(self, node: ast.BoolOp, scope: Scope) -> Expr:  # noqa: N802
-        """`a and b`: what an operand binds is sure in the operands after it, not after the whole."""
+        """`a and b`: what an operand binds is sure in those after it, not after the whole."""
         first, *others = node.values
         values = [self.expr(first, scope)]
         branch = scope.branch()

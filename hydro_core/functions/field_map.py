@@ -1,8 +1,9 @@
-"""The lineage of fields through a function: which output fields are which input fields, unchanged and always.
+"""The lineage of fields: which output fields of a function are which input fields, always.
 
-Sound first: an output field is said to equal an input field only if, for every item that comes out, it is the very
-value of that field of the item that went in. A function that cannot be read says nothing; a part of one that cannot
-be says nothing of what it touches. A call of something unknown may change the arrays it can reach, nothing else.
+Sound first: an output field is said to equal an input field only if, for every item that comes out,
+it is the very value of that field of the item that went in. A function that cannot be read says
+nothing; a part of one that cannot be says nothing of what it touches. A call of something unknown
+may change the arrays it can reach, nothing else.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ Use = Literal["map", "filter_map", "flat_map"]
 class FieldMap:
     """For each field of the output: the input fields it equals, and those it is computed from.
 
-    Keys are paths into the output item; a field that equals some input is not computed. A path that leads deeper than
-    a key is part of what the key says is computed.
+    Keys are paths into the output item; a field that equals some input is not computed. A path that
+    leads deeper than a key is part of what the key says is computed.
     """
 
     equal: Mapping[FieldPath, Fields]
@@ -102,7 +103,9 @@ def _result(
     derived: dict[FieldPath, Fields] = {}
     for path, trace in _leaves(value, (), inputs):
         kept = frozenset(
-            f for f in trace.equal if not _overlaps(f, changed) and _keeps_type(f, path, inputs, returns)
+            f
+            for f in trace.equal
+            if not _overlaps(f, changed) and _keeps_type(f, path, inputs, returns)
         )
         if kept:
             equal[path] = kept
@@ -117,8 +120,8 @@ def _leaves(
     match Shapes(inputs).opened(value):
         case Parts("tuple" | "row", parts):
             return [leaf for n, v in parts.items() for leaf in _leaves(v, (*path, n), inputs)]
-        case Maybe(inner):
-            return [(path, computed(inner))]
+        case Maybe() as maybe:
+            return [(path, computed(maybe))]
         case Never():
             return [(path, Trace())]
         case Trace() as trace:
@@ -145,5 +148,7 @@ def _expanded(fields: Fields, inputs: tuple[ItemType, ...]) -> Fields:
     found = set()
     for i, path in fields:
         inner = at(inputs[i], path)
-        found |= {InputField(i, leaf) for leaf, _ in leaves(inner, path)} if inner is not None else set()
+        found |= (
+            {InputField(i, leaf) for leaf, _ in leaves(inner, path)} if inner is not None else set()
+        )
     return frozenset(found)

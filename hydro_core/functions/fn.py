@@ -13,7 +13,7 @@ from hydro_core.types.item import ItemType
 
 @dataclass(frozen=True, slots=True)
 class Algebra:
-    """What the author of a function declares of it; believed, and allows the rewrites that need it."""
+    """What the author of a function declares of it; it is believed by the rewrites that need it."""
 
     commutative: bool = False
     associative: bool = False

@@ -1,12 +1,15 @@
 """The types of values inside a function: item types, and what is no item but may occur on the way.
 
-`NULL` is the type of None and fits every other. `ANY` is what is not known, and whatever is joined with it is not
-known either. `Mixed` may be of either of two types: harmless unless it becomes part of the result.
+`NULL` is the type of None and fits every other. `ANY` is what is not known, and whatever is joined
+with it is not known either. `Mixed` may be of either of two types: harmless unless it becomes part
+of the result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta, timezone
 from typing import Any, cast
 
 from hydro_core.errors import TypeProblem
@@ -17,6 +20,7 @@ from hydro_core.types.item import (
     STRING,
     UNKNOWN,
     Array,
+    Decimal,
     Field,
     ItemType,
     Row,
@@ -25,7 +29,6 @@ from hydro_core.types.item import (
     Unknown,
     is_integer,
 )
-from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,11 @@ def part(kind: Kind) -> ItemType:
 
 def join(a: Kind, b: Kind, place: Place = (0, 0)) -> Kind:
     """The kind of a value that is of one of two kinds."""
-    if a == b or b == NULL:
-        return a
-    if a == NULL:
-        return b
+    if b in (a, NULL) or a == NULL:
+        return b if a == NULL else a
+    if ANY in (a, b):
+        return ANY
     match a, b:
-        case (Scalar("anything"), _) | (_, Scalar("anything")):
-            return ANY
         case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
             return Tuple(tuple(part(join(x, y, place)) for x, y in zip(xs, ys, strict=True)))
         case Row(), Row() if set(a.names) == set(b.names):
@@ -105,7 +106,9 @@ def join(a: Kind, b: Kind, place: Place = (0, 0)) -> Kind:
 
 
 def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
-    if isinstance(a, SetOf | DictOf | Mixed) or isinstance(b, SetOf | DictOf | Mixed):
+    if isinstance(a, Mixed) or isinstance(b, Mixed):
+        return a if isinstance(a, Mixed) else b
+    if isinstance(a, SetOf | DictOf) or isinstance(b, SetOf | DictOf):
         return ANY
     return common_type(a, b) or Mixed(a, b, place)
 
@@ -136,11 +139,13 @@ def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
             cure = "`sorted(…)` makes it an array"
             raise TypeProblem("a set is not an item: it has no order", cure, place=place)
         case DictOf():
-            cure = "a row has names that are known: `{\"a\": x}`"
+            cure = 'a row has names that are known: `{"a": x}`'
             raise TypeProblem(f"a {kind} is not an item", cure, place=place)
         case Mixed(one, other, at):
             cure = "an item has one type wherever it comes from"
-            raise TypeProblem(f"the value may be {one} or {other}", cure, place=at if at[0] else place)
+            raise TypeProblem(
+                f"the value may be {one} or {other}", cure, place=at if at[0] else place
+            )
         case Tuple(fields):
             return Tuple(tuple(as_item(f, place) for f in fields))
         case Row(fields):
@@ -152,49 +157,41 @@ def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
 
 
 def number(kind: Kind) -> Kind | None:
-    """The kind of a number as Python computes with it: long, double or decimal; None for no number."""
+    """The kind of a number as Python computes: long, double or decimal; None for no number."""
     match kind:
         case Scalar("float" | "double"):
             return Scalar("double")
-        case _ if kind == BOOLEAN or (not isinstance(kind, SetOf | DictOf | Mixed) and is_integer(kind)):
+        case _ if kind == BOOLEAN or (
+            not isinstance(kind, SetOf | DictOf | Mixed) and is_integer(kind)
+        ):
             return Scalar("long")
         case _:
-            from_decimal = type(kind).__name__ == "Decimal"
-            return kind if from_decimal else None
+            return kind if isinstance(kind, Decimal) else None
 
 
 def of_constant(value: Any) -> Kind:
     """The kind of a constant."""
-    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
-        key: Kind = NULL
-        entry: Kind = NULL
-        for k, v in value.items():
-            key, entry = join(key, of_constant(k)), join(entry, of_constant(v))
-        return DictOf(key, entry)
-    match type(value).__name__:
-        case "timedelta":
-            return TIMEDELTA
-        case "timezone":
-            return ZONE
-        case "set" | "frozenset":
-            element: Kind = NULL
-            for v in value:
-                element = join(element, of_constant(v))
-            return SetOf(element)
     match value:
+        case timedelta():
+            return TIMEDELTA
+        case timezone():
+            return ZONE
+        case set() | frozenset():
+            return SetOf(_of_all(value))
         case tuple():
             return Tuple(tuple(part(of_constant(v)) for v in value))
-        case dict():
+        case dict() if all(isinstance(key, str) for key in value):
             return Row(tuple(Field(k, part(of_constant(v))) for k, v in value.items()))
+        case dict():
+            return DictOf(_of_all(value), _of_all(value.values()))
         case list():
-            result: Kind = NULL
-            for v in value:
-                result = join(result, of_constant(v))
-            return Array(part(result))
-    try:
-        return type_of(value)
-    except ValueProblem:
-        return ANY
+            return Array(part(_of_all(value)))
+        case _:
+            return type_of(value)
+
+
+def _of_all(values: Iterable[Any]) -> Kind:
+    return joined(map(of_constant, values))
 
 
 def elements(kind: Kind) -> Kind | None:

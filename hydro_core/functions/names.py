@@ -1,5 +1,4 @@
-"""What a name means that is no parameter: a constant, a builtin, a function that can be read, or
-one that cannot.
+"""What a name means that is no parameter: a constant, a builtin, or another function.
 
 A text program sees what its caller binds and the pure builtins. A Python function sees what it
 closes over; that is constant by the language, so it is looked up once, when the function is read.
@@ -41,7 +40,6 @@ class Definition:
     node: ast.Lambda | ast.FunctionDef
     find: Find
     locate: Locate
-    code: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def finder(values: Mapping[str, Any], define: Define, rest: Find) -> Find:
 def python_builtin(name: str) -> Meaning | None:
     """What a Python function sees beyond what it closes over: what is not pure cannot be read."""
     if not hasattr(builtins, name):
-        return None
+        return Foreign(name)  # bound later, or never: calling the function will tell
     value = getattr(builtins, name)
     return Builtin(name) if BUILTINS.get(name) is value else Foreign(name, value)
 
@@ -103,8 +101,7 @@ def member(module: Foreign, name: str, define: Define) -> Meaning | None:
     """`module.name`, where it is a module and has it."""
     if not isinstance(module.value, ModuleType) or not hasattr(module.value, name):
         return None
-    meaning = meaning_of(f"{module.name}.{name}", getattr(module.value, name), define)
-    return meaning
+    return meaning_of(f"{module.name}.{name}", getattr(module.value, name), define)
 
 
 def plain(item: Any) -> Any:

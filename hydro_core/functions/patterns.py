@@ -1,4 +1,4 @@
-"""`match` statements become conditionals: whether a pattern matches is not known, what it binds mostly is."""
+"""`match` becomes conditionals: whether a pattern matches is mostly not known, what it binds is."""
 
 from __future__ import annotations
 
@@ -97,6 +97,3 @@ class Patterns(Reading):
             tests += inner
             names |= bound
         return tests, names
-
-
-__all__ = ["Branch", "Patterns", "Rest"]

@@ -1,4 +1,4 @@
-"""What all parts of the reader share: free names, places, and the way out where a tree cannot say it."""
+"""What all parts of the reader share: free names, places, and what a tree cannot say."""
 
 from __future__ import annotations
 
@@ -57,15 +57,25 @@ class Reading:
         return self.locate(node)
 
     def opaque(self, label: str, node: ast.AST, scope: Scope) -> Expr:
-        """What is computed from the names in `node`; a label in parentheses loses them where it has effects."""
-        locals_ = (scope.names.get(name) for name in names_in(node))
-        parts = tuple(
-            e for e in locals_ if e is not None and not isinstance(e, LocalFunction | Const)
-        )
+        """What is computed from the names in `node`; with effects, the label loses parentheses."""
+        parts = self.parts(node, scope)
         pure = self.is_pure(node, scope)
         if not pure:
             scope.forget_changeable()
         return Opaque(label if pure else label.strip("()"), parts, place=self.place(node))
+
+    def parts(self, node: ast.AST, scope: Scope) -> tuple[Expr, ...]:
+        """What the local names in `node` stand for."""
+        found: list[Expr] = []
+        for name in names_in(node):
+            match scope.names.get(name):
+                case None | Const():
+                    continue
+                case LocalFunction(inner):
+                    found += self.parts(inner, scope.without(name))
+                case local:
+                    found.append(local)
+        return tuple(found)
 
     def is_pure(self, node: ast.AST, scope: Scope) -> bool:
         """Whether the node surely changes nothing that existed before."""

@@ -1,7 +1,8 @@
-"""Types of functions: what comes out, given what goes in; and the type of every expression on the way.
+"""Types of functions: what comes out, given what goes in, and every type on the way.
 
-A function that names a column that is not there, or mixes types in a way that fails whatever the values are, has a
-`TypeProblem` with its place. What cannot be known is `UNKNOWN`, never a wrong type. None is at home in every type.
+A function that names a column that is not there, or mixes types in a way that fails whatever the
+values are, has a `TypeProblem` with its place. What cannot be known is `UNKNOWN`, never a wrong
+type. None is at home in every type.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from hydro_core.types.item import BOOLEAN, STRING, UNKNOWN, Array, Field, ItemTy
 _WIDENINGS = 64
 
 
-def result_type(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> ItemType:  # noqa: FBT001,FBT002
+def result_type(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> ItemType:
     """The type of what a function gives for arguments of these types.
 
     With `spread`, the fields of the last argument stand for as many parameters as are left.
@@ -103,12 +104,12 @@ class Typing:
         return self.kinds.get(id(expr), ANY)
 
 
-def type_tree(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> Typing:  # noqa: FBT001,FBT002
+def type_tree(fn: Fn, inputs: tuple[ItemType, ...], spread: bool = True) -> Typing:
     """The type of every expression of the function."""
     return _typing(fn, tuple(map(known, inputs)), spread=spread)
 
 
-def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True) -> ItemType:  # noqa: FBT001,FBT002
+def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True) -> ItemType:
     """The type of a fold's accumulator: that of `init` and of every result, numbers widened.
 
     >>> import ast
@@ -125,7 +126,7 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
         else:
             result = _typing(fn, (kind, known(item)), spread=spread).raw
         wider = join(kind, result)
-        _check_accumulator(fn, kind, wider)
+        _check_accumulator(fn, wider)
         if wider == kind:
             return as_item(kind)
         kind = wider
@@ -135,7 +136,7 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
     )
 
 
-def _check_accumulator(fn: Fn, before: Kind, after: Kind) -> None:
+def _check_accumulator(fn: Fn, after: Kind) -> None:
     mixed = _mixed(after)
     if mixed is not None:
         place = fn.tree.place if fn.tree is not None else (0, 0)
@@ -270,7 +271,9 @@ class _Typer:
             function = functions.get(which)
             if function is None or len(function.params) != len(given):
                 return ANY
-            return self.kind(function.body, {**names, **dict(zip(function.params, given, strict=True))})
+            return self.kind(
+                function.body, {**names, **dict(zip(function.params, given, strict=True))}
+            )
 
         return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place)
 
@@ -327,7 +330,9 @@ class _Typer:
 
     def _makelist(self, expr: MakeList, names: Names) -> Kind:
         kinds = [
-            self._elements(self.kind(p.value, names), p.value) if isinstance(p, Spread) else self.kind(p, names)
+            self._elements(self.kind(p.value, names), p.value)
+            if isinstance(p, Spread)
+            else self.kind(p, names)
             for p in expr.parts
         ]
         element = joined(kinds, expr.place)

@@ -27,7 +27,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LocalFunction:
-    """A `def` or lambda that is bound to a name inside the function; it reads the names of its level."""
+    """A `def` or lambda bound to a name in the function; it reads the names of its level."""
 
     node: ast.FunctionDef | ast.Lambda
     level: object
@@ -48,17 +48,27 @@ class Scope:
         """A copy of which nothing is seen here unless it is `joined`."""
         return replace(self, names={**self.names, **(names or {})})
 
+    def without(self, name: str) -> Scope:
+        """A copy in which a name is not bound."""
+        return replace(self, names={n: v for n, v in self.names.items() if n != name})
+
     def function(self, names: Mapping[str, Local], *, sees: bool) -> Scope:
         """The scope of a function's body; a nested one sees the names around it."""
         return Scope({**(self.names if sees else {}), **names}, self.fresh)
 
-    def join(self, other: Scope, hidden: Iterable[str] = ()) -> None:
-        """Takes over that names may have been bound in a branch: what they stand for is not known."""
+    def join(self, other: Scope) -> None:
+        """Takes over that a branch may have bound names: what they stand for is not known."""
         for name, value in other.names.items():
-            if name not in hidden and self.names.get(name) is not value:
+            if self.names.get(name) is not value:
                 both = (value, self.names.get(name))
                 known = tuple(v for v in both if v is not None and not isinstance(v, LocalFunction))
                 self.names[name] = Opaque(UNBOUND, known)
+
+    def join_loop(self, other: Scope, targets: Iterable[str], parts: tuple[Expr, ...]) -> None:
+        """As `join`, where values may name the loop's own targets: of them, `parts` are known."""
+        for name, value in other.names.items():
+            if name not in targets and self.names.get(name) is not value:
+                self.names[name] = Opaque(UNBOUND, parts)
 
     def forget_changeable(self) -> None:
         """After what may change arrays: a local value that may hold one is not known any more."""

@@ -1,5 +1,4 @@
-"""The body of a `def` becomes a tree: assignments, conditionals, `assert`, `raise`, `return`,
-`match`.
+"""The body of a `def` becomes a tree: assignments, `if`, `assert`, `raise`, `return`, `match`.
 
 Of any other statement only what it may bind or change is known afterwards: computed, from the names
 in it.

@@ -1,4 +1,4 @@
-"""Follows values through a function's tree: each expression becomes what is known of where its value comes from."""
+"""Follows values through a function's tree: where does the value of each expression come from?"""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Tracer:
         bounds = [None if p is None else constant_of(p) for p in parts]
         match self.shapes.opened(base):
             case Parts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
-                return sequence(kind, list(found.values())[slice(*bounds)])  # type: ignore[misc]
+                return sequence(kind, list(found.values())[slice(*bounds)])
             case Parts("list") | Many() as many:
                 return Many(self.shapes.items(many) or NEVER)
             case _:
@@ -150,15 +150,17 @@ class Tracer:
 
     def _fits(self, value: Value, count: int, star: int | None) -> bool:
         opened = self.shapes.opened(value)
-        return isinstance(opened, Parts) and opened.kind == "tuple" and (
-            len(opened.parts) == count if star is None else len(opened.parts) >= count - 1
+        return (
+            isinstance(opened, Parts)
+            and opened.kind == "tuple"
+            and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
         )
 
     def _call(self, expr: Call, names: Names) -> Value:
         values = [self._argument(a, names) for a in expr.args]
         keywords = [self._argument(a, names) for _, a in expr.keywords]
         match expr.name, values:
-            case ("(unpack)" | "(matched)"), [value, *_]:
+            case (("(unpack)" | "(matched)"), [value, *_]):
                 return self._unpacked(value, constant_of(expr.args[1]), constant_of(expr.args[2]))
             case "tuple", [value]:
                 opened = self.shapes.opened(value)
@@ -168,7 +170,7 @@ class Tracer:
                 opened = self.shapes.opened(value)
                 if isinstance(opened, Parts) and opened.kind == "row":
                     return opened
-            case ("list" | "sorted" | "reversed"), [value]:
+            case (("list" | "sorted" | "reversed"), [value]):
                 return self._listed(value, *keywords)
             case "(flatten)", [Many(inner)]:
                 item = self.shapes.items(inner)
@@ -249,7 +251,9 @@ class Tracer:
         found = self._display("list", expr.parts, names)
         return found if expr.kind == "list" else computed(found)
 
-    def _display(self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: Names) -> Value:
+    def _display(
+        self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: Names
+    ) -> Value:
         values: list[Value] = []
         exact = True
         for part in parts:
@@ -318,7 +322,10 @@ def _within(value: Value, whole: Value) -> Value:
             return Parts(kind, {name: _within(part, whole) for name, part in parts.items()})
         case Trace(equal, others), Trace(roots):
             kept = frozenset(
-                f for f in equal for r in roots if f.input == r.input and f.path[: len(r.path)] == r.path
+                f
+                for f in equal
+                for r in roots
+                if f.input == r.input and f.path[: len(r.path)] == r.path
             )
             return Trace(kept, NONE if kept else equal | others)
         case Never(), _:

@@ -1,8 +1,9 @@
 """What is known of where a value comes from.
 
-A `Trace` is a value that is equal to some input fields, or is computed from some. `Parts` is a tuple, row or list
-that was made here, `Many` a list of any number of like items, `Maybe` a value or None, `Never` a value that does
-not come to be. Two branches are `joined`: what comes out is equal to what it is equal to in both.
+A `Trace` is a value that is equal to some input fields, or is computed from some. `Parts` is a
+tuple, row or list that was made here, `Many` a list of any number of like items, `Maybe` a value or
+None, `Never` a value that does not come to be. Two branches are `joined`: what comes out is equal
+to what it is equal to in both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NONE: Fields = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A value that is equal to every field of `equal`; without any, it is computed from `computed`."""
+    """A value that equals every field of `equal`; without any, it is computed from `computed`."""
 
     equal: Fields = NONE
     computed: Fields = NONE
@@ -35,7 +36,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A tuple, row or list whose parts are known; those of a tuple and a list are called "0", "1", …"""
+    """A tuple, row or list whose parts are known; without names they are "0", "1" and so on."""
 
     kind: Literal["tuple", "row", "list"]
     parts: Mapping[str, Value]
@@ -50,9 +51,10 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """None, or `value`."""
+    """None, or `value`; which one depends on the fields `why`."""
 
     value: Value
+    why: Fields = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +75,10 @@ def sources(value: Value) -> Fields:
             return equal | computed
         case Parts(_, parts):
             return NONE.union(*map(sources, parts.values()))
-        case Many(inner) | Maybe(inner):
+        case Many(inner):
             return sources(inner)
+        case Maybe(inner, why):
+            return sources(inner) | why
         case Never():
             return NONE
 
@@ -115,22 +119,22 @@ class Shapes:
             result = self._join(result, value, why)
         return result
 
-    def _join(self, a: Value, b: Value, why: Fields) -> Value:  # noqa: PLR0911 - a closed set of cases
+    def _join(self, a: Value, b: Value, why: Fields) -> Value:
         if isinstance(a, Never) or isinstance(b, Never):
             return b if isinstance(a, Never) else a
         if isinstance(a, Maybe) or isinstance(b, Maybe):
-            inner = [v.value if isinstance(v, Maybe) else v for v in (a, b)]
-            return Maybe(self._join(inner[0], inner[1], why))
+            one, other = (v.value if isinstance(v, Maybe) else v for v in (a, b))
+            whys = (v.why for v in (a, b) if isinstance(v, Maybe))
+            return Maybe(self._join(one, other, why), why.union(*whys))
         if isinstance(a, Trace) and isinstance(b, Trace) and (a.equal & b.equal):
             return Trace(a.equal & b.equal)
         x, y = self.opened(a), self.opened(b)
-        if isinstance(x, Parts) and isinstance(y, Parts) and x.kind == y.kind:
-            if x.parts.keys() == y.parts.keys():
-                pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
-                return Parts(x.kind, pairs)
-        one, other = self.items(x), self.items(y)
-        if one is not None and other is not None:
-            return Many(self._join(one, other, why))
+        if isinstance(x, Parts) and isinstance(y, Parts) and _is_alike(x, y):
+            pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
+            return Parts(x.kind, pairs)
+        item, another = self.items(x), self.items(y)
+        if item is not None and another is not None:
+            return Many(self._join(item, another, why))
         return Trace(NONE, sources(a) | sources(b) | why)
 
     def items(self, value: Value) -> Value | None:
@@ -152,10 +156,18 @@ class Shapes:
             case Parts(kind, parts):
                 if isinstance(name, int) and kind != "row":
                     name = str(name + len(parts) if name < 0 else name)
-                return parts.get(str(name), computed(value)) if isinstance(name, str) else computed(value)
+                return (
+                    parts.get(str(name), computed(value))
+                    if isinstance(name, str)
+                    else computed(value)
+                )
             case Many(item):
                 return item if isinstance(name, int) else computed(value)
             case Never():
                 return NEVER
             case _:
                 return computed(value)
+
+
+def _is_alike(a: Parts, b: Parts) -> bool:
+    return a.kind == b.kind and a.parts.keys() == b.parts.keys()

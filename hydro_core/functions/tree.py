@@ -19,7 +19,7 @@ Comparison = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A constant: None, bool, int, float, str, bytes, Decimal, date, datetime, timedelta, or a tuple, list or dict of them."""
+    """A constant: None, a scalar, a timedelta, or a tuple, list or dict of them."""
 
     value: Any
     place: Place = field(default=(0, 0), compare=False)
@@ -27,7 +27,7 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter of the function, or a variable that a comprehension, lambda or `Let` around it binds."""
+    """A parameter of the function, or a variable of a comprehension, lambda or `Let` around it."""
 
     name: str
     place: Place = field(default=(0, 0), compare=False)
@@ -44,7 +44,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`base[index]`: a field of a row or tuple, an element of an array, a character, an entry of a constant dict."""
+    """`base[index]`: a field, an element of an array, a character, an entry of a constant dict."""
 
     base: Expr
     index: Expr
@@ -83,7 +83,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A chain `first op1 x1 op2 x2 …`: each operand is evaluated once, and it stops at the first False."""
+    """A chain `first op1 x1 op2 x2 …`: each operand is evaluated once, up to the first False."""
 
     first: Expr
     rest: tuple[tuple[Comparison, Expr], ...]
@@ -111,7 +111,7 @@ class IfElse:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a visible builtin by its name: `len`, `sum`, `datetime`, "date.fromisoformat", …
+    """A call of a visible builtin by its name: `len`, `datetime`, "date.fromisoformat" and so on.
 
     Two names are no builtins: "(unpack)" of a value, a number of targets n and the place of the
     starred one (or None) is `a, b, *c = value`: a tuple of the n targets, and an error unless the
@@ -168,7 +168,7 @@ class MakeTuple:
 
 @dataclass(frozen=True, slots=True)
 class MakeRow:
-    """`{"a": x, **r}`: names are constant; a later field replaces an earlier one in its place, as in Python."""
+    """`{"a": x, **r}`: names are constant; a later field replaces an earlier one in its place."""
 
     parts: tuple[tuple[str, Expr] | Spread, ...]
     place: Place = field(default=(0, 0), compare=False)
@@ -185,7 +185,7 @@ class MakeList:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """`[element for targets in source if c1 if c2]`; `targets` has several names where the item is unpacked."""
+    """`[element for targets in source if c1 if c2]`; several targets unpack the item."""
 
     kind: Literal["list", "set", "generator"]
     element: Expr
@@ -214,7 +214,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """`name = value` followed by `body`; the value is computed even where `body` does not read it."""
+    """`name = value` followed by `body`; the value is computed even if `body` does not read it."""
 
     name: str
     value: Expr

@@ -1,6 +1,7 @@
 """The kinds that calls of the builtins give.
 
-Each entry gets a `CallSite`: the kinds of the arguments, and a way to ask for the kind of a `key=` function's result.
+Each entry gets a `CallSite`: the kinds of the arguments, and a way to ask for the kind of a `key=`
+function's result.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class CallSite:
         """What a loop over an argument gives."""
         found = elements(self.args[position])
         if found is None:
-            raise self.problem(f"`{self.name}` goes through the parts of a value; {self.args[position]} has none")
+            raise self.problem(
+                f"`{self.name}` goes through the parts of a value; {self.args[position]} has none"
+            )
         return found
 
     def constant(self, position: int) -> Any:
@@ -213,7 +216,9 @@ def _sum(site: CallSite) -> Kind:
         return ANY if element == ANY else start
     total = start
     for _ in range(40):
-        wider = join(total, binary("+", total, element, (site.exprs[0],) * 2, site.place), site.place)
+        wider = join(
+            total, binary("+", total, element, (site.exprs[0],) * 2, site.place), site.place
+        )
         if wider == total:
             break
         total = wider

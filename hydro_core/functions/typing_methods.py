@@ -50,7 +50,9 @@ def method(base: Kind, site: CallSite) -> Kind:
     if is_open(base):
         return ANY
     if isinstance(base, Row) and base.column(site.name) is not None:
-        raise site.problem(f"the column `{site.name}` is not a method", "read it without parentheses")
+        raise site.problem(
+            f"the column `{site.name}` is not a method", "read it without parentheses"
+        )
     table = _table(base)
     if site.name in table:
         found = table[site.name]
@@ -87,7 +89,9 @@ def _join_text(_: Kind, site: CallSite) -> Kind:
     site.count(1, 1)
     element = site.elements()
     if not is_open(element) and element != STRING:
-        raise site.problem(f"`join` takes strings, not {element}", "make them strings: `str(x) for x in …`")
+        raise site.problem(
+            f"`join` takes strings, not {element}", "make them strings: `str(x) for x in …`"
+        )
     return STRING
 
 
@@ -152,9 +156,7 @@ _STRING_RULES: Mapping[str, Kind | Rule] = {
     "split rsplit splitlines": Array(STRING),
 }
 _STRING = _fill(str, _STRING_RULES, STRING)
-_BYTES = _fill(
-    bytes, {"decode hex": STRING, "endswith startswith": BOOLEAN}, LONG
-)
+_BYTES = _fill(bytes, {"decode hex": STRING, "endswith startswith": BOOLEAN}, LONG)
 _ROW: Mapping[str, Kind | Rule] = {
     "get": _get,
     "keys": Array(STRING),
@@ -163,7 +165,9 @@ _ROW: Mapping[str, Kind | Rule] = {
     "copy": _same,
 }
 _SEQUENCE: Mapping[str, Kind | Rule] = {"count": LONG, "index": LONG, "copy": _same}
-_SET = _fill(set, {"isdisjoint issubset issuperset": BOOLEAN, "difference intersection copy": _same}, _union)
+_SET = _fill(
+    set, {"isdisjoint issubset issuperset": BOOLEAN, "difference intersection copy": _same}, _union
+)
 _LONG = _fill(int, {"to_bytes": BINARY}, LONG)
 _DOUBLE = _fill(float, {"hex": STRING, "is_integer": BOOLEAN}, ANY)
 _DECIMAL = _fill(

@@ -1,8 +1,9 @@
 """The kinds that operators give: Python's arithmetic, comparisons and their likes.
 
-Integers of any width compute as 64 bits. Decimals compute as Python's do, with 28 digits; the type of a result has
-room for every result of exact operands, as far as 38 digits go: digits after the point are dropped first, and what
-comes out is rounded to them, half to even. A quotient has at least 6 of them.
+Integers of any width compute as 64 bits. Decimals compute as Python's do, with 28 digits; the type
+of a result has room for every result of exact operands, as far as 38 digits go: digits after the
+point are dropped first, and what comes out is rounded to them, half to even. A quotient has at
+least 6 of them.
 """
 
 from __future__ import annotations
@@ -46,9 +47,10 @@ def binary(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr], place: Pl
     """The kind of `left op right`."""
     if any(k == ANY or isinstance(k, Mixed) for k in (left, right)):
         return ANY
-    if left == NULL or right == NULL:
+    if NULL in (left, right):
+        # None computes with nothing: where there is a result, both were of the other's kind.
         left = right = right if left == NULL else left
-        if left == NULL or (op == "-" and left in _MOMENTS):
+        if left == NULL or left in (*_MOMENTS, TIMEDELTA):
             return NULL if left == NULL else ANY
     a, b = number(left), number(right)
     found = _numbers(op, left, right, exprs) if a and b else _others(op, left, right, exprs)
@@ -160,28 +162,18 @@ def _repeated(left: Kind, right: Kind, times: Expr) -> Kind | None:
 
 
 def _times(op: str, left: Kind, right: Kind) -> Kind | None:
-    plain = (LONG, DOUBLE)
-    match op:
-        case "+" | "-" if left == right == TIMEDELTA:
-            return TIMEDELTA
-        case "+" | "-" if left in _MOMENTS and right == TIMEDELTA:
+    if left == right == TIMEDELTA:
+        return {"+": TIMEDELTA, "-": TIMEDELTA, "%": TIMEDELTA, "/": DOUBLE, "//": LONG}.get(op)
+    if op in ("+", "-") and left in _MOMENTS:
+        if right == TIMEDELTA:
             return left
-        case "+" if left == TIMEDELTA and right in _MOMENTS:
-            return right
-        case "-" if left in _MOMENTS and left == right:
-            return TIMEDELTA
-        case "*" if number(left) in plain or number(right) in plain:
-            return TIMEDELTA
-        case "/" | "//" if left == right == TIMEDELTA:
-            return DOUBLE if op == "/" else LONG
-        case "/" if left == TIMEDELTA and number(right) in plain:
-            return TIMEDELTA
-        case "//" if left == TIMEDELTA and number(right) == LONG:
-            return TIMEDELTA
-        case "%" if left == right == TIMEDELTA:
-            return TIMEDELTA
-        case _:
-            return None
+        return TIMEDELTA if op == "-" and left == right else None
+    if op == "+" and left == TIMEDELTA and right in _MOMENTS:
+        return right
+    numbers = {"*": (LONG, DOUBLE), "/": (LONG, DOUBLE), "//": (LONG,)}.get(op, ())
+    scaled = number(right) in numbers and left == TIMEDELTA
+    swapped = op == "*" and number(left) in numbers and right == TIMEDELTA
+    return TIMEDELTA if scaled or swapped else None
 
 
 def merged(left: Row, right: Row) -> Row:
@@ -224,7 +216,9 @@ def _may_hold(container: Kind, item: Kind) -> bool:
         return item == STRING
     if container == BINARY:
         return item == BINARY or number(item) == LONG
-    return isinstance(container, Array | Tuple | Row | SetOf) or type(container).__name__ == "DictOf"
+    return (
+        isinstance(container, Array | Tuple | Row | SetOf) or type(container).__name__ == "DictOf"
+    )
 
 
 def is_ordered(left: Kind, right: Kind) -> bool:

@@ -64,7 +64,9 @@ def attribute(base: Kind, name: str, place: Place) -> Kind:
             return LONG
     if name in _METHODS or isinstance(base, DictOf):
         return ANY
-    raise TypeProblem(f"{base} has no `{name}`", _near(name, _PROPERTIES.get(base, ())), place=place)
+    raise TypeProblem(
+        f"{base} has no `{name}`", _near(name, _PROPERTIES.get(base, ())), place=place
+    )
 
 
 def column(row: Row, name: str, place: Place) -> Kind:

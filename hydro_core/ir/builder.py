@@ -1,4 +1,4 @@
-"""Nodes under construction: they know each other by number until all are there, then they get their ids."""
+"""Nodes under construction: they know each other by number until they get their ids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 
@@ -17,10 +17,10 @@ Wire = tuple[int, str]
 
 @dataclass(slots=True)
 class Draft:
-    """A node to be. `name` is what the program calls it; a source and a sink have names of their own besides."""
+    """A node to be; `name` is what the program calls it."""
 
     op: OpSpec
-    args: Args = Args()
+    args: Args = NO_ARGS
     span: Span | None = None
     name: str | None = None
     inputs: list[Wire] = field(default_factory=list)
@@ -50,7 +50,7 @@ def build(
 
 
 def _ids(drafts: Sequence[Draft]) -> list[NodeId]:
-    """Names first, then inputs and outputs under their own names, then the operator and a number."""
+    """Names first, then inputs and outputs by their own names, then operators and numbers."""
     ids: dict[int, NodeId] = {i: d.name for i, d in enumerate(drafts) if d.name is not None}
     taken = set(ids.values())
     for i, draft in enumerate(drafts):

@@ -1,9 +1,10 @@
 """The one form of a program between its text and its plan: an immutable graph of operators.
 
-A node names what it reads, in the order of its operator's ports; sharing is two nodes that read one endpoint, and a
-cycle is a chain of readings that comes back. Node ids are printable and stable: the name of the statement for the
-operator that it stands for (the last one if the name is read, else the first), the name of an output for its sink, else
-the operator and a number (`join_1`), so plans and errors read as the program does.
+A node names what it reads, in the order of its operator's ports; sharing is two nodes that read
+one endpoint, and a cycle is a chain of readings that comes back. Node ids are printable and
+stable: the name of the statement for the operator that it stands for (the last one if the name is
+read, else the first), the name of an output for its sink, else the operator and a number
+(`join_1`), so plans and errors read as the program does.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog.spec import Args, OpSpec, Port
+from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec, Port
 from hydro_core.errors import Diagnostic, Span
 
 NodeId = str
@@ -32,11 +33,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator of the program: `inputs` stand in the order of `op.inputs` (any number for a variadic one)."""
+    """One operator of the program; `inputs` stand in the order of `op.inputs`."""
 
     id: NodeId
     op: OpSpec
-    args: Args = Args()
+    args: Args = NO_ARGS
     inputs: tuple[Endpoint, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
@@ -65,7 +66,8 @@ class Node:
 class Graph:
     """A program. `nodes` are in the order of the text; sources and sinks are nodes like any other.
 
-    A `source` node has the argument `name`, and `schema` where it is declared; a `sink` node has `name`.
+    A `source` node has the argument `name`, and `schema` where it is declared; a `sink` node has
+    `name`.
     """
 
     nodes: Mapping[NodeId, Node]
@@ -103,7 +105,7 @@ class Graph:
 
     @property
     def sinks(self) -> Mapping[str, tuple[Node, ...]]:
-        """The sinks by the outputs' names, outputs in the order of the text; sinks of one name add up."""
+        """The sinks by the outputs' names, in the order of the text; those of one name add up."""
         table: dict[str, tuple[Node, ...]] = {}
         for node in self.named("sink"):
             name = node.args["name"]

@@ -25,68 +25,67 @@ def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: Tru
 
 
 def components(successors: Successors) -> list[tuple[NodeId, ...]]:
-    """The strongly connected components, each after those that its members lead to (Tarjan, without recursion).
+    """The strongly connected components, each after those that its members lead to.
 
     >>> components({"a": ["b"], "b": ["c"], "c": ["b"]})
     [('b', 'c'), ('a',)]
     """
-    found: list[tuple[NodeId, ...]] = []
-    index: dict[NodeId, int] = {}
-    low: dict[NodeId, int] = {}
-    stack: list[NodeId] = []
-    on_stack: set[NodeId] = set()
-    order = {node: i for i, node in enumerate(successors)}
+    search = _Search(successors)
     for root in successors:
-        if root in index:
-            continue
-        work: list[tuple[NodeId, Iterator[NodeId]]] = []
-        _enter(root, successors, index, low, stack, on_stack, work)
-        while work:
-            node, rest = work[-1]
-            for after in rest:
-                if after not in index:
-                    _enter(after, successors, index, low, stack, on_stack, work)
-                    break
-                if after in on_stack:
-                    low[node] = min(low[node], index[after])
-            else:
-                work.pop()
-                if work:
-                    parent = work[-1][0]
-                    low[parent] = min(low[parent], low[node])
-                if low[node] == index[node]:
-                    members = _popped(stack, node)
-                    on_stack.difference_update(members)
-                    found.append(tuple(sorted(members, key=order.__getitem__)))
-    return found
+        if root not in search.index:
+            search.explore(root)
+    return search.found
 
 
-def _enter(
-    node: NodeId,
-    successors: Successors,
-    index: dict[NodeId, int],
-    low: dict[NodeId, int],
-    stack: list[NodeId],
-    on_stack: set[NodeId],
-    work: list[tuple[NodeId, Iterator[NodeId]]],
-) -> None:
-    index[node] = low[node] = len(index)
-    stack.append(node)
-    on_stack.add(node)
-    work.append((node, iter(successors[node])))
+class _Search:
+    """Tarjan's search, with a stack of its own in the place of recursion."""
 
+    def __init__(self, successors: Successors) -> None:
+        self.successors = successors
+        self.order = {node: i for i, node in enumerate(successors)}
+        self.found: list[tuple[NodeId, ...]] = []
+        self.index: dict[NodeId, int] = {}
+        self.low: dict[NodeId, int] = {}
+        self.open: list[NodeId] = []
+        self.is_open: set[NodeId] = set()
+        self.way: list[tuple[NodeId, Iterator[NodeId]]] = []
 
-def _popped(stack: list[NodeId], last: NodeId) -> list[NodeId]:
-    members = [stack.pop()]
-    while members[-1] != last:
-        members.append(stack.pop())
-    return members
+    def explore(self, root: NodeId) -> None:
+        """Finds the components of all that `root` leads to."""
+        self._enter(root)
+        while self.way:
+            node, rest = self.way[-1]
+            after = next(rest, None)
+            if after is None:
+                self._leave(node)
+            elif after not in self.index:
+                self._enter(after)
+            elif after in self.is_open:
+                self.low[node] = min(self.low[node], self.index[after])
+
+    def _enter(self, node: NodeId) -> None:
+        self.index[node] = self.low[node] = len(self.index)
+        self.open.append(node)
+        self.is_open.add(node)
+        self.way.append((node, iter(self.successors[node])))
+
+    def _leave(self, node: NodeId) -> None:
+        self.way.pop()
+        if self.way:
+            parent = self.way[-1][0]
+            self.low[parent] = min(self.low[parent], self.low[node])
+        if self.low[node] == self.index[node]:
+            members = [self.open.pop()]
+            while members[-1] != node:
+                members.append(self.open.pop())
+            self.is_open.difference_update(members)
+            self.found.append(tuple(sorted(members, key=self.order.__getitem__)))
 
 
 def shortest_path(
     successors: Successors, start: NodeId, end: NodeId, within: Iterable[NodeId]
 ) -> list[NodeId]:
-    """A shortest way from `start` to `end` through nodes of `within`, both included; empty where there is none."""
+    """A shortest way from `start` to `end` through nodes of `within`; empty where none is."""
     allowed = set(within)
     before: dict[NodeId, NodeId | None] = {start: None}
     queue = deque([start])
@@ -114,6 +113,11 @@ def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
 def in_reading_order(graph: Graph) -> list[Node]:
     """The nodes, each after those of this tick that it reads, cycles in the order of the text."""
     return [graph[n] for c in components(predecessors(graph, same_tick)) for n in c]
+
+
+def is_generated(node: Node) -> bool:
+    """Whether the program gave the node no name: its id is the operator and a number."""
+    return node.id.removeprefix(f"{node.op.name}_").isdigit()
 
 
 def outputs(node: Node) -> tuple[Endpoint, ...]:

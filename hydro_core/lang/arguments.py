@@ -21,6 +21,7 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 _BEFORE = "_("
+_FUNCTION = "a function is one expression of its parameters, the pure builtins and what is bound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,19 @@ def _parse(source: Source, text: ArgumentText) -> ast.Call:
         tree = ast.parse(f"{_BEFORE}{text.text}\n)", mode="eval").body
     except ValueError as wrong:
         raise SyntaxError(str(wrong)) from None
-    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)):
-        raise SyntaxError("these are no arguments")
-    return tree
+    match tree:
+        case ast.Call(func=ast.Name()):
+            return tree
+        case _:
+            raise SyntaxError("these are no arguments")
 
 
 def _split(call: ast.Call) -> tuple[list[ast.expr], list[tuple[str, ast.expr]]]:
     for part in call.args:
         if isinstance(part, ast.Starred):
-            raise ArgumentProblem("syntax", "`*` cannot be used here", "write the arguments out", part)
+            raise ArgumentProblem(
+                "syntax", "`*` cannot be used here", "write the arguments out", part
+            )
     keywords: list[tuple[str, ast.expr]] = []
     for keyword in call.keywords:
         if keyword.arg is None:
@@ -109,7 +114,9 @@ def _stream(reader: TextReader, position: int | None, tree: ast.expr) -> StreamA
             return StreamArgument(position, name, None, reader.span(tree))
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=label)):
             return StreamArgument(position, name, label, reader.span(tree))
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as label)):
+        case ast.Subscript(
+            value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as label)
+        ):
             return StreamArgument(position, name, str(label), reader.span(tree))
     raise ArgumentProblem(
         "syntax",
@@ -124,7 +131,7 @@ def _of_function(source: Source, element: Element, op: OpSpec, wrong: TypeProble
     if wrong.place != (0, 0):
         offset = source.offset(*wrong.place)
         span = source.span(offset, offset + 1)
-    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help)
+    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help or _FUNCTION)
 
 
 def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
@@ -133,7 +140,9 @@ def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxErro
     inside = _offset(text.text, line, max(0, column - 1))
     at = text.start + min(inside, len(text.text))
     message = f"the arguments of `{op.name}` are not Python: {wrong.msg}"
-    return Diagnostic("syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text))
+    return Diagnostic(
+        "syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text)
+    )
 
 
 def _usage_of_python(text: str) -> str:
@@ -181,7 +190,7 @@ class TextReader:
         """Whether it is a lambda or the name of something that can be called."""
         if isinstance(tree, ast.Name):
             bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
-            return bound is None and tree.id not in self.bindings or callable(bound)
+            return (bound is None and tree.id not in self.bindings) or callable(bound)
         return isinstance(tree, ast.Lambda)
 
     def function(self, tree: ast.expr, returns: ItemType | None) -> Fn:
@@ -207,8 +216,12 @@ class TextReader:
             return tree.value
         if self.is_function(tree):
             return self.function(tree, None)
-        help_ = 'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
-        raise ArgumentProblem("type", "an aggregate is over a column or a function of the row", help_, tree)
+        help_ = (
+            'name a column, as in `sum("v")`, or give a function, as in `sum(lambda r: r.v * 2)`'
+        )
+        raise ArgumentProblem(
+            "type", "an aggregate is over a column or a function of the row", help_, tree
+        )
 
     def locate(self, tree: ast.AST) -> tuple[int, int]:
         """Line and column of a part of the arguments, in the program's file."""
@@ -238,5 +251,6 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
     wanted = str(spec.least) if spec.most == spec.least else f"{spec.least} or more"
     if spec.most is not None and spec.most > spec.least:
         wanted = f"{spec.least} to {spec.most}"
-    message = f"`{spec.name}` takes {wanted} arguments, not {count}"
-    raise ArgumentProblem("arity", message, spec.meaning, written)
+    arguments = "argument" if wanted == "1" else "arguments"
+    message = f"`{spec.name}` takes {wanted} {arguments}, not {count}"
+    raise ArgumentProblem("arity", message, f"`{spec.name}` is {spec.meaning}", written)

@@ -49,7 +49,7 @@ class Flow:
 
     @staticmethod
     def parse(text: str, name: str = "flow", **bindings: Any) -> Flow:
-        """The flow of a program's text; `bindings` are what its functions may name beside the builtins."""
+        """The flow of a text; `bindings` are what its functions may name beside the builtins."""
         return Flow.of(parse(text, name=name, bindings=bindings))
 
     @staticmethod
@@ -102,7 +102,9 @@ class Flow:
         for number, draft in enumerate(self._drafts):
             if draft.name == name:
                 return Stream(self, (number, ""))
-        raise self._wrong("undefined", f"there is no stream `{name}`", name, "give it one: `.named(…)`")
+        raise self._wrong(
+            "undefined", f"there is no stream `{name}`", name, "give it one: `.named(…)`"
+        )
 
     def graph(self) -> Graph:
         """The program as it is now."""
@@ -121,7 +123,7 @@ class Flow:
         return to_text(self.graph())
 
     def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
-        """Types and stratifies the program: what `hydrotick check` prints. Raises `ProgramError`."""
+        """Types and stratifies the program: what `hydrotick check` prints."""
         compiler = import_module("hydro_core.compile")
         return compiler.compile_flow(self.graph(), self._schemas(schemas), self._promised())
 
@@ -178,7 +180,9 @@ class Flow:
         for position, stream in bound.streams:
             if not isinstance(stream, Stream):
                 message = f"`{operator}` takes a stream here, not {stream!r}"
-                raise self._at(place, "type", message, operator, "give it a stream of the same flow")
+                raise self._at(
+                    place, "type", message, operator, "give it a stream of the same flow"
+                )
             if position is None:
                 further.append(stream)
             else:
@@ -186,7 +190,9 @@ class Flow:
         streams = [*(inputs[i] for i in sorted(inputs)), *further]
         if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
             keyword = op.inputs[-1].keyword
-            raise self._at(place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None)
+            raise self._at(
+                place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None
+            )
         wires = [self._readable(stream, place) for stream in streams]
         return self._append(Draft(op, bound.args, place, None, wires))
 
@@ -196,9 +202,13 @@ class Flow:
         number, _ = self._followed(stream.wire)
         draft = self._drafts[number]
         if draft.name not in (None, name):
-            raise self._wrong("name", f"the stream is called `{draft.name}` already", name, "name it once")
+            raise self._wrong(
+                "name", f"the stream is called `{draft.name}` already", name, "name it once"
+            )
         if any(d.name == name and d is not draft for d in self._drafts):
-            raise self._wrong("name", f"another stream is called `{name}`", name, "choose another name")
+            raise self._wrong(
+                "name", f"another stream is called `{name}`", name, "choose another name"
+            )
         draft.name = name
 
     def port_of(self, stream: Stream, port: str) -> Stream:
@@ -218,10 +228,12 @@ class Flow:
 
     def shown(self, stream: Stream) -> str:
         """A stream as an error names it."""
+        if stream.flow is not self:
+            return stream.flow.shown(stream)
         number, port = stream.wire
         if number < 0:
-            return stream.flow._forwards[-1 - number].name
-        draft = stream.flow._drafts[number]
+            return self._forwards[-1 - number].name
+        draft = self._drafts[number]
         name = draft.name or draft.op.name
         return f"{name}[{port}]" if port else name
 
@@ -250,7 +262,9 @@ class Flow:
             name = forward.name
             if forward.target is None:
                 message = f"`{name}` is used, but never defined"
-                raise self._at(forward.place, "undefined", message, name, "call `.define(stream)` on it")
+                raise self._at(
+                    forward.place, "undefined", message, name, "call `.define(stream)` on it"
+                )
             if forward in passed:
                 message = f"`{name}` stands for nothing but itself"
                 raise self._at(forward.place, "name", message, name, "define it by an operator")
@@ -294,9 +308,13 @@ class Flow:
 
     def _check_name(self, name: str) -> None:
         if not isinstance(name, str) or not is_name(name):
-            raise self._wrong("name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`")
+            raise self._wrong(
+                "name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`"
+            )
 
-    def _wrong(self, code: Code, message: str, operator: str | None, help_: str | None) -> ProgramError:
+    def _wrong(
+        self, code: Code, message: str, operator: str | None, help_: str | None
+    ) -> ProgramError:
         return self._at(caller(), code, message, operator, help_)
 
     def _at(

@@ -25,7 +25,7 @@ def schema_text(item: ItemType) -> str:
     return quoted(to_ddl(item))
 
 
-def literal(value: Any) -> str:
+def literal(value: Any) -> str:  # noqa: PLR0911 - a closed set of cases
     """A Python expression for an item.
 
     >>> literal((1, None, {"a": [float("inf")]}))
@@ -57,9 +57,10 @@ def literal(value: Any) -> str:
 
 
 def function_text(fn: Fn) -> str:
-    """A lambda with the constants that it closes over written into it, or the name of what is no expression.
+    """A lambda, constants that it closes over written into it, or the name of what is none.
 
-    A `def` of a single `return` is a lambda; any other function stands under its name, for the reader to bind.
+    A `def` of a single `return` is a lambda; any other function stands under its name, for the
+    reader to bind.
     """
     text, *closed = fn.source.split("\nwhere ")
     tree = _as_lambda(text)
@@ -72,13 +73,16 @@ def function_text(fn: Fn) -> str:
 def left_names(fn: Fn) -> tuple[str, ...]:
     """What the function's text names without saying what it is."""
     text, *closed = fn.source.split("\nwhere ")
-    if _as_lambda(text) is None:
+    tree = _as_lambda(text)
+    if tree is None:
         return (_name(fn),)
-    return tuple(name for name, value in map(_constant, closed) if value is None)
+    named = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+    closing = (name for name, value in map(_constant, closed) if value is None)
+    return tuple(name for name in closing if name in named)
 
 
 def _name(fn: Fn) -> str:
-    """The name of a function that is no expression; a lambda that cannot be read has none of its own."""
+    """The name of a function that is no expression; an unreadable lambda has none of its own."""
     return fn.name if fn.name.isidentifier() else f"function_{fn.source.rpartition('#')[2]}"
 
 
@@ -112,5 +116,5 @@ class _Inline(ast.NodeTransformer):
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:
         self.constants = constants
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 - ast's name
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         return self.constants.get(node.id, node)

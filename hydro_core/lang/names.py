@@ -1,7 +1,8 @@
 """What the names of a program stand for.
 
-A name stands for its pipeline: what flows into the name enters the first element, what flows out leaves the last. A
-pipeline that ends in another name flows into that one; its own name, when read, stands for what flows into it.
+A name stands for its pipeline: what flows into the name enters the first element, what flows out
+leaves the last. A pipeline that ends in another name flows into that one; its own name, when
+read, stands for what flows into it.
 """
 
 from __future__ import annotations
@@ -72,9 +73,24 @@ class Names:
                     "give one of them another name",
                 )
 
+        self._check_turns()
+
+    def _check_turns(self) -> None:
+        """Complains of names that stand for each other only, read or not."""
+        settled: set[str] = set()
+        for start, statement in self.definitions.items():
+            followed: dict[str, None] = {}
+            name = Free(start, None, statement.elements[0].span)
+            while name.name in self.definitions and name.name not in settled:
+                element = _last(self.definitions[name.name])
+                if element.is_call or self._turns(name, followed):
+                    break
+                name = Free(element.name, None, element.span)
+            settled.update(followed, [start])
+
     def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
         """What a name that is read stands for."""
-        followed: list[str] = []
+        followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
                 return None
@@ -89,7 +105,7 @@ class Names:
 
     def writing(self, name: Free, right: Callable[[Element], End]) -> End:
         """What a name that is written stands for."""
-        followed: list[str] = []
+        followed: dict[str, None] = {}
         while name.name in self.definitions:
             if self._turns(name, followed):
                 return None
@@ -102,19 +118,22 @@ class Names:
             name = Free(element.name, label, name.span)
         return name
 
-    def _turns(self, name: Free, followed: list[str]) -> bool:
+    def _turns(self, name: Free, followed: dict[str, None]) -> bool:
         """Whether names stand for each other only; said once for each round."""
         if name.name not in followed:
-            followed.append(name.name)
+            followed[name.name] = None
             return False
-        turn = followed[followed.index(name.name) :]
+        names = list(followed)
+        turn = names[names.index(name.name) :]
         start = min(turn, key=list(self.definitions).index)
         at = turn.index(start)
         shown = " = ".join(f"`{n}`" for n in [*turn[at:], *turn[:at], start])
         message = f"`{start}` stands for nothing but itself: {shown}"
         span = self.definitions[start].name_span
         if not any(p.span == span and p.code == "name" for p in self.problems):
-            self._complain("name", message, span, start, "define it by an operator, as in `x = union()`")
+            self._complain(
+                "name", message, span, start, "define it by an operator, as in `x = union()`"
+            )
         return True
 
     def _label(self, own: Label | None, name: Free, side: str) -> Label | None:

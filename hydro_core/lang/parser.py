@@ -89,7 +89,9 @@ class _Reader:
         found = _LABEL.fullmatch(token.text)
         if found is None:
             raise self._wrong(
-                f"`[{token.text.strip()}]` is no port", token, "a port is a number or a word: `[0]`, `[pos]`"
+                f"`[{token.text.strip()}]` is no port",
+                token,
+                "a port is a number or a word: `[0]`, `[pos]`",
             )
         return Label(next(g for g in found.groups() if g is not None), self._span(token))
 

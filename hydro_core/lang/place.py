@@ -1,4 +1,4 @@
-"""Where a Python program calls the API, and where its functions stand: so that errors point into the user's file."""
+"""Where a Python program calls the API, and where its functions stand, for errors to point at."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def caller() -> Span | None:
     line, end_line, column, end_column = next(positions, (frame.f_lineno, None, None, None))
     file = frame.f_code.co_filename
     first, last = line or frame.f_lineno, end_line or line or frame.f_lineno
-    text = [linecache.getline(file, n, frame.f_globals).rstrip("\n") for n in range(first, last + 1)]
+    text = [
+        linecache.getline(file, n, frame.f_globals).rstrip("\n") for n in range(first, last + 1)
+    ]
     begin = _characters(text[0], column or 0) + 1
     end = _characters(text[-1], end_column) + 1 if end_column is not None else len(text[-1]) + 1
     return Span(file, first, begin, last, end, "\n".join(text) if any(text) else "")

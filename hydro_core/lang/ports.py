@@ -1,4 +1,4 @@
-"""Ports: which input of an operator a stream enters, which output it leaves by, and whether all inputs are there."""
+"""Ports: which input a stream enters, which output it leaves by, whether all inputs are there."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shown_ports(op: OpSpec) -> str:
 
 
 def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
-    """The position of the input that `label` means; without one, the only input that nothing else enters."""
+    """The position of the input that `label` means; without one, the only input left."""
     if not op.inputs:
         raise PortProblem(f"nothing can flow into `{op.name}`", "a pipeline begins with it")
     if op.variadic:
@@ -61,7 +61,9 @@ def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
             message = f"`{op.name}` has one input, not `[{label}]`"
             raise PortProblem(message, f"leave `[{label}]` away")
         help_ = did_you_mean(label, [p.name for p in op.inputs]) if not label.isdigit() else None
-        raise PortProblem(f"`{op.name}` has no input `[{label}]`", help_ or f"it has {shown_ports(op)}")
+        raise PortProblem(
+            f"`{op.name}` has no input `[{label}]`", help_ or f"it has {shown_ports(op)}"
+        )
     elided = [i for i, port in enumerate(op.inputs) if port.elided]
     free = elided or [i for i in range(len(op.inputs)) if i not in taken]
     if len(free) == 1:
@@ -111,7 +113,9 @@ class Wiring:
                 try:
                     if position is None:
                         label = inlet.label.text if inlet.label else None
-                        position = 0 if inlet.by_argument else input_position(draft.op, label, taken)
+                        position = (
+                            0 if inlet.by_argument else input_position(draft.op, label, taken)
+                        )
                 except PortProblem as wrong:
                     span = inlet.label.span if inlet.label else inlet.span
                     self._complain(wrong.message, span, draft.op.name, wrong.help)
@@ -134,7 +138,9 @@ class Wiring:
     def _some(self, draft: Draft, whole: bool) -> None:
         if not draft.inputs and whole:
             help_ = f"write `stream -> {draft.op.name}()`"
-            self._complain(f"nothing flows into `{draft.op.name}`", draft.span, draft.op.name, help_)
+            self._complain(
+                f"nothing flows into `{draft.op.name}`", draft.span, draft.op.name, help_
+            )
 
     def _all(self, number: int, draft: Draft, filled: dict[int, Wire], whole: bool) -> None:
         op = draft.op
@@ -161,7 +167,11 @@ class Wiring:
 
     def _twice(self, draft: Draft, position: int, inlet: In, first: Span) -> None:
         port = draft.op.inputs[position]
-        which = f"`[{port.name}]` of `{draft.op.name}`" if len(draft.op.inputs) > 1 else f"`{draft.op.name}`"
+        which = (
+            f"`[{port.name}]` of `{draft.op.name}`"
+            if len(draft.op.inputs) > 1
+            else f"`{draft.op.name}`"
+        )
         span = inlet.label.span if inlet.label else inlet.span
         message = f"two streams flow into {which}; the first one in line {first.line}"
         self._complain(message, span, draft.op.name, "bring them together first: `both = union()`")

@@ -1,7 +1,8 @@
 """A graph as text: `parse(to_text(graph)) == graph`.
 
-Nodes are written in their order, since that is what generated ids are counted by. A node that only the next one reads
-is written before it in one pipeline; every other one is a statement under its id.
+Nodes are written in their order, since that is what generated ids are counted by. A node that
+only the next one reads is written before it in one pipeline; every other one is a statement under
+its id.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate, Arg, functions_of
+from hydro_core.catalog.usage import ALGEBRA
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import is_generated
 from hydro_core.lang.literal import function_text, left_names, literal, quoted, schema_text
 from hydro_core.lang.resolve import parse
 
@@ -23,7 +26,7 @@ WIDTH = 100
 
 
 def to_text(graph: Graph) -> str:
-    """The program's text. What is no expression stands under its name, for the reader to bind: `names_in` tells which."""
+    """The program's text; functions that are no expressions stand there by name (`names_in`)."""
     for layout in (_Layout(graph), _Layout(graph, plain=True)):
         text = "".join(f"{statement}\n" for statement in layout.statements())
         if _reads_back(text, graph):
@@ -32,7 +35,7 @@ def to_text(graph: Graph) -> str:
 
 
 def names_in(graph: Graph) -> tuple[str, ...]:
-    """The names in the text that its reader must bind: of functions that are no expressions, or call such."""
+    """The names in the text that its reader must bind."""
     return tuple(
         dict.fromkeys(n for node in graph for fn in functions_of(node.args) for n in left_names(fn))
     )
@@ -55,8 +58,9 @@ def _anything(x: Any) -> Any:
 class _Layout:
     """Which nodes share a statement.
 
-    A node with a generated id that one other reads needs no name: it is written before its reader in one pipeline, or
-    its pipeline ends in a port of the reader. With `plain`, every node is a statement of its own.
+    A node with a generated id that one other reads needs no name: it is written before its reader
+    in one pipeline, or its pipeline ends in a port of the reader. With `plain`, every node is a
+    statement of its own.
     """
 
     def __init__(self, graph: Graph, *, plain: bool = False) -> None:
@@ -76,8 +80,7 @@ class _Layout:
         return undeclared and node.id == node.args["name"] and self.reads[node.id] > 0
 
     def _is_nameless(self, node: Node) -> bool:
-        generated = node.id.startswith(f"{node.op.name}_")
-        return generated and node.op.outputs == "one" and self.reads[node.id] == 1
+        return is_generated(node) and node.op.outputs == "one" and self.reads[node.id] == 1
 
     def _chain(self) -> None:
         nodes = [node for node in self.graph if node.id not in self.implicit]
@@ -94,7 +97,9 @@ class _Layout:
             if len(node.inputs) < 2 or node.id in chained:
                 continue
             nameless = [
-                (i, e.node) for i, e in enumerate(node.inputs) if self._is_nameless(self.graph[e.node])
+                (i, e.node)
+                for i, e in enumerate(node.inputs)
+                if self._is_nameless(self.graph[e.node])
             ]
             if not nameless:
                 continue
@@ -138,7 +143,7 @@ class _Layout:
             yield self._pipeline([node.id], chain[1:], f"{last.id} = ")
 
     def _is_unread(self, node: Node) -> bool:
-        return not self.reads[node.id] and node.id.startswith(f"{node.op.name}_")
+        return not self.reads[node.id] and is_generated(node)
 
     def _pipeline(self, start: list[str], chain: list[Node], head: str) -> str:
         elements = start + [_element(self.graph, n, n.id in self.ported) for n in chain]
@@ -210,7 +215,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
 
 def _promises(fn: Fn) -> Iterator[str]:
     algebra = fn.algebra
-    for name in ("commutative", "associative", "idempotent", "neutral"):
+    for name in ALGEBRA:
         if getattr(algebra, name):
             yield f"{name}=True"
     if fn.returns is not None:

@@ -1,4 +1,4 @@
-"""Statements become a graph: operators are looked up, names and ports resolved, inputs and outputs found.
+"""Statements become a graph: operators, names and ports are resolved, inputs and outputs found.
 
 A name that no statement defines is an input if it is only read, an output if it is only written.
 """
@@ -35,7 +35,7 @@ def parse(
     name: str = "flow",
     bindings: Mapping[str, Any] | None = None,
 ) -> Graph:
-    """The graph of a program's text; `bindings` are what its functions may name beside the builtins."""
+    """The graph of a text; `bindings` are what its functions may name beside the builtins."""
     source = Source(file, text.removeprefix("\ufeff"))
     program, problems = parse_program(source)
     if problems:
@@ -95,7 +95,9 @@ class _Resolver:
         args = found.bound.args
         if op is SOURCE and args["name"] is None:
             if statement.name is None or element is not statement.elements[0]:
-                self._complain("arity", "an input needs a name", element, "write `name = source(…)`")
+                self._complain(
+                    "arity", "an input needs a name", element, "write `name = source(…)`"
+                )
                 return
             args = args.with_(name=statement.name)
         self.number[id(element)] = len(self.drafts)
@@ -149,7 +151,7 @@ class _Resolver:
         return None if draft is None else In(draft, element.enters, element.span)
 
     def _ended(self, flow: Flow) -> Flow:
-        """The flow from where it really begins to where it really ends: names stand for their pipelines."""
+        """The flow from where it really begins to where it really ends."""
         left, right = flow
         if isinstance(left, Free):
             left = self.names.reading(left, self._left)
@@ -215,7 +217,7 @@ class _Resolver:
         return In(len(self.drafts) - 1, None, use.span)
 
     def _label_drafts(self) -> None:
-        """Gives drafts the names of their statements: the last operator if the name is read, else the first."""
+        """Names drafts: the last operator of a statement if its name is read, else the first."""
         for name, statement in self.names.definitions.items():
             calls = [e for e in statement.elements if e.is_call]
             drafts = [self.number[id(e)] for e in calls]
@@ -229,14 +231,7 @@ class _Resolver:
         """What is defined and never read."""
         for statement in self.names.program.statements:
             last = statement.elements[-1]
-            if last.is_call:
-                draft = self.drafts[self.number[id(last)]]
-                ends = draft.op.outputs == "none" or (draft.op.optional_input and draft.inputs)
-                if ends or self.number[id(last)] in read:
-                    continue
-            elif len(statement.elements) > 1 or statement.name is None:
-                continue
-            elif statement.name in self.names.read | self.names.written:
+            if not self._is_discarded(statement, read):
                 continue
             if statement.name is None:
                 message, span = f"nobody reads what `{last.name}` gives: it is discarded", last.span
@@ -245,6 +240,16 @@ class _Resolver:
                 span = statement.name_span or last.span
             help_ = "read it, or remove it"
             yield Diagnostic("name", message, span, last.name, help_, "warning")
+
+    def _is_discarded(self, statement: Statement, read: set[int]) -> bool:
+        last = statement.elements[-1]
+        if last.is_call:
+            number = self.number[id(last)]
+            draft = self.drafts[number]
+            ends = draft.op.outputs == "none" or (draft.op.optional_input and draft.inputs)
+            return not ends and number not in read
+        is_alias = len(statement.elements) == 1 and statement.name is not None
+        return is_alias and statement.name not in self.names.read | self.names.written
 
     def _complain(self, code: Code, message: str, element: Element, help_: str | None) -> None:
         self.problems.append(Diagnostic(code, message, element.span, element.name, help_))

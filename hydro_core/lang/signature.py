@@ -1,25 +1,26 @@
 """The arguments of an operator, bound to its entry's `args`: the same for text and Python.
 
-A `Reader` knows what a written argument is (a tree of the text, a value of Python); all that is asked of arguments
-otherwise (how many, which names, which values) is asked here.
+A `Reader` knows what a written argument is (a tree of the text, a value of Python); all that is
+asked of arguments otherwise (how many, which names, which values) is asked here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, get_args
 
-from hydro_core.catalog.spec import Aggregate, Arg, ArgKind, Args, OpSpec, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
+from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import ItemType, at
-from hydro_core.types.values import ValueProblem, conform, to_item
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem, to_item
 
 Written = TypeVar("Written")
+Read_contra = TypeVar("Read_contra", contravariant=True)
 
-ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
 _OPEN_KEYWORDS = ("computed", "renames", "aggregates")
 _OPEN_POSITIONALS = ("named_columns",)
 
@@ -32,25 +33,25 @@ class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
         self.code, self.message, self.help, self.written = code, message, help_, written
 
 
-class Reader(Protocol[Written]):
+class Reader(Protocol[Read_contra]):
     """How written arguments are read."""
 
-    def constant(self, written: Written) -> Any:
+    def constant(self, written: Read_contra) -> Any:
         """The value; a function without parameters is called."""
 
-    def is_function(self, written: Written) -> bool:
+    def is_function(self, written: Read_contra) -> bool:
         """Whether it is a function and not a value."""
 
-    def function(self, written: Written, returns: ItemType | None) -> Fn:
+    def function(self, written: Read_contra, returns: ItemType | None) -> Fn:
         """The function."""
 
-    def aggregate(self, written: Written) -> Aggregate:
+    def aggregate(self, written: Read_contra) -> Aggregate:
         """An aggregate such as `sum("v")`."""
 
 
 @dataclass(frozen=True)
 class Bound(Generic[Written]):
-    """What a call says: arguments, and streams by the position of the port that they enter (None: a further one)."""
+    """What a call says: arguments, and streams by the position of their port (None: further)."""
 
     args: Args
     streams: tuple[tuple[int | None, Written], ...]
@@ -63,6 +64,20 @@ def bind(
     reader: Reader[Written],
 ) -> Bound[Written]:
     """The arguments of a call of `op`; `ArgumentProblem` for the first that is wrong."""
+    try:
+        return _bind(op, positional, keywords, reader)
+    except ArgumentProblem as problem:
+        # Whatever is wrong, how the call should look is a cure.
+        problem.help = problem.help or _usage(op)
+        raise
+
+
+def _bind(
+    op: OpSpec,
+    positional: Sequence[Written],
+    keywords: Sequence[tuple[str, Written]],
+    reader: Reader[Written],
+) -> Bound[Written]:
     for i, (name, written) in enumerate(keywords):
         if name in {other for other, _ in keywords[:i]}:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
@@ -70,6 +85,7 @@ def bind(
     given = _by_name(op, rest, dict(keywords))
     returns, algebra = _promises(given, reader)
     entries: list[tuple[str, Any]] = []
+    value: Any
     for arg in op.args:
         if arg.kind in _OPEN_KEYWORDS:
             mine = {other.name for other in op.args if other.kind not in _OPEN_KEYWORDS}
@@ -80,10 +96,12 @@ def bind(
             value = arg.default
             if arg.required:
                 raise _missing(op, arg)
-        if isinstance(value, Fn) and arg.leading:
-            value = replace(value, algebra=algebra)
-        entries.append((arg.name, value))
+        entries.append((arg.name, _with_algebra(value, algebra) if arg.leading else value))
     return Bound(Args(tuple(entries)), tuple(streams))
+
+
+def _with_algebra(fn: Fn, algebra: Algebra) -> Fn:
+    return replace(fn, algebra=algebra) if algebra != Algebra() else fn
 
 
 def _streams(
@@ -142,9 +160,7 @@ def _promised(op: OpSpec) -> list[str]:
     return [*flags, "returns"] if functions else []
 
 
-def _promises(
-    given: dict[str, Any], reader: Reader[Any]
-) -> tuple[ItemType | None, Algebra]:
+def _promises(given: dict[str, Any], reader: Reader[Any]) -> tuple[ItemType | None, Algebra]:
     """What is promised of the function, taken out of `given`: its result type and its algebra."""
     if "f" not in given:
         return None, Algebra()
@@ -164,16 +180,7 @@ def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
 
 
 def _usage(op: OpSpec) -> str:
-    """How a call of the operator looks."""
-    shown = {"named_columns": '"column", …', "computed": "name=function, …", "renames": 'new="old", …'}
-    shown["aggregates"] = "name=aggregate, …"
-    parts = [port.keyword + "=stream" for port in op.inputs if port.keyword]
-    for arg in op.args:
-        text = shown.get(arg.kind, arg.name if arg.positional else f"{arg.name}=…")
-        parts.append(text if arg.required or arg.kind in shown else f"[{text}]")
-    if op.variadic:
-        parts.append("stream, …")
-    return f"it is written `{op.name}({', '.join(parts)})`"
+    return f"it is written `{usage(op)}`"
 
 
 def _value(
@@ -209,7 +216,6 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "value": _item,
         "schema": _schema,
         "name": _string,
-        "integer": _integer,
         "flag": _flag,
         "columns": _columns,
         "order": _columns,
@@ -218,6 +224,8 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
     }
     if arg.kind == "choice":
         return _choice(arg, value, written)
+    if arg.kind == "integer":
+        return _integer(arg, value, written)
     return checks[arg.kind](arg.name, value, written)
 
 
@@ -239,14 +247,19 @@ def _items(name: str, value: Any, written: Any) -> tuple[Any, ...]:
 
 
 def _schema(name: str, value: Any, written: Any) -> ItemType:
-    if isinstance(value, ItemType):
-        return value
+    if isinstance(value, get_args(ItemType)):
+        found: ItemType = value
+        return found
     if not isinstance(value, str):
-        raise _wrong(name, 'a schema in Spark\'s DDL, such as "user string, at timestamp"', value, written)
+        raise _wrong(
+            name, 'a schema in Spark\'s DDL, such as "user string, at timestamp"', value, written
+        )
     try:
         return parse_ddl(value)
     except TypeProblem as problem:
-        raise ArgumentProblem("type", f"`{name}`: {problem.message}", problem.help, written) from None
+        raise ArgumentProblem(
+            "type", f"`{name}`: {problem.message}", problem.help, written
+        ) from None
 
 
 def _string(name: str, value: Any, written: Any) -> str:
@@ -255,9 +268,9 @@ def _string(name: str, value: Any, written: Any) -> str:
     return value
 
 
-def _integer(name: str, value: Any, written: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _wrong(name, "a whole number that is not negative", value, written)
+def _integer(arg: Arg, value: Any, written: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
+        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
     return value
 
 
@@ -271,7 +284,9 @@ def _choice(arg: Arg, value: Any, written: Any) -> str:
     if value not in arg.choices:
         help_ = did_you_mean(str(value), arg.choices)
         choices = ", ".join(arg.choices)
-        raise ArgumentProblem("type", f"`{arg.name}` must be one of {choices}, not {value!r}", help_, written)
+        raise ArgumentProblem(
+            "type", f"`{arg.name}` must be one of {choices}, not {value!r}", help_, written
+        )
     return str(value)
 
 
@@ -290,15 +305,20 @@ def _ports(name: str, value: Any, written: Any) -> tuple[str, ...]:
             raise _wrong(name, "a list of words or numbers", value, written)
     ports = tuple(map(str, value))
     if len(set(ports)) < len(ports):
-        raise ArgumentProblem("port", f"`{name}` names a port twice: {value!r}", "name it once", written)
+        raise ArgumentProblem(
+            "port", f"`{name}` names a port twice: {value!r}", "name it once", written
+        )
     return ports
 
 
-def _fds(name: str, value: Any, written: Any) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def _fds(
+    name: str, value: Any, written: Any
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     if not isinstance(value, Mapping):
         raise _wrong(name, 'a dict such as {"city": "country"}', value, written)
     return tuple(
-        (_fields(name, left, written), _fields(name, right, written)) for left, right in value.items()
+        (_fields(name, left, written), _fields(name, right, written))
+        for left, right in value.items()
     )
 
 

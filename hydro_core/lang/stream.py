@@ -25,7 +25,7 @@ class Stream(Itemwise, Combine, Group, Order, State):
         self.flow, self.wire = flow, wire
 
     def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
-        """The stream that an operator makes of this one; keywords that are None are as good as absent."""
+        """The stream that an operator makes of this one; keywords that are None do not count."""
         given = {name: value for name, value in keywords.items() if value is not None}
         return self.flow.add(operator, self, arguments, given)
 
@@ -66,7 +66,9 @@ class Forward(Stream):
         """Says which stream this is; it gets the name too, unless it has one."""
         if self.target is not None:
             raise ProgramError(
-                Diagnostic("name", f"`{self.name}` is defined twice", caller(), self.name, "define it once")
+                Diagnostic(
+                    "name", f"`{self.name}` is defined twice", caller(), self.name, "define it once"
+                )
             )
         self.flow.check_own(stream)
         self.target = stream

@@ -17,7 +17,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentText:
-    """What stands between an operator's brackets, and where: `start` is the offset of its first character."""
+    """What stands between an operator's brackets; `start` is the offset of its first character."""
 
     text: str
     start: int

@@ -1,7 +1,7 @@
-"""Tokens of the text form: names, arrows, ports, the text between an operator's brackets, statement ends.
+"""Tokens of the text form: names, arrows, ports, arguments as they stand, statement ends.
 
-Outside brackets `#` and `//` start comments; inside, the text is Python's, so `#` does and `//` does not. A bracket
-that is open hides line ends, and so does an arrow before or after one.
+Outside brackets `#` and `//` start comments; inside, the text is Python's, so `#` does and `//`
+does not. A bracket that is open hides line ends, and so does an arrow before or after one.
 """
 
 from __future__ import annotations
@@ -80,12 +80,16 @@ def _next(text: str, at: int) -> Token:
 
 
 def _shown(text: str, at: int) -> str:
-    return "`::`" if text.startswith("::", at) else f"`{text[at]}`"
+    if text.startswith("::", at):
+        return "`::`"
+    return f"`{text[at]}`" if text[at].isprintable() else f"the character U+{ord(text[at]):04X}"
 
 
 def _cure(text: str, at: int) -> str:
     if text.startswith("::", at):
-        return "lifetimes are written out: `join::<'static, 'tick>` is `persist()` on the first input"
+        return (
+            "lifetimes are written out: `join::<'static, 'tick>` is `persist()` on the first input"
+        )
     if text[at] in ")]}":
         return "remove it, or open a bracket for it"
     if text[at] in "\"'":
@@ -96,7 +100,7 @@ def _cure(text: str, at: int) -> str:
 
 
 def _closing(text: str, opening: int) -> int:
-    """The offset of the bracket that closes the one at `opening`, by Python's rules for strings and comments."""
+    """The offset of the bracket that closes the one at `opening`, by Python's rules."""
     expected: list[tuple[str, int]] = []
     at = opening
     while at < len(text):
@@ -107,7 +111,10 @@ def _closing(text: str, opening: int) -> int:
             wanted, where = expected.pop()
             if char != wanted:
                 raise _Wrong(
-                    f"`{char}` does not close `{text[where]}`", f"close it with `{wanted}`", at, at + 1
+                    f"`{char}` does not close `{text[where]}`",
+                    f"close it with `{wanted}`",
+                    at,
+                    at + 1,
                 )
             if not expected:
                 return at

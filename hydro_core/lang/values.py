@@ -35,9 +35,13 @@ class ValueReader:
     def aggregate(self, written: Any) -> Aggregate:
         """The aggregate, its Python functions read."""
         if not isinstance(written, Aggregate):
-            help_ = "`from hydro_core import agg`, then `agg.sum(\"v\")`"
-            raise ArgumentProblem("type", f"an aggregate is needed, not {written!r}", help_, written)
-        arguments = tuple(a if isinstance(a, str) else self._aggregated(a) for a in written.arguments)
+            help_ = '`from hydro_core import agg`, then `agg.sum("v")`'
+            raise ArgumentProblem(
+                "type", f"an aggregate is needed, not {written!r}", help_, written
+            )
+        arguments = tuple(
+            a if isinstance(a, str) else self._aggregated(a) for a in written.arguments
+        )
         return check_count(Aggregate(written.function, arguments), written)
 
     def _aggregated(self, written: Any) -> Fn:
@@ -46,5 +50,3 @@ class ValueReader:
         help_ = "name a column, or give a function of the row"
         message = "an aggregate is over a column or a function of the row"
         raise ArgumentProblem("type", message, help_, written)
-
-

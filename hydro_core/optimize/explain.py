@@ -144,7 +144,7 @@ class _Writer:
             return inputs[0]
         shape = self._problem.shapes[node.shape]
         if shape.op is None:
-            head = "chain" if node.shape.startswith("chain") else node.shape
+            head = node.shape.removesuffix("!")
             return (Atom(head), *inputs) if inputs else Atom(head)
         payload = None if node.payload is None else self._problem.payloads[node.payload]
         if payload is None:

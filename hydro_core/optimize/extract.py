@@ -88,9 +88,10 @@ class Search:
 def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, int]) -> Plan:
     """The cheapest plan that the search finds; `preferred` is a legal one to start from, too."""
     search = _search(space, costs)
-    best, choice = math.inf, dict(preferred)
-    for start in (preferred, *_greedy(search)):
-        candidate = {**preferred, **start}
+    trees, sets = _greedy(search)
+    best, choice = math.inf, {**trees, **preferred}
+    # every class has a node in every start: a move may lead anywhere
+    for candidate in (choice, {**preferred, **trees}, {**preferred, **sets}):
         cost, _ = search.evaluate(candidate)
         if cost < best - EPSILON:
             best, choice = cost, candidate
@@ -102,6 +103,11 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
         best, _ = search.evaluate(choice)
     _, used = search.evaluate(choice)
     return Plan({c: choice[c] for c in used}, best)
+
+
+def grounded(space: Space, costs: Sequence[float]) -> Mapping[ClassId, int]:
+    """For every class that can be computed without a cycle the node of its cheapest tree."""
+    return _greedy(_search(space, costs))[0]
 
 
 def plan_cost(space: Space, costs: Sequence[float], choice: Mapping[ClassId, int]) -> float:

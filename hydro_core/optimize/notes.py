@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from hydro_core.optimize.cost import CostModel, Statistics
+from hydro_core.errors import Span
+from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.rules.algebra import NEGATIONS
-from hydro_core.optimize.space import ENode, Problem, Space
+from hydro_core.optimize.space import ClassId, ENode, Space
 
-QUIET = frozenset({"persist", "old", "prev", "chain", "bag", "sink", "window"})
+QUIET = frozenset({"persist", "old", "prev", "chain", "union", "bag", "sink", "window"})
 """Shapes that hold or hand on what is there; they compute nothing."""
-PROBES = frozenset({*NEGATIONS, "join", "cross", "join:semi", "cross_singleton"})
+PROBES = frozenset({"join", "cross", "join:semi", "cross_singleton"})
 """Shapes that look a small side up in a large one."""
-RUNNING = ("_from", "latest", "aggregate", "unique")
+CONDENSING = frozenset(
+    {
+        "fold",
+        "reduce",
+        "fold_keyed",
+        "reduce_keyed",
+        "latest",
+        "aggregate",
+        "fold_from",
+        "reduce_from",
+        "fold_keyed_from",
+        "reduce_keyed_from",
+        "latest_from",
+        "aggregate_from",
+        "limit",
+    }
+)
+"""Shapes whose result is a state, not a history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,53 +41,70 @@ class Note:
     """An operator that reads all of history each tick, and the reason."""
 
     operator: str
+    name: str
+    """The node of the program, or the operator where the plan made it."""
     reason: str
+    span: Span | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        return f"`{self.operator}` reads all of history in each tick: {self.reason}"
+        place = f" ({self.span.file}:{self.span.line}:{self.span.column})" if self.span else ""
+        called = f"`{self.operator}`" if self.name == self.operator else f"`{self.name}`"
+        return f"{called}{place} reads all of history in each tick: {self.reason}"
 
 
-def notes_of(problem: Problem, space: Space, plan: Plan) -> tuple[Note, ...]:
+def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Note, ...]:
     """What of the plan is not incremental."""
-    grows = _grows(problem, space)
+    histories = _histories(space, plan)
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
-        name = node.shape.name.removesuffix("!").removesuffix(":global")
-        large = [grows[c] and not _is_state(space, plan, c, cls) for c in node.inputs]
-        if name in QUIET or not any(large) or (name in PROBES and not all(large)):
-            continue
-        if name in NEGATIONS and not large[0]:
-            continue
-        found.setdefault(Note(_called(space, node, name), _reason(node, name)))
+        name = _plain(node)
+        if name not in QUIET and _reads_history(node, name, histories):
+            found.setdefault(_note(origins, space, node, name))
     return tuple(found)
 
 
-def _grows(problem: Problem, space: Space) -> Sequence[bool]:
-    """The classes whose size follows the length of history."""
-    few, many = (
-        CostModel(space, problem.payloads, Statistics(ticks=t), "tick").sizes() for t in (1e2, 1e4)
-    )
-    return [b > 4 * a for a, b in zip(few, many, strict=True)]
+def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
+    """Whether the node goes through a history, other than to look something up in it."""
+    large = [c in histories for c in node.inputs]
+    if name.startswith(PREFIX):
+        return False
+    if name in PROBES:
+        return all(large)
+    if name in NEGATIONS:
+        return large[0]
+    return any(large)
 
 
-def _is_state(space: Space, plan: Plan, cls: int, reader: int) -> bool:
-    """Whether the class is, through chains, what the reader itself was the tick before."""
-    node = space.nodes[plan.choice[cls]]
-    if node.shape.name == "prev":
-        return node.inputs[0] == reader or _is_state_of(space, plan, node.inputs[0])
-    if node.shape.name == "chain":
-        return _is_state(space, plan, node.inputs[0], reader)
-    return False
+def _histories(space: Space, plan: Plan) -> set[ClassId]:
+    """The classes of the plan that hold all of history: the least fixpoint from `persist` and `old`."""
+    found: set[ClassId] = set()
+    changed = True
+    while changed:
+        changed = False
+        for cls, chosen in plan.choice.items():
+            node = space.nodes[chosen]
+            name = _plain(node)
+            holds = name in {"persist", "old"} or (
+                name not in CONDENSING and _reads_history(node, name, found)
+            )
+            if holds and cls not in found:
+                found.add(cls)
+                changed = True
+    return found
 
 
-def _is_state_of(space: Space, plan: Plan, cls: int) -> bool:
-    return space.nodes[plan.choice[cls]].shape.name.endswith(RUNNING)
+def _plain(node: ENode) -> str:
+    return node.shape.name.removesuffix("!").removesuffix(":global")
 
 
-def _called(space: Space, node: ENode, name: str) -> str:
-    names = sorted(n for n, c in space.named.items() if c == node.cls and not n.startswith("bag "))
-    return names[0] if names else name
+def _note(origins: Mapping[str, Node], space: Space, node: ENode, name: str) -> Note:
+    reason = _reason(node, name)
+    own = [n for n, c in space.named.items() if c == node.cls and n in origins]
+    own.sort(key=lambda n: (origins[n].op is not node.shape.op, n))
+    if not own:
+        return Note(name, name, reason)
+    return Note(origins[own[0]].op.name, own[0], reason, origins[own[0]].span)
 
 
 def _reason(node: ENode, name: str) -> str:

@@ -6,7 +6,7 @@ the statement it came from: the node of the program with its arguments and its s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
@@ -14,8 +14,10 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.load import Loaded, Loop
-from hydro_core.optimize.shape import BAG, Payload, Sort
+from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.loop import Loop
+from hydro_core.optimize.loops import PREFIX, Unrolled
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -89,6 +91,9 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     if loop is not None:
         work.endpoints[cls] = loop[1]
         return
+    if enode.shape.name.startswith(PREFIX):
+        work.endpoints[cls] = Endpoint(_step_name(work, enode))
+        return
     origin = _origin(work, cls, enode)
     op = _operator(enode)
     payload = _payload(work, enode)
@@ -98,17 +103,27 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
             work.shared[key] = _fresh(work, origin, op)
         work.endpoints[cls] = Endpoint(work.shared[key], payload.port)
         return
-    work.endpoints[cls] = Endpoint(_fresh(work, origin, op))
+    work.endpoints[cls] = Endpoint(_fresh(work, origin, op, work.named.get(cls, ())))
 
 
-def _fresh(work: _Rebuild, origin: Node | None, op: OpSpec) -> NodeId:
+def _fresh(
+    work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] = ()
+) -> NodeId:
     taken = {e.node for e in work.endpoints.values()}
     if origin is not None and origin.id not in taken:
         return origin.id
+    for name in own:
+        if name not in taken and name in work.reserved and not _is_numbered(name):
+            return name
     number = 1
     while (name := f"{op.name}_{number}") in taken or name in work.reserved:
         number += 1
     return name
+
+
+def _is_numbered(name: NodeId) -> bool:
+    """Whether the id is an operator's name and a number, which another operator should not have."""
+    return name.rpartition("_")[2].isdigit()
 
 
 def _origin(work: _Rebuild, cls: ClassId, enode: ENode) -> Node | None:
@@ -130,9 +145,12 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         _emit_loop(work, enode, found[0])
         return
     endpoint = work.endpoints[cls]
+    if enode.shape.name.startswith(PREFIX):
+        _emit_step(work, enode)
+        return
     if endpoint.node in work.nodes:
         return
-    op, payload = _operator(enode), _payload(work, enode)
+    op, payload = _called(work, cls, enode), _payload(work, enode)
     inputs = tuple(
         _input(work, enode, op, payload.args, position) for position in range(len(enode.inputs))
     )
@@ -168,6 +186,26 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
         node = work.typed.graph[name]
         inputs = tuple(work.endpoints[read[e]] if e in read else e for e in node.inputs)
         work.nodes[name] = node.with_(inputs=inputs)
+
+
+def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
+    _, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    return f"{end.node}_new"
+
+
+def _emit_step(work: _Rebuild, enode: ENode) -> None:
+    """The nodes that find a loop's new items."""
+    loop, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    count = len(loop.reads)
+    ends = [work.endpoints[c] for c in enode.inputs]
+    given = {
+        read: (ends[i], ends[count + i], ends[2 * count + i]) for i, read in enumerate(loop.reads)
+    }
+    taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
+    taken.discard(_step_name(work, enode))
+    unrolled = Unrolled(work.typed.graph, loop, end, taken, given, ends[-1])
+    unrolled.build()
+    work.nodes |= unrolled.nodes
 
 
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:
@@ -213,9 +251,18 @@ def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
     return found
 
 
+def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:
+    """The operator; a sum is a `chain` where the program says so."""
+    if enode.shape.name == UNION:
+        nodes = (work.loaded.origins.get(name) for name in work.named.get(cls, ()))
+        if any(n is not None and n.op.name == CHAIN for n in nodes):
+            return operator(CHAIN)
+    return _operator(enode)
+
+
 def _operator(enode: ENode) -> OpSpec:
     name = enode.shape.name.removesuffix("!")
-    op = operator("chain") if name == "chain" else enode.shape.op
+    op = operator(name) if name in {CHAIN, UNION} else enode.shape.op
     if op is None:
         raise KeyError(f"{enode.shape.name} is no operator")
     return op

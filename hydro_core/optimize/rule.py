@@ -18,7 +18,7 @@ FACTS: Mapping[str, str] = {
     "growing": "S",
     "resumable": "P",
     "semi_on": "PP",
-    "combined_by": "PP",
+    "mergeable": "P",
     "to_left": "PPP",
     "to_right": "PPP",
     "before": "PPP",

@@ -51,14 +51,15 @@ class Shape:
 BAG = Shape("bag", (Sort.SEQUENCE,), linear=(True,), strict=(False,), monotone=True)
 """Forgets the order of a sequence."""
 CHAIN = "chain"
+UNION = "union"
 JOINT = frozenset({"chain", "union"})
 """Operators that are linear in all inputs together, not in each by itself."""
 
 
-def chain(sort: Sort) -> Shape:
-    """Two streams of this sort added up."""
+def two(name: str, sort: Sort) -> Shape:
+    """Two streams of this sort added up: `chain` by the rules, `union` (a sequence: `chain!`) by the program."""
     return Shape(
-        name=CHAIN if sort is Sort.BAG else f"{CHAIN}!",
+        name=name,
         inputs=(sort, sort),
         output=sort,
         linear=(False, False),
@@ -121,7 +122,7 @@ def _ignores_order(node: Node) -> bool:
         value = node.args[arg.name] if arg.name in node.args else None
         if isinstance(value, Fn) and arg.leading and not value.algebra.commutative:
             return False
-        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value):
+        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value or ()):
             return False
     return True
 

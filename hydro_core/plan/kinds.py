@@ -40,7 +40,11 @@ def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind
         changed = False
         for node in graph:
             kinds = tuple(found[e.node] for e in node.inputs)
-            kind = Kind.E if node.id in feedback else _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
+            kind = (
+                Kind.E
+                if node.id in feedback
+                else _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
+            )
             kind = merged(found[node.id], kind)
             changed = changed or kind != found[node.id]
             found[node.id] = kind
@@ -74,7 +78,9 @@ def is_in_order(node: Node, ordered: bool) -> bool:
 
 
 def _in_order(node: Node, typed: Typed) -> bool:
-    return bool(node.inputs) and is_in_order(node, typed.of(node.inputs[0].node).order is Order.TOTAL)
+    return bool(node.inputs) and is_in_order(
+        node, typed.of(node.inputs[0].node).order is Order.TOTAL
+    )
 
 
 def _same(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
@@ -131,13 +137,12 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
+    **dict.fromkeys(("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"), _event),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),
     "join": _join,
     **dict.fromkeys(("anti_join", "difference"), _difference),
     "unique": _unique,
-    **dict.fromkeys(
-        ("fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"), _fold
-    ),
+    **dict.fromkeys(("fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"), _fold),
 }

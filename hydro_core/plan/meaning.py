@@ -28,7 +28,9 @@ def meanings(typed: Typed, components: Sequence[Sequence[NodeId]]) -> Mapping[No
         own = {node: _own(typed.graph[node], typed) for node in component}
         found.update(own)
         for _ in component:
-            found.update({node: _with_inputs(own[node], typed.graph[node], found) for node in component})
+            found.update(
+                {node: _with_inputs(own[node], typed.graph[node], found) for node in component}
+            )
     return found
 
 
@@ -38,12 +40,20 @@ def meaning_of(stream: Endpoint, found: Mapping[NodeId, str], *more: str) -> str
 
 
 def _own(node: Node, typed: Typed) -> str:
-    types = [f"{e.port}:{t.item}" for e, t in typed.types.items() if e.node == node.id and not node.inputs]
-    return _digest(node.op.name, *sorted(types), *(f"{k}={_text(v)}" for k, v in sorted(node.args.items())))
+    types = [
+        f"{e.port}:{t.item}"
+        for e, t in typed.types.items()
+        if e.node == node.id and not node.inputs
+    ]
+    return _digest(
+        node.op.name, *sorted(types), *(f"{k}={_text(v)}" for k, v in sorted(node.args.items()))
+    )
 
 
 def _with_inputs(own: str, node: Node, found: Mapping[NodeId, str]) -> str:
-    inputs = [meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs]
+    inputs = [
+        meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
+    ]
     if node.op.name in _TRANSPARENT and len(inputs) == 1:
         return inputs[0]
     if node.spec.variadic:

@@ -27,7 +27,9 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     reading = predecessors(graph)
     groups = components(reading)
     parts = tuple(_component(group, graph, reading) for group in groups)
-    feedback = frozenset(n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph))
+    feedback = frozenset(
+        n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph)
+    )
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     kinds = kinds_of(typed, last_only)
     slots = _slots(typed, kinds, last_only, meanings(typed, groups))
@@ -65,7 +67,10 @@ def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
 
 
 def _slots(
-    typed: Typed, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId], found: Mapping[NodeId, str]
+    typed: Typed,
+    kinds: Mapping[NodeId, Kind],
+    feedback: Collection[NodeId],
+    found: Mapping[NodeId, str],
 ) -> tuple[StateSlot, ...]:
     """One slot for each stream that is stored: additions serve those, too, who want the last tick only."""
     slots: dict[str, StateSlot] = {}
@@ -86,7 +91,9 @@ def _slots(
 def _named(slot: StateSlot, found: Mapping[NodeId, str]) -> StateSlot:
     """The slot with its final meaning: what is stored, and in which way."""
     order = "ordered" if slot.ordered else ""
-    return replace(slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value))
+    return replace(
+        slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value)
+    )
 
 
 def _need(

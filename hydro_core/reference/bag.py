@@ -1,7 +1,7 @@
-"""Bags, the values of streams: finite multisets of items, equal items counted by the page's equality.
+"""Bags, the values of streams: finite multisets of items, equal ones by the page's equality.
 
-`items` stand in the stream's order where it has one. A bag does not change, but for the streams of a cycle, which
-`grow` while their least fixpoint is computed.
+`items` stand in the stream's order where it has one. A bag does not change, but for the streams of
+a cycle, which `grow` while their least fixpoint is computed.
 """
 
 from __future__ import annotations

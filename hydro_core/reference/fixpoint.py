@@ -1,27 +1,39 @@
 """Cycles within a tick: the least fixpoint of the operators of one recursive component.
 
-Definition (`naive`): every stream of the cycle starts empty, and all operators are applied again and again until no
-stream changes. All operators of a cycle are monotone on bags (what is not blocks, and cannot stand in one), so every
-round adds items, none goes, and what is reached is the least bag that satisfies the program.
+Definition (`naive`): every stream of the cycle starts empty, and all operators are applied again
+and again until no stream changes. All operators of a cycle are monotone on bags (what is not
+blocks, and cannot stand in one), so every round adds items, none goes, and what is reached is the
+least bag that satisfies the program.
 
-Evaluation (`semi_naive`): an operator is given what is new at its inputs only, and what its output gains is derived
-from its `Growth`. It computes the same bag: whatever order gains are passed on in, the streams stay below the least
-fixpoint, and they have reached it when nothing is new any more.
+Evaluation (`semi_naive`): an operator is given what is new at its inputs only, and what its output
+gains is derived from its `Growth`. It computes the same bag: whatever order gains are passed on in,
+the streams stay below the least fixpoint, and they have reached it when nothing is new any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.analysis.cycles import shown
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.meanings.registry import Growth, meaning_of
+from hydro_core.reference.multiset import Multiset
 from hydro_core.settings import Settings
 
 Outputs = Mapping[Endpoint, Bag]
 Apply = Callable[[Node, Sequence[Bag]], Outputs]
 """What a node gives for these inputs, in this tick."""
+
+
+class Endless(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why a cycle was given up."""
+
+    def __init__(self, message: str, node: Node) -> None:
+        super().__init__(message)
+        self.node = node
+
+
 Fixpoint = Callable[[Sequence[Node], Outputs, Apply, Settings], Outputs]
 
 
@@ -48,11 +60,14 @@ def semi_naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Se
         for node in ordered:
             if streams.has_news(node):
                 streams.publish(node, _gain(node, streams, apply))
+                if streams.size > settings.max_cycle_items:
+                    raise _too_many("items", cycle, settings)
         if not any(map(streams.has_news, ordered)):
-            return streams.found
-        if sum(map(len, streams.found.values())) > settings.max_cycle_items:
-            raise _too_many("items", cycle, settings)
+            return {endpoint: items.bag() for endpoint, items in streams.found.items()}
     raise _too_many("rounds", cycle, settings)
+
+
+Gain = dict[Endpoint, Multiset]
 
 
 class _Streams:
@@ -60,13 +75,14 @@ class _Streams:
 
     def __init__(self, cycle: Sequence[Node], given: Outputs) -> None:
         own = {node.id for node in cycle}
-        self.found: dict[Endpoint, Bag] = {}
+        self.found: Gain = {}
+        self.size = 0
         self.started: set[NodeId] = set()
         self.inner = {n.id: [e.node in own for e in n.inputs] for n in cycle}
         """Which inputs come from the cycle itself."""
         self.read = {n.id: [given[e] if e in given else Bag() for e in n.inputs] for n in cycle}
         """What each input has been read of; inputs from outside are read whole from the first."""
-        self.news = {n.id: [Bag() for _ in n.inputs] for n in cycle}
+        self._news = {n.id: [Multiset() for _ in n.inputs] for n in cycle}
         self._readers: dict[Endpoint, list[tuple[NodeId, int]]] = {}
         for node in cycle:
             for position, endpoint in enumerate(node.inputs):
@@ -74,67 +90,75 @@ class _Streams:
 
     def has_news(self, node: Node) -> bool:
         """Whether there is something that the node has not read yet; everything at first."""
-        return node.id not in self.started or any(self.news[node.id])
+        return node.id not in self.started or any(self._news[node.id])
 
-    def take_news(self, node: Node) -> list[Bag]:
-        """What is new at each input, which now belongs to what has been read."""
-        news, self.news[node.id] = self.news[node.id], [Bag() for _ in node.inputs]
+    def take_news(self, node: Node) -> list[Multiset]:
+        """What is new at each input."""
+        news, self._news[node.id] = self._news[node.id], [Multiset() for _ in node.inputs]
         return news
 
-    def publish(self, node: Node, gain: Outputs) -> None:
+    def publish(self, node: Node, gain: Gain) -> None:
         """Adds what the node's outputs gain, and passes it on to their readers."""
         self.started.add(node.id)
-        for endpoint, bag in gain.items():
-            self.found.setdefault(endpoint, Bag()).grow(bag)
+        for endpoint, items in gain.items():
+            self.size += items.size
+            self.found.setdefault(endpoint, Multiset()).merge(items)
             for reader, position in self._readers.get(endpoint, ()):
-                self.news[reader][position].grow(bag)
+                self._news[reader][position].merge(items)
 
 
-def _gain(node: Node, streams: _Streams, apply: Apply) -> Outputs:
+def _gain(node: Node, streams: _Streams, apply: Apply) -> Gain:
     """What the node's outputs gain by what is new at its inputs."""
     news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
     growth = meaning_of(node.op.name).growth_of(node.args)
-    if node.id not in streams.started:
-        _merge(read, news)
-        return apply(node, read)
+    if growth is Growth.FIRST and any(inner[1:]):
+        growth = Growth.ANEW
+    if node.id not in streams.started or growth is Growth.ANEW:
+        _read_on(read, news)
+        whole = _counted(apply(node, read))
+        return {e: items.without(streams.found.get(e, Multiset())) for e, items in whole.items()}
     match growth:
         case Growth.INPUT:
             return {Endpoint(node.id): news[0]}
-        case Growth.TOGETHER:
-            return apply(node, news)
         case Growth.ONCE:
-            output = apply(node, news)
-            return {e: bag.monus(streams.found[e]) for e, bag in output.items()}
-        case Growth.EACH:
-            return _gain_of_each(node, streams, news, apply)
-        case Growth.FIRST if not any(inner[1:]):
-            return apply(node, [news[0], *read[1:]])
+            output = _counted(apply(node, [news[0].distinct()]))
+            return {e: items.without(streams.found[e]) for e, items in output.items()}
+        case Growth.TOGETHER:
+            return _gain_of_each(node, news, [EMPTY] * len(news), apply)
         case _:
-            _merge(read, news)
-            output = apply(node, read)
-            return {e: bag.monus(streams.found[e]) for e, bag in output.items()}
+            return _gain_of_each(node, news, read, apply)
 
 
-def _gain_of_each(node: Node, streams: _Streams, news: list[Bag], apply: Apply) -> Outputs:
-    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`."""
-    read, gain = streams.read[node.id], dict[Endpoint, Bag]()
+def _gain_of_each(node: Node, news: Sequence[Multiset], read: list[Bag], apply: Apply) -> Gain:
+    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`; `op(n·x, y) = n·op(x, y)`."""
+    gain: Gain = {}
     for position, new in enumerate(news):
-        if not new.items:
-            continue
-        for endpoint, bag in apply(node, [*read[:position], new, *read[position + 1 :]]).items():
-            gain.setdefault(endpoint, Bag()).grow(bag)
-        read[position].grow(new)
+        for times, items in new.classes():
+            inputs = [*read[:position], items, *read[position + 1 :]]
+            for endpoint, bag in apply(node, inputs).items():
+                gain.setdefault(endpoint, Multiset()).add(bag, times)
+        # What grows together has read nothing that its gain depends on.
+        if new and read[position] is not EMPTY:
+            read[position].grow(new.bag())
     return gain
 
 
-def _merge(read: Sequence[Bag], news: Sequence[Bag]) -> None:
+def _counted(outputs: Outputs) -> Gain:
+    gain: Gain = {}
+    for endpoint, bag in outputs.items():
+        gain[endpoint] = Multiset()
+        gain[endpoint].add(bag)
+    return gain
+
+
+def _read_on(read: Sequence[Bag], news: Sequence[Multiset]) -> None:
     for bag, new in zip(read, news, strict=True):
-        if new.items:
-            bag.grow(new)
+        if new:
+            bag.grow(new.bag())
 
 
 def in_flow_order(cycle: Collection[Node]) -> list[Node]:
-    """The nodes so that each comes after those it reads, as far as a cycle allows; its entries come first."""
+    """Each node after those it reads, as far as a cycle allows; its entries come first."""
     own = {node.id: node for node in cycle}
     readers: dict[NodeId, list[NodeId]] = {node: [] for node in own}
     for node in cycle:
@@ -168,21 +192,12 @@ def _post_order(
             path.append((following, iter(readers[following])))
 
 
-def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> DataError:
+def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> Endless:
     limits = {
         "rounds": ("max_iterations", settings.max_iterations),
         "items": ("max_cycle_items", settings.max_cycle_items),
     }
     name, limit = limits[what]
     ordered = in_flow_order(cycle)
-    path = " -> ".join(f"{node.id} ({node.op.name})" for node in (*ordered, ordered[0]))
-    return DataError(
-        Diagnostic(
-            "runtime",
-            f"a cycle is not done after {limit:,} {what} (`{name}`): {path}",
-            ordered[0].span,
-            ordered[0].op.name,
-            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
-            "or let it go on in the next tick, with `prev()`",
-        )
-    )
+    path = " -> ".join(shown(node) for node in (*ordered, ordered[0]))
+    return Endless(f"the cycle {path} is not done after {limit:,} {what} (`{name}`)", ordered[0])

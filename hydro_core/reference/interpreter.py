@@ -1,7 +1,8 @@
 """The reference interpreter: runs a program tick by tick, by the formulas of the language page.
 
-Within a tick the strata run in their order; what reads what does within a stratum; a recursive component is brought
-to its least fixpoint. After the tick, every stateful operator is told what its input was.
+Within a tick the strata run in their order; what reads what does within a stratum; a recursive
+component is brought to its least fixpoint. After the tick, every stateful operator is told what its
+input was.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components, predecessors, same_tick
 from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by being imported
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.fixpoint import Fixpoint, semi_naive
+from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
 from hydro_core.reference.meanings.registry import meaning_of
 from hydro_core.reference.past import Past
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
-from hydro_core.ticks.tick import TickInput as TickInput
+from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import UNKNOWN, ItemType
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
+
+__all__ = ["TickInput", "run_ticks"]
 
 Items = list[Any]
 
@@ -104,7 +107,14 @@ class TickRun:
         entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
         given = {endpoint: self._stream(endpoint) for endpoint in entering}
         fixpoint, settings = self.program.fixpoint, self.program.settings
-        self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
+        try:
+            self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
+        except Endless as problem:
+            self._site(problem.node).fail(
+                str(problem),
+                "let it stop: `unique()` keeps items from going round again, a filter bounds new "
+                "ones; or let it go on in the next tick, with `prev()`",
+            )
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)

@@ -1,4 +1,7 @@
-"""Keys and fields of items: the first field of a tuple, or named columns of a row. A null item has null fields."""
+"""Keys and fields of items: the first field of a tuple, or columns of a row.
+
+A null item has null fields.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,15 @@ def field(item: Any, step: int | str) -> Any:
 class Columns:
     """The columns `names` of a row as a key; with no names, the first field of a tuple.
 
-    Keys are compared as items of type `compared`, where two inputs write the same key in different numeric types.
+    Keys are compared as items of type `compared`, where two inputs write the same key in different
+    numeric types.
     """
 
     names: tuple[str, ...] = ()
     compared: ItemType = UNKNOWN
 
     def __call__(self, item: Any) -> Hashable:
+        """Equal for items of equal keys."""
         return _compared(self.value(item), self.compared)
 
     def common(self, item: Any) -> Any:
@@ -49,6 +54,7 @@ class Whole:
     compared: ItemType = UNKNOWN
 
     def __call__(self, item: Any) -> Hashable:
+        """Equal for equal items."""
         return _compared(item, self.compared)
 
 
@@ -78,7 +84,7 @@ def key_type(item: ItemType, columns: tuple[str, ...]) -> ItemType:
 
 
 def compared_as(a: ItemType, b: ItemType) -> ItemType:
-    """The type in which keys of two types are compared; unknown where they are compared as they are."""
+    """The type in which keys of two types are compared; unknown: as they are."""
     return UNKNOWN if a == b else common_type(a, b) or UNKNOWN
 
 

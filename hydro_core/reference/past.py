@@ -13,7 +13,7 @@ from hydro_core.reference.bag import EMPTY, Bag
 
 
 class Past:
-    """The input `a` of one stateful node at tick t: `now` is `a_t`, and the rest is about earlier ticks."""
+    """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is of earlier ticks."""
 
     def __init__(self, keeps_all: bool, ticks: int) -> None:
         self.now: Bag = EMPTY
@@ -30,7 +30,7 @@ class Past:
             case State.HISTORY:
                 return Past(keeps_all=True, ticks=0)
             case State.WINDOW:
-                return Past(keeps_all=False, ticks=node.args["n"] - 1)
+                return Past(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
                 return Past(keeps_all=False, ticks=1)
             case State.COMMANDS:

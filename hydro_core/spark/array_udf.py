@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ Accumulate = Callable[[Fn, Any, Any], Any]
 Choose = Callable[[list[Any]], Any]
 
 
-def folded_in_python(  # noqa: PLR0913 - a function, its two types, its two inputs, and how it is called
+def folded_in_python(
     fn: Fn, acc: ItemType, item: ItemType, values: Column, start: Column, *, pairwise: bool
 ) -> Column:
     """The fold of each array from its start; `pairwise`: the function takes two whole items."""
@@ -61,10 +60,5 @@ def _accumulators(
     """The start, and the accumulator after each value."""
     found = [start]
     for x in values:
-        before = found[-1]
-        found.append(guarded(fn, None, partial(_next, fn, before, x, acc, call), before, x))
+        found.append(guarded(fn, None, lambda a, b: conform(call(fn, a, b), acc), found[-1], x))
     return found
-
-
-def _next(fn: Fn, before: Any, x: Any, acc: ItemType, call: Accumulate) -> Any:
-    return conform(call(fn, before, x), acc)

@@ -29,7 +29,7 @@ from hydro_core.spark.lower.registry import (
 )
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed
+from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
@@ -120,7 +120,9 @@ class Run:
 
     def stream(self, stream: Endpoint) -> Relation:
         """A stream that is known; every port of a `tee` is its input."""
-        return self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+        return (
+            self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+        )
 
     def is_known(self, stream: Endpoint) -> bool:
         """Whether the stream has been computed."""
@@ -154,7 +156,7 @@ class Run:
             last=self.last,
             spark=setting.spark,
             past=past,
-            source=setting.sources.get(node.args.get("name")),
+            source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
         )
         found = lower(step)
@@ -188,7 +190,8 @@ class Run:
             events = relation.at(self.last)
         else:
             events = relation.events(self.first, self.last)
-        return positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        return exactly(frame, slot.item)
 
     def _entering(self, component: Component) -> set[Endpoint]:
         graph, members = self.setting.plan.graph, set(component.nodes)
@@ -224,12 +227,13 @@ class Run:
         read = [e for n in plan.graph if n.id not in members for e in n.inputs]
         read += [s.stream for s in plan.slots if not members & set(s.readers)]
         found = dict.fromkeys(e for e in read if e.node in members)
-        found.update(dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none"))
+        found.update(
+            dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none")
+        )
         return list(found)
 
     def _settled(self, relation: Relation) -> Relation:
-        frame, _ = self.setting.settle(relation.frame)
-        return relation.with_(frame=frame)
+        return settled(relation, self.setting.settle)[0]
 
 
 def at_tick(relation: Relation, t: int) -> Relation:
@@ -245,5 +249,7 @@ def at_tick(relation: Relation, t: int) -> Relation:
 def newly(relation: Relation, t: int, first: int) -> Relation:
     """What the single tick t adds to a relation of a range from `first` on."""
     if relation.kind is Kind.H:
-        return relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+        return (
+            relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+        )
     return as_kind(relation.events(t, t), relation.kind, t)

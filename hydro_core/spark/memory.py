@@ -28,7 +28,7 @@ from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.relation import ITEM, ORD, TICK
 from hydro_core.spark.session import shared_session
-from hydro_core.spark.settle import collected
+from hydro_core.spark.settle import collected, exactly
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
@@ -122,7 +122,9 @@ class Memory:
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            pairs = [(self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())]
+            pairs = [
+                (self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())
+            ]
             if pairs:
                 found[name] = frame_of(self.spark, pairs, item)
         return found
@@ -132,7 +134,8 @@ class Memory:
         frames = {}
         for name, relation in result.outputs.items():
             events = relation.events(first, last)
-            frames[_output(name)] = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frames[_output(name)] = exactly(frame, relation.item)
         frames |= {_slot(slot): frame for slot, frame in result.state.items()}
         return collect(frames)
 
@@ -141,13 +144,14 @@ class Memory:
             new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
             if slot.mode is Mode.APPEND and old is not None:
                 new = pa.concat_tables([old, new])
-            self.kept[slot.id] = new
+            self.kept[slot.id] = new.combine_chunks()
 
     def _outputs(self, tables: Mapping[str, pa.Table], first: int, last: int) -> list[Outputs]:
         types = self.plan.typed.outputs
         found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
         return [
-            {name: ticks.get(t, []) for name, ticks in found.items()} for t in range(first, last + 1)
+            {name: ticks.get(t, []) for name, ticks in found.items()}
+            for t in range(first, last + 1)
         ]
 
 
@@ -169,14 +173,18 @@ def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     if wide is None:
         return {}
     table = wide.toArrow()
-    found = {}
-    for i, (name, frame) in enumerate(frames.items()):
-        rows = table.filter(pc.equal(table["of"], i))
-        columns = {ITEM: rows[f"i{i}"], TICK: rows[TICK]}
-        if ORD in frame.columns:
-            columns[ORD] = rows[ORD]
-        found[name] = pa.table(columns)
-    return found
+    return {
+        name: _part(table, i, ordered=ORD in frame.columns)
+        for i, (name, frame) in enumerate(frames.items())
+    }
+
+
+def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
+    """The rows of one frame out of the wide table."""
+    names = [f"i{number}", TICK, *([ORD] if ordered else [])]
+    rows = table.filter(pc.field("of") == number).select(names)
+    # Made anew, so that every column may hold nulls whatever Spark knows of it.
+    return pa.Table.from_arrays(rows.columns, names=[ITEM, *names[1:]])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
@@ -185,6 +193,7 @@ def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
     if ordered:
         table = table.sort_by(ORD)
     found: dict[int, list[Any]] = {}
-    for t, x in zip(table[TICK].to_pylist(), from_arrow(table[ITEM], item), strict=True):
+    ticks: list[Any] = table[TICK].to_pylist()
+    for t, x in zip(ticks, from_arrow(table[ITEM], item), strict=True):
         found.setdefault(t, []).append(x)
     return found if ordered else {t: sorted(items, key=sort_key) for t, items in found.items()}

@@ -70,16 +70,22 @@ class Pipeline:
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
-        self._state = state_tables(plan)
-        self._outputs = output_tables(plan)
+        self.state_tables = state_tables(plan)
+        """The tables of the state slots, by the slots' ids."""
+        self.output_tables = output_tables(plan)
+        """The tables of the outputs, by their names."""
         self.fingerprint = fingerprint(self.tables)
-        interval = self.settings.spark.checkpoint_interval
-        self.store = Store(directory, self.tables, checkpoint_interval=interval)
+        self.store = Store(
+            directory,
+            self.tables,
+            checkpoint_interval=self.settings.spark.checkpoint_interval,
+            compact_every=self.settings.spark.compact_every,
+        )
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
         """All tables of the pipeline, the state first."""
-        return (*self._state.values(), *self._outputs.values())
+        return (*self.state_tables.values(), *self.output_tables.values())
 
     @property
     def spark(self) -> SparkSession:
@@ -169,20 +175,41 @@ class Pipeline:
                 )
             target = self._commit_ending_at(last)
             versions = self.store.restore(target.versions if target else {})
-            moment = datetime.now(UTC)
-            commit = Commit(
-                sequence=now.sequence + 1,
-                first=last + 1,
-                last=last,
-                plan=now.plan,
-                versions=versions,
-                rows=target.rows if target else {},
-                started=moment,
-                committed=moment,
-                tables=now.tables,
-            )
-            self.ledger.append(commit)
-            return commit
+            return self._note(now, last, versions)
+
+    def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
+        """Joins the small files of all tables, and removes those that were replaced long ago.
+
+        Args:
+            keep_hours: going back is possible within these hours.
+
+        Raises:
+            DataError: another writer is at work, or a table is broken (code `state`).
+        """
+        with self.lock:
+            now = self.ledger.refresh()
+            if now is None:
+                return None
+            refuse_another_program(self.directory, self.fingerprint, self.tables, now)
+            self.store.recover(now)
+            return self._note(now, now.last, self.store.compact(keep_hours))
+
+    def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
+        """A line in the ledger that adds no tick: the tables are at other versions."""
+        moment = datetime.now(UTC)
+        commit = Commit(
+            sequence=now.sequence + 1,
+            first=last + 1,
+            last=last,
+            plan=now.plan,
+            versions=versions,
+            rows={},
+            started=moment,
+            committed=moment,
+            tables=now.tables,
+        )
+        self.ledger.append(commit)
+        return commit
 
     def output(self, name: str, as_of: int | None = None, *, every: bool = False) -> pa.Table:
         """An output as of a tick, unless told the last one; `every`: all ticks up to it."""
@@ -200,15 +227,15 @@ class Pipeline:
         return self.spark.createDataFrame([], spec.spark_schema) if frame is None else frame
 
     def _output(self, name: str) -> TableSpec:
-        if name not in self._outputs:
+        if name not in self.output_tables:
             raise DataError(
                 Diagnostic(
                     code="name",
                     message=f"there is no output `{name}`",
-                    help=f"the outputs are {', '.join(f'`{n}`' for n in self._outputs)}",
+                    help=f"the outputs are {', '.join(f'`{n}`' for n in self.output_tables)}",
                 )
             )
-        return self._outputs[name]
+        return self.output_tables[name]
 
     def _readable(self, spec: TableSpec, as_of: int | None, *, every: bool) -> tuple[int, int]:
         """The ticks whose rows an output has as of a tick."""
@@ -279,7 +306,7 @@ class Pipeline:
         return found
 
     def _compute(self, run: Run, inputs: Mapping[str, Batch]) -> RangeResult:
-        names = {slot: spec.name for slot, spec in self._state.items()}
+        names = {slot: spec.name for slot, spec in self.state_tables.items()}
         return run_range(
             self.plan,
             run.first,
@@ -295,8 +322,8 @@ class Pipeline:
     def _pending(
         self, run: Run, result: RangeResult, inputs: Mapping[str, Batch]
     ) -> Mapping[str, Pending]:
-        frames = {self._state[slot].name: frame for slot, frame in result.state.items()}
-        for output, spec in self._outputs.items():
+        frames = {self.state_tables[slot].name: frame for slot, frame in result.state.items()}
+        for output, spec in self.output_tables.items():
             relation = result.outputs[output]
             frames[spec.name] = output_frame(relation, spec, run.first, run.last)
         return {

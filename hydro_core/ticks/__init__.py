@@ -1,1 +1,1 @@
-"""Ticks from files, and outputs to files: what `hydrotick run --input … --out …` does around a program."""
+"""Ticks from files, and outputs to files: `hydrotick run --input … --out …`."""

@@ -44,7 +44,7 @@ _SCALARS: tuple[tuple[Scalar, pa.DataType], ...] = (
 )
 _ARROW = dict(_SCALARS)
 _ITEM = {arrow: scalar for scalar, arrow in _SCALARS}
-_WIDER = {
+_WIDER: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
@@ -91,7 +91,7 @@ def item_type(arrow: pa.DataType) -> ItemType:
     raise ValueProblem(f"an item has no values of the type {arrow}")
 
 
-def row_type(fields: Sequence[pa.Field]) -> Row | Tuple:
+def row_type(fields: Sequence[pa.Field[Any]]) -> Row | Tuple:
     """A tuple if the fields are `_1 … _n`, else a row."""
     types = [Field(field.name, item_type(field.type)) for field in fields]
     if types and [f.name for f in types] == [f"_{i + 1}" for i in range(len(types))]:
@@ -101,15 +101,20 @@ def row_type(fields: Sequence[pa.Field]) -> Row | Tuple:
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The type of ours that holds these values: no dictionaries, microseconds, UTC."""
-    if arrow in _WIDER:
-        return _WIDER[arrow]
+    wider = _WIDER.get(arrow)
+    if wider is not None:
+        return wider
     if pa.types.is_dictionary(arrow):
         return plain_type(arrow.value_type)
     if pa.types.is_timestamp(arrow):
         return pa.timestamp("us", "UTC" if arrow.tz else None)
     if pa.types.is_decimal(arrow) and arrow.precision <= 38:
         return pa.decimal128(arrow.precision, arrow.scale)
-    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+    if (
+        pa.types.is_list(arrow)
+        or pa.types.is_large_list(arrow)
+        or pa.types.is_fixed_size_list(arrow)
+    ):
         return pa.list_(plain_type(arrow.value_type))
     if pa.types.is_struct(arrow):
         fields = [arrow.field(i) for i in range(arrow.num_fields)]
@@ -119,11 +124,13 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 def plain_table(table: pa.Table) -> pa.Table:
     """The table with columns of our types only; what is finer than a microsecond is cut off."""
-    columns = {}
+    columns: dict[str, Any] = {}
     for field in table.schema:
         plain = plain_type(field.type)
         try:
-            columns[field.name] = table.column(field.name).cast(plain, safe="[ns" not in str(field.type))
+            columns[field.name] = table.column(field.name).cast(
+                plain, safe="[ns" not in str(field.type)
+            )
         except pa.ArrowInvalid as problem:
             raise ValueProblem(f"{problem} (in column `{field.name}`)") from None
     return pa.table(columns)
@@ -150,7 +157,10 @@ def value_of(item: Any, of: ItemType) -> Any:
         case _ if item is None:
             return None
         case Tuple(fields):
-            return {f"_{i + 1}": value_of(x, t) for i, (x, t) in enumerate(zip(item, fields, strict=True))}
+            return {
+                f"_{i + 1}": value_of(x, t)
+                for i, (x, t) in enumerate(zip(item, fields, strict=True))
+            }
         case Row(fields):
             return {f.name: value_of(item[f.name], f.type) for f in fields}
         case Array(element):

@@ -18,7 +18,8 @@ from hydro_core.ticks.files import read
 from hydro_core.ticks.landed import Landed, declared_columns
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
-from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
+from hydro_core.types.moments import print_moment
+from hydro_core.types.values import Struct, ValueProblem, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,20 @@ class InputFile:
         """
         name, equals, path = text.partition("=")
         before, colon, column = path.rpartition(":")
-        has_column = colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        has_column = (
+            colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        )
         if not (name.strip() and equals and path):
             raise DataError(
-                Diagnostic("config", f"`--input {text}` is not NAME=PATH[:COLUMN]",
-                           help="for example `--input orders=data/orders.parquet:day`")
+                Diagnostic(
+                    "config",
+                    f"`--input {text}` is not NAME=PATH[:COLUMN]",
+                    help="for example `--input orders=data/orders.parquet:day`",
+                )
             )
-        return InputFile(name.strip(), before if has_column else path, column if has_column else None)
+        return InputFile(
+            name.strip(), before if has_column else path, column if has_column else None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +75,13 @@ class Landing:
             return Tuple(tuple(rest.values()))
         return Row(tuple(Field(name, t) for name, t in types.items()))
 
-    def items(self, places: Sequence[int], of: ItemType) -> list[Any]:
+    def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""
         wanted = declared_columns(of) or {}
         try:
             rows = list(self.landed.rows(places, wanted))
         except ValueProblem as problem:
-            _refuse(self.file, str(problem))
+            _refuse(self.file, f"in tick {tick}, {problem}")
         match of:
             case Row():
                 return rows
@@ -88,7 +96,7 @@ def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[L
     found = []
     for file in files:
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
-        landing = Landing(file, read(file.path, columns))
+        landing = Landing(file, read(file.path, columns, file.column))
         for name in (*columns, *((file.column,) if file.column else ())):
             # An empty file of JSON lines has no columns, and needs none.
             if landing.landed.names and name not in landing.landed.names:
@@ -108,12 +116,14 @@ class Cut:
     every: Every
     start: datetime | None
 
-    def ticks(self, landings: Sequence[Landing], types: Mapping[str, ItemType]) -> Iterator[TickInput]:
+    def ticks(
+        self, landings: Sequence[Landing], types: Mapping[str, ItemType]
+    ) -> Iterator[TickInput]:
         """The ticks one after the other; items are made when their tick comes."""
         for tick in range(self.count):
             batches = {
                 landing.file.name: landing.items(
-                    self.places[landing.file.name].get(tick, ()), types[landing.file.name]
+                    self.places[landing.file.name].get(tick, ()), types[landing.file.name], tick
                 )
                 for landing in landings
             }
@@ -131,14 +141,18 @@ class Cut:
 def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cut:
     """Cuts the inputs into ticks."""
     columns = {x.file.name: _column(x, x.file.column) for x in landings if x.file.column}
-    times = {name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)}
+    times = {
+        name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)
+    }
     numbers = {name for name, values in columns.items() if any(isinstance(v, int) for v in values)}
     by_name = {landing.file.name: landing for landing in landings}
     if times and numbers:
         file = by_name[min(numbers)].file
         _refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
     if numbers and start is not None:
-        _refuse(by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers")
+        _refuse(
+            by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers"
+        )
     if times and start is None:
         start = every.floor(min(v for name in times for v in columns[name]))
     found: dict[str, dict[int, list[int]]] = {}
@@ -185,16 +199,21 @@ def _by_tick(
     places: dict[int, list[int]] = {}
     for place, value in enumerate(values):
         tick = value if start is None else every.tick_of(value, start)
-        if tick < 0 and start is None:
-            _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
         if tick < 0:
-            _refuse(
-                file,
-                f"row {place} is of {value.isoformat()}, before the first tick begins at {start:%Y-%m-%dT%H:%M:%SZ}",
-                "let `--start` be earlier, or leave the row out",
-            )
+            _refuse_early(file, place, value, start)
         places.setdefault(tick, []).append(place)
     return places
+
+
+def _refuse_early(file: InputFile, place: int, value: Any, start: datetime | None) -> NoReturn:
+    if start is None:
+        _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
+    _refuse(
+        file,
+        f"row {place} is of {print_moment(value)}, before the first tick, "
+        f"which begins at {print_moment(start)}",
+        "let `--start` be earlier, or leave the row out",
+    )
 
 
 def _refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.types.values import ValueProblem, conform
 from hydro_core.types.item import TIMESTAMP
+from hydro_core.types.values import ValueProblem, conform
 
 Unit = Literal["m", "h", "d", "w", "mo"]
 _LENGTHS = {

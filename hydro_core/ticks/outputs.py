@@ -1,7 +1,7 @@
-"""Outputs as Parquet files: `DIR/NAME/` holds `tick`, the item's columns, and `position` where it has an order.
+"""Outputs as Parquet files: `tick`, the item's columns, and `position` where there is an order.
 
-An output appears whole or not at all: it is written beside its place and put there at the end. What was there before
-is replaced if it was written here, and never touched if it was not.
+An output appears whole or not at all: it is written beside its place and put there at the end. What
+was there before is replaced if it was written here, and never touched if it was not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MARK = b"hydrotick"
 
 
 class OutputFiles:
-    """The outputs of a run, written tick by tick; leave it without an exception to put them in their places."""
+    """The outputs of a run, tick by tick; put in their places when it ends without an exception."""
 
     def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
         for name, stream in outputs.items():
@@ -38,7 +38,9 @@ class OutputFiles:
         self._directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
-        self._files = {name: _File(self._scratch / name, stream) for name, stream in outputs.items()}
+        self._files = {
+            name: _File(self._scratch / name, stream) for name, stream in outputs.items()
+        }
 
     def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
         """Adds what a tick has put out."""
@@ -89,7 +91,7 @@ class _File:
         """Adds a tick's items as a group of rows."""
         if not items:
             return
-        arrays = [pa.array([tick] * len(items), pa.int64())]
+        arrays: list[Any] = [pa.array([tick] * len(items), pa.int64())]
         for place, (name, of) in enumerate(self._columns.items()):
             values = [value_of(_part(item, self._item, place, name), of) for item in items]
             arrays.append(pa.array(values, arrow_type(of)))

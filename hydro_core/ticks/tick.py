@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TickInput:
-    """A batch of items per input stream (none is an empty one), and the tick's times if it has any."""
+    """A batch of items per input (none is an empty one), and the tick's times if it has any."""
 
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     start: datetime | None = None

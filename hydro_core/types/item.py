@@ -1,7 +1,8 @@
 """Item types: what the items of a stream look like.
 
-Every position of every type may hold null. `Unknown` is the type of an item of which nothing is known yet (an empty
-`source_iter`, a null, a function that cannot be read); it is at home with every other type.
+Every position of every type may hold null. `Unknown` is the type of an item of which nothing is
+known yet (an empty `source_iter`, a null, a function that cannot be read); it is at home with every
+other type.
 """
 
 from __future__ import annotations

@@ -85,12 +85,6 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
             return float(item)
         case None | bool() | int() | float() | str():
             return item
-        case DecimalValue():
-            return _print_decimal(item, of)
-        case date():
-            return print_moment(item)
-        case bytes():
-            return base64.b64encode(item).decode("ascii")
         case tuple():
             types = of.fields if isinstance(of, Tuple) else (UNKNOWN,) * len(item)
             return [to_json(x, t) for x, t in zip(item, types, strict=True)]
@@ -101,6 +95,18 @@ def to_json(item: Any, of: ItemType = UNKNOWN) -> Any:
             if isinstance(of, Row):
                 return {f.name: to_json(dict.get(item, f.name), f.type) for f in of.fields}
             return {name: to_json(x) for name, x in dict.items(item)}
+        case _:
+            return _as_text(item, of)
+
+
+def _as_text(item: Any, of: ItemType) -> str:
+    match item:
+        case DecimalValue():
+            return format(conform(item, of) if isinstance(of, Decimal) else item, "f")
+        case date():
+            return print_moment(item)
+        case bytes():
+            return base64.b64encode(item).decode("ascii")
         case _:
             raise ValueProblem(f"{describe(item)} is not an item")
 
@@ -168,10 +174,6 @@ def _read_decimal(value: Any, to: Decimal) -> DecimalValue:
     if exact != number:
         raise ValueProblem(f"{describe(value)} has more digits after the point than {to}")
     return exact
-
-
-def _print_decimal(item: DecimalValue, of: ItemType) -> str:
-    return format(conform(item, of) if isinstance(of, Decimal) else item, "f")
 
 
 def _read_binary(value: str) -> bytes:

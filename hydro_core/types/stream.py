@@ -17,7 +17,7 @@ class Order(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StreamType:
-    """What a stream carries: items of type `item`, in `order`; `single` where every tick has at most one item."""
+    """What a stream carries; `single` where every tick has at most one item."""
 
     item: ItemType
     order: Order = Order.NONE

@@ -1,4 +1,6 @@
-"""Dagster's instance of a project: a directory with the shipped settings, made when first needed."""
+"""Dagster's instance of a project: a directory with the shipped settings, made when first
+needed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from pathlib import Path
 
 
 def prepare_instance(directory: Path) -> Path:
-    """Makes the instance's directory, with `dagster.yaml` as shipped unless there is one; gives it."""
+    """Makes the instance's directory, with `dagster.yaml` as shipped unless there is one; gives
+    it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / "dagster.yaml"
     if not target.exists():

@@ -1,6 +1,8 @@
-"""The facts of a tick, gathered in one pass over what it wrote: counts, and sums of the hashes of rows.
+"""The facts of a tick, gathered in one pass over what it wrote: counts, and sums of the hashes of
+rows.
 
-A hash sum is that of a bag: it does not depend on the order of the rows, and sums of bags are sums of hash sums.
+A hash sum is that of a bag: it does not depend on the order of the rows, and sums of bags are sums
+of hash sums.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _MODULUS = 2**64
 
 
 def key_sum(rows: pa.Table) -> int:
-    """The sum of the hashes of all rows, modulo 2**64: nested columns and nulls count, order does not."""
+    """The sum of the hashes of all rows, modulo 2**64: nested columns and nulls count, order does
+    not.
+    """
     import numpy as np
 
     total: Hashes = np.full(rows.num_rows, 0x9E3779B97F4A7C15, dtype=np.uint64)
@@ -67,7 +71,9 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
 
 
 def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | None:
-    """The facts of a committed tick, worked out anew from the whole table; None where none were kept."""
+    """The facts of a committed tick, worked out anew from the whole table; None where none were
+    kept.
+    """
     specs = {spec.of: spec for spec in pipeline.tables if spec.role == "state"}
     commit = pipeline.ledger.commit_of(tick)
     spec = specs.get(slot)
@@ -130,7 +136,9 @@ def _hashes(column: pa.Array[Any]) -> Hashes:
     if pa.types.is_floating(kind):
         values = column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
     elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        values = (
+            column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        )
     elif pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
         width = pa.int64() if pa.types.is_timestamp(kind) else pa.int32()
         values = column.cast(width).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

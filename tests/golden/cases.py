@@ -1,7 +1,8 @@
 """Reads `*.case` files: programs with ticks and outputs that read as stories.
 
-A file holds cases, each a title (`# …`), then sections: `program`, optionally `schemas` (`name: schema`), `ticks` and
-`outputs` with a line per tick (`a: [1, 2]; b: []`, or `-` for nothing), or `error` with `code: words of the message`.
+A file holds cases, each a title (`# …`), then sections: `program`, optionally `schemas` (`name:
+schema`), `ticks` and `outputs` with a line per tick (`a: [1, 2]; b: []`, or `-` for nothing), or
+`error` with `code: words of the message`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Random programs with random ticks: well typed, deterministic by their seed, over all operators or some.
+"""Random programs with random ticks: well typed, determined by a seed, of all operators or some.
 
-    program = random_program(7, only={"map", "persist", "delta"})
-    program.text, program.schemas, program.ticks
+program = random_program(7, only={"map", "persist", "delta"}) program.text, program.schemas,
+program.ticks
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def random_program(
 def template_program(template: Template) -> tuple[str, dict[str, str]]:
     """A program of the template alone, from `a` (and `b`) to `out`, and its inputs' schemas."""
     names = ("a", "b")[: len(template.takes)]
-    schemas = {n: KINDS["long" if k == "single" else k] for n, k in zip(names, template.takes, strict=True)}
+    schemas = {
+        n: KINDS["long" if k == "single" else k] for n, k in zip(names, template.takes, strict=True)
+    }
     sort = " -> sort()" if template.needs else ""
     lines = [f"b1 = b{sort}"] if len(names) == 2 else []
     if template.takes[-1] == "single":
@@ -126,7 +128,7 @@ def template_program(template: Template) -> tuple[str, dict[str, str]]:
 
 
 def random_batch(rng: random.Random, kind: str, most: int = BATCH) -> list[Any]:
-    """Some items of a kind as JSON values: few different ones, so that many are equal, and nulls."""
+    """Some items of a kind as JSON values: few different ones, so that many are equal."""
     items = [_value(rng, kind) for _ in range(rng.randint(0, most))]
     return items + rng.sample(items, rng.randint(0, min(2, len(items))))
 
@@ -182,7 +184,6 @@ def _step(maker: _Maker) -> None:
 
 
 def _apply(maker: _Maker, template: Template) -> None:
-    rng = maker.rng
     most = MOST_ITEMS // template.grows if template.grows else 12
     inputs = [
         _single(maker) if kind == "single" else maker.pick(kind, most) for kind in template.takes
@@ -196,7 +197,9 @@ def _apply(maker: _Maker, template: Template) -> None:
     if template.needs and second and not inputs[1].ordered:
         second = f"{name}b"
         maker.lines.append(f"{second} = {inputs[1].name} -> sort()")
-    maker.operators |= _operators_of(template.text, template.op) | ({"sort"} if sort or template.needs else set())
+    maker.operators |= _operators_of(template.text, template.op) | (
+        {"sort"} if sort or template.needs else set()
+    )
     step = template.text.replace("{b}", second)
     maker.lines.append(f"{name} = {first.name} -> {sort}{step}")
     sizes = [s.size for s in inputs]
@@ -220,14 +223,17 @@ def _single(maker: _Maker) -> _Stream:
 
 
 def _cycle(maker: _Maker) -> None:
-    fitting = [c for c in CYCLES if maker.allows(*c[2])]
+    fitting = [c for c in CYCLES if maker.allows(*c.operators)]
     if not fitting:
         return
-    kind, text, operators = maker.rng.choice(fitting)
+    cycle = maker.rng.choice(fitting)
+    kind, text, operators = cycle.kind, cycle.text, cycle.operators
     most = 6 if "cross" in operators else 40
     name, first = maker.name(), maker.pick(kind, most)
     second = maker.pick(kind, most) if "{b}" in text else first
-    maker.lines.append(text.replace("{s}", name).replace("{a}", first.name).replace("{b}", second.name))
+    maker.lines.append(
+        text.replace("{s}", name).replace("{a}", first.name).replace("{b}", second.name)
+    )
     maker.operators |= operators
     maker.add(name, kind, ordered=False, size=MOST_ITEMS // 2)
 

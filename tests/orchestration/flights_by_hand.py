@@ -1,4 +1,6 @@
-"""What the flights program means, written once more as SQL over the raw data: history recomputed for every day."""
+"""What the flights program means, written once more as SQL over the raw data: history recomputed
+for every day.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ _DELAY_STATISTICS = """
     from flights where day <= $day group by carrier, origin
     except
     select carrier, origin, count(*), count(*) filter (departure_delay is null),
-           count(*) filter (departure_delay > 15), sum(departure_delay)::bigint, max(departure_delay)
+           count(*) filter (departure_delay > 15),
+           sum(departure_delay)::bigint, max(departure_delay)
     from flights where day < $day group by carrier, origin
 """
 _BACK_IN_SERVICE = """
@@ -79,7 +82,10 @@ class ByHand:
         self._connection.register("want", want)
         sides = []
         for left, right in (("want", "got"), ("got", "want")):
-            query = f"select count(*) from (select {columns} from {left} except all select {columns} from {right})"
+            query = (
+                f"select count(*) from (select {columns} from {left}"
+                f" except all select {columns} from {right})"
+            )
             row = self._connection.execute(query).fetchone()
             assert row is not None
             sides.append(int(row[0]))

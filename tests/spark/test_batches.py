@@ -11,21 +11,14 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.settings import SparkSettings
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.batches_landing import InputBatches, Landing
-from hydro_core.spark.session import shared_session
 from hydro_core.types.ddl import parse_ddl
 
 pytestmark = pytest.mark.spark
 
 DAY = datetime(2013, 1, 1, tzinfo=UTC)
 ROW = parse_ddl("user string, n long")
-
-
-@pytest.fixture(scope="module")
-def spark() -> SparkSession:
-    return shared_session(SparkSettings(master="local[2]", memory="1g"))
 
 
 def days(count: int, step: timedelta = timedelta(days=1)) -> dict[int, tuple[datetime, datetime]]:

@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The points that an arrow passes, from box centre to box centre; `back` for one that leads up."""
+    """The points that an arrow passes, from centre to centre; `back` where it leads up."""
 
     arrow: Arrow
     points: tuple[tuple[float, float], ...]
@@ -169,14 +169,19 @@ def _neighbours(
 def _ordered(rows: _Rows, chains: Sequence[tuple[Arrow, tuple[str, ...]]]) -> list[list[str]]:
     above, below = _neighbours(chains)
     order = [list(row) for row in rows.rows]
+    rank = {key: place for row in order for key, place in _ranks(row)}
     for sweep in range(_SWEEPS):
         down = sweep % 2 == 0
         sides = above if down else below
         for row in order[1:] if down else order[-2::-1]:
-            rank = {k: i / max(1, len(r) - 1) for r in order for i, k in enumerate(r)}
-            here = {k: i for i, k in enumerate(row)}
-            row.sort(key=lambda k: (_mean([rank[n] for n in sides.get(k, ())], rank[k]), here[k]))
+            wish = {k: _mean([rank[n] for n in sides.get(k, ())], rank[k]) for k in row}
+            row.sort(key=wish.__getitem__)
+            rank.update(_ranks(row))
     return order
+
+
+def _ranks(row: Sequence[str]) -> list[tuple[str, float]]:
+    return [(key, place / max(1, len(row) - 1)) for place, key in enumerate(row)]
 
 
 def _mean(values: Sequence[float], otherwise: float) -> float:
@@ -191,8 +196,7 @@ def _coordinates(
     above, below = _neighbours(chains)
     xs: dict[str, float] = {}
     for row in order:
-        for key, x in zip(row, _spread([0.0] * len(row), row, widths), strict=True):
-            xs[key] = x
+        xs.update(zip(row, _spread([0.0] * len(row), row, widths), strict=True))
     for sweep in range(_SWEEPS):
         for row in order if sweep % 2 == 0 else list(reversed(order)):
             sides = (

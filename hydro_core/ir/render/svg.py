@@ -86,7 +86,8 @@ def _width(box: Box) -> float:
 def _head(name: str, colour: str) -> str:
     return (
         f'<defs><marker id="{name}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" '
-        f'markerHeight="9" markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker></defs>'
+        f'markerHeight="9" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+        f'<path d="M0,0 L8,4 L0,8 z" fill="{colour}"/></marker></defs>'
     )
 
 
@@ -105,7 +106,8 @@ def _box(box: Box, place: Place, width: float) -> str:
     radius = 20 if box.role in ("source", "sink") else 6
     name, title = _lines(box)
     return (
-        f'<g><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" rx="{radius}" '
+        f'<g><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" '
+        f'rx="{radius}" '
         f'fill="{fill}" stroke="{stroke}" stroke-width="1.3"/>'
         f'<text class="name" x="{place.x:.1f}" y="{place.y - 3:.1f}" text-anchor="middle">'
         f"{escape(name)}</text>"

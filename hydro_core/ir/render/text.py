@@ -6,7 +6,7 @@ from hydro_core.ir.render.picture import Arrow, Picture
 
 
 def text(picture: Picture) -> str:
-    """Strata in order; each operator with its arguments and, after `<-`, the streams that it reads."""
+    """Strata in order; each operator with its arguments and, after `<-`, what it reads."""
     names = {box.id: box.name for box in picture.boxes}
     width = max((len(box.name) for box in picture.boxes), default=0)
     reads: dict[str, list[Arrow]] = {}

@@ -21,4 +21,4 @@ class Methods(ABC):
 
     @abstractmethod
     def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
-        """The stream that an operator makes of this one; keywords that are None are as good as absent."""
+        """The stream that an operator makes of this one; keywords that are None do not count."""

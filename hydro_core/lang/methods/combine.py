@@ -26,7 +26,7 @@ class Combine(Methods):
         return self.apply("cross", right=right)
 
     def cross_singleton(self, single: Stream) -> Stream:
-        """Each item with the single item of the other stream; a second one fails the tick, none gives nothing."""
+        """Each item with the single item of the other stream; a second one fails the tick."""
         return self.apply("cross_singleton", single=single)
 
     def join(
@@ -39,7 +39,8 @@ class Combine(Methods):
     ) -> Stream:
         """Equi-join on the first field of pairs, or with `on` on columns of rows.
 
-        `how` is inner, left, right, outer, semi or anti; `suffix` renames columns of the right that the left has too.
+        `how` is inner, left, right, outer, semi or anti; `suffix` renames columns of the right
+        that the left has too.
         """
         return self.apply("join", right=right, on=on, how=how, suffix=suffix)
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Group(Methods):
     """Methods of the family `group`.
 
-    `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"` may be said of a
-    function (`promises`); they are believed.
+    `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"`
+    may be said of a function (`promises`); they are believed.
     """
 
     def unique(self) -> Stream:
@@ -45,9 +45,9 @@ class Group(Methods):
         return self.apply("reduce_keyed", f, by=by, **promises)
 
     def latest(self, *, by: Columns, order: Columns | Function) -> Stream:
-        """Of each key the row with the greatest `order`: a column, several, or a function of the row."""
+        """Of each key the row with the greatest `order`: columns, or a function of the row."""
         return self.apply("latest", by=by, order=order)
 
     def aggregate(self, *, by: Columns | None = None, **aggregates: Aggregate) -> Stream:
-        """Spark's aggregates over the rows, of each key or of all: `aggregate(by="k", n=agg.count())`."""
+        """Spark's aggregates, of each key or of all rows: `aggregate(by="k", n=agg.count())`."""
         return self.apply("aggregate", by=by, **aggregates)

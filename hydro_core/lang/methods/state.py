@@ -38,7 +38,7 @@ class State(Methods):
         return self.apply("delta")
 
     def changes(self) -> Stream:
-        """`(n, x)` for each item x that there are n more of than in the tick before; n is never 0."""
+        """`(n, x)` for each item x of which there are n more than in the tick before."""
         return self.apply("changes")
 
     def persist_mut(self) -> Stream:

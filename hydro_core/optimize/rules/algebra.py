@@ -34,7 +34,7 @@ BAGS = (
     ("bag-sort-by", "(bag (sort_by_key! ?f ?a)) => ?a", "sorting changes the order alone"),
     (
         "bag-chain",
-        "(bag (chain! ?a ?b)) => (chain (bag ?a) (bag ?b))",
+        "(bag (chain! ?a ?b)) => (union (bag ?a) (bag ?b))",
         "the items of both, in whatever order",
     ),
 )
@@ -68,22 +68,21 @@ RUNNING = (
     ),
     (
         "latest-resume",
-        "(latest ?f (chain (prev ?a) ?b)) => (latest ?f (chain (prev (latest ?f ?a)) ?b))",
+        "(latest ?f (chain (prev ?a) ?b)) => (latest_from ?f (prev (latest ?f ?a)) ?b)",
         "a row that was not the latest of its key will not become it",
     ),
     (
         "aggregate-resume",
-        "(aggregate ?f (chain (prev ?a) ?b))"
-        " => (aggregate ?g (chain (prev (aggregate ?f ?a)) (aggregate ?f ?b)))",
-        "partial aggregates are aggregated again",
-        "(combined_by ?f ?g)",
+        "(aggregate ?f (chain (prev ?a) ?b)) => (aggregate_from ?f (prev (aggregate ?f ?a)) ?b)",
+        "every key's aggregates are merged with those of the batch",
+        "(mergeable ?f)",
     ),
     (
         "aggregate-global-resume",
-        "(aggregate:global ?f (chain (prev ?a) ?b)) => (aggregate:global ?g"
-        " (chain (prev (aggregate:global ?f ?a)) (aggregate:global ?f ?b)))",
-        "partial aggregates are aggregated again",
-        "(combined_by ?f ?g)",
+        "(aggregate:global ?f (chain (prev ?a) ?b))"
+        " => (aggregate_from:global ?f (prev (aggregate:global ?f ?a)) ?b)",
+        "the aggregates are merged with those of the batch",
+        "(mergeable ?f)",
     ),
 )
 
@@ -91,40 +90,37 @@ _CHANGED = "of the keys that the batch names, the new results that differ from t
 KEYED_DELTAS = (
     (
         "delta-latest",
-        "(delta ?x) => (difference (latest ?f (chain (join:semi ?j (prev (latest ?f ?a)) ?b) ?b))"
-        " (join:semi ?j (prev (latest ?f ?a)) ?b))",
+        "(delta (latest ?f (persist ?b))) => (difference"
+        " (latest_from ?f (join:semi ?j (prev (latest ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (latest ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (latest ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
     ),
     (
         "delta-fold-keyed",
-        "(delta ?x) => (difference"
-        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (fold_keyed ?f ?a)) ?b))",
+        "(delta (fold_keyed ?f (persist ?b))) => (difference"
+        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (fold_keyed ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-reduce-keyed",
-        "(delta ?x) => (difference"
-        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b) ?b)"
-        " (join:semi ?j (prev (reduce_keyed ?f ?a)) ?b))",
+        "(delta (reduce_keyed ?f (persist ?b))) => (difference"
+        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (reduce_keyed ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-aggregate",
-        "(delta ?x) => (difference (aggregate ?g (chain"
-        " (join:semi ?j (prev (aggregate ?f ?a)) ?b) (aggregate ?f ?b)))"
-        " (join:semi ?j (prev (aggregate ?f ?a)) ?b))",
+        "(delta (aggregate ?f (persist ?b))) => (difference"
+        " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b) ?b)"
+        " (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b))",
         _CHANGED,
-        "?x = (aggregate ?f (chain (prev ?a) ?b))",
         "(semi_on ?f ?j)",
-        "(combined_by ?f ?g)",
+        "(mergeable ?f)",
     ),
 )

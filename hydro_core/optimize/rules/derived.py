@@ -15,7 +15,7 @@ from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.rules.algebra import NEGATIONS, SELECTIONS
 from hydro_core.optimize.shape import Shape, Sort
 
-TIME = frozenset({"prev", "old", "persist", "chain", "bag"})
+TIME = frozenset({"prev", "old", "persist", "chain", "union", "bag"})
 """Shapes whose rules stand in `state.py`."""
 
 
@@ -76,13 +76,6 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 
 def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name = shape.name
-    inner = _call(shape, ["?a", "(prev ?b)"])
-    yield from rule(
-        f"{name}-stepwise",
-        f"{_call(shape, ['?a', '(chain (prev ?b) ?c)'])} => {_call(shape, [inner, '?c'])}",
-        "what matches neither of two parts is taken away in two steps",
-        shapes,
-    )
     yield from rule(
         f"{name}-distinct",
         f"{_call(shape, ['?a', '(unique ?b)'])} => {_call(shape, ['?a', '?b'])}",
@@ -111,7 +104,7 @@ def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     flat = shapes.get(shape.name.removesuffix("!"))
     if flat is None or flat.op is not shape.op or shape.inputs[:1] != (Sort.SEQUENCE,):
         return
-    if not flat.is_bags or flat.name == "chain":
+    if not flat.is_bags or flat.op is None:
         return
     inner = [
         f"(bag {v})" if sort is Sort.SEQUENCE else v

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Args
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
@@ -13,20 +14,9 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
-from hydro_core.types.item import Decimal, ItemType, Row, Tuple
+from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, conform
 
-COMBINES = {
-    "count": "sum",
-    "count_if": "sum",
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
-    "any_value": "any_value",
-    "bool_and": "bool_and",
-    "bool_or": "bool_or",
-}
-"""The aggregate that merges partial results of each aggregate, of the same type."""
 KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
@@ -59,10 +49,9 @@ def with_facts(loaded: Loaded) -> Problem:
             how = Args((("on", first.args["by"]), ("how", "semi"), ("suffix", None)))
             facts.add("semi_on", payload, facts.number(Payload(how)))
         if first.op.name == "aggregate":
-            combined = {_combining(n, loaded.typed.types[Endpoint(n.id)].item) for n in nodes}
-            merge = combined.pop()
-            if merge is not None and not combined:
-                facts.add("combined_by", payload, facts.number(Payload(merge)))
+            functions = {a.function for _, a in first.args["aggregates"]}
+            if functions <= MERGES.keys():
+                facts.add("mergeable", payload)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
@@ -122,16 +111,3 @@ def _accumulator(output: ItemType, by: tuple[str, ...] | None, init: object) -> 
             return rest[0].type if len(rest) == 1 and not isinstance(rest[0].type, Row) else None
         case _:
             return None
-
-
-def _combining(node: Node, output: ItemType) -> Args | None:
-    """The arguments of the aggregate that merges partial results; None where some cannot be merged."""
-    if not isinstance(output, Row):
-        return None
-    merged: list[tuple[str, Aggregate]] = []
-    for name, aggregate in node.args["aggregates"]:
-        function = COMBINES.get(aggregate.function)
-        if function is None or isinstance(output.column(name), Decimal):
-            return None
-        merged.append((name, Aggregate(function, (name,))))
-    return Args((("by", node.args["by"]), ("aggregates", tuple(merged))))

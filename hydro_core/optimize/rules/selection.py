@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.rules import algebra, derived, state
-from hydro_core.optimize.shape import BAG, CHAIN, Shape, Sort, chain, shape_of
+from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
 Line = tuple[str, ...]
@@ -22,7 +24,7 @@ LINES: tuple[Line, ...] = (
     *algebra.RUNNING,
     *algebra.KEYED_DELTAS,
 )
-INTRODUCED = (
+INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("persist", {}),
     ("old", {}),
     ("prev", {}),
@@ -35,32 +37,44 @@ INTRODUCED = (
     ("reduce_from", {"f": None}),
     ("fold_keyed_from", {"f": None}),
     ("reduce_keyed_from", {"f": None}),
+    ("latest_from", {}),
+    ("aggregate_from", {"by": ("k",)}),
+    ("aggregate_from", {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 
 
-def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
-    """The rules that may fire on a program of these shapes, and all shapes that it may then have."""
-    known = {**introduced(), **given}
+def rules_for(
+    given: Mapping[str, Shape],
+    more: Mapping[str, Shape] = MappingProxyType({}),
+    own: tuple[Rule, ...] = (),
+) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
+    """The rules that may fire on a program of these shapes, and all shapes that it may then have.
+
+    `own` are rules of this program alone, which bring in the shapes `more`.
+    """
+    known = {**introduced(), **unordered(given), **more, **given}
     candidates = [r for line in LINES for r in _read(line, known)]
-    candidates += derived.derived(known)
+    candidates += [*derived.derived({n: s for n, s in known.items() if n not in more}), *own]
     there = set(given)
     chosen: dict[str, Rule] = {}
     changed = True
     while changed:
         changed = False
         for found in candidates:
+            if found.name in chosen and chosen[found.name] is not found:
+                raise ValueError(f"two rules are called {found.name!r}")
             if found.name not in chosen and found.shapes() <= there:
                 chosen[found.name] = found
                 there |= found.makes()
                 changed = True
-    rules = tuple(r for r in candidates if r.name in chosen)
+    rules = tuple(r for r in candidates if chosen.get(r.name) is r)
     return rules, {name: shape for name, shape in known.items() if name in there}
 
 
 def introduced() -> Mapping[str, Shape]:
     """The shapes that rules may bring in."""
-    shapes = {BAG.name: BAG, CHAIN: chain(Sort.BAG)}
+    shapes = {BAG.name: BAG, CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
     for name, args in INTRODUCED:
         op = operator(name)
         given = Args(tuple({**{a.name: a.default for a in op.args}, **args}.items()))
@@ -68,6 +82,21 @@ def introduced() -> Mapping[str, Shape]:
         shape = shape_of(Node(name, op, given, inputs), (Order.NONE,) * len(inputs), Order.NONE)
         shapes[shape.name] = shape
     return shapes
+
+
+def unordered(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """The shapes on bags of those on sequences that do the same to each."""
+    found = {}
+    for shape in given.values():
+        op = shape.op
+        if op is None or op.order is not OrderRule.KEEPS or shape.output is not Sort.SEQUENCE:
+            continue
+        if op.outputs == "none" or any(p.needs is Order.TOTAL for p in op.inputs):
+            continue
+        bags = (Sort.BAG,) * len(shape.inputs)
+        flat = replace(shape, name=shape.name.removesuffix("!"), inputs=bags, output=Sort.BAG)
+        found[flat.name] = flat
+    return found
 
 
 def _read(line: Line, known: Mapping[str, Shape]) -> tuple[Rule, ...]:

@@ -1,7 +1,9 @@
 """Rules about time: what `persist`, `old`, `prev`, `delta` and `chain` are to each other.
 
 They are directed. A split of a history into "before" and "now" is made once and pushed outwards, where the induction
-rule closes it again; nothing pushes `prev` inwards, which would unroll time without end.
+rule closes it again; nothing pushes `prev` inwards, which would unroll time without end. `chain` is a split that rules
+make; the sums of the program are `union`s, the only ones whose parts are collected: collecting splits would unroll
+time, too.
 """
 
 from __future__ import annotations
@@ -46,20 +48,25 @@ STATE = (
         "chain is associative; what was before moves to the front",
     ),
     (
-        "chain-prev-first",
-        "(chain ?b (prev ?a)) => (chain (prev ?a) ?b)",
-        "the order of a bag's parts does not matter",
-    ),
-    (
         "interchange",
-        "(chain (chain (prev ?a) ?b) (chain (prev ?c) ?d))"
-        " => (chain (prev (chain ?a ?c)) (chain ?b ?d))",
-        "on bags, what was before and what is new are collected apart",
+        "(union (chain (prev ?a) ?b) (chain (prev ?c) ?d))"
+        " => (chain (prev (union ?a ?c)) (union ?b ?d))",
+        "in a union, what was before and what is new are collected apart",
     ),
     (
-        "prev-chain",
-        "(chain (prev ?a) (prev ?b)) => (prev (chain ?a ?b))",
-        "chain does the same in every tick",
+        "union-before",
+        "(union (prev ?a) (prev ?b)) => (prev (union ?a ?b))",
+        "union does the same in every tick, and nothing of nothing",
+    ),
+    (
+        "union-prev-left",
+        "(union (prev ?a) ?b) => (chain (prev ?a) ?b)",
+        "a union is its parts one after the other",
+    ),
+    (
+        "union-prev-right",
+        "(union ?b (prev ?a)) => (chain (prev ?a) ?b)",
+        "the order of a union's parts does not matter",
     ),
 )
 
@@ -77,6 +84,14 @@ GROWING = (
         "what grows has grown a tick later",
         "?x = (prev ?a)",
         "(growing ?a)",
+    ),
+    (
+        "growing-union",
+        "?x => (growing ?x)",
+        "a sum of what grows grows",
+        "?x = (union ?a ?b)",
+        "(growing ?a)",
+        "(growing ?b)",
     ),
     (
         "growing-chain",

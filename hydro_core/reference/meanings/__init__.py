@@ -1,3 +1,3 @@
-"""The meanings of the operators, a module per family of the catalogue; importing it registers all."""
+"""The meanings of the operators, a module per family; importing the package registers all."""
 
 from hydro_core.reference.meanings import combine, group, internal, io, itemwise, order, state

@@ -1,18 +1,19 @@
 """The named aggregates: Spark's, over the values of a group in the stream's order.
 
-All skip nulls but `count()`, `first` and `last`, and give null if no value is left unless something else is said.
-Where Spark leaves the result to chance it is fixed: `collect_list` of an unordered stream and `collect_set` ascend,
-`any_value` is the smallest. Sums of doubles are rounded once (`math.fsum`), so they do not depend on the order.
+All skip nulls but `count()`, `first` and `last`, and give null if no value is left unless something
+else is said. Where Spark leaves the result to chance it is fixed: `collect_list` of an unordered
+stream and `collect_set` ascend, `any_value` is the smallest. Sums of doubles are rounded once
+(`math.fsum`), so they do not depend on the order.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
-from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import field
@@ -28,46 +29,39 @@ DIGITS = 120
 Values = list[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What an aggregate is taken of: its arguments' values over the rows of a group."""
+
+    site: Site
+    size: int
+    columns: Sequence[Values]
+    result: ItemType
+
+    @property
+    def values(self) -> Values:
+        """The non-null values of the first argument, in the stream's order."""
+        return [value for value in self.columns[0] if value is not None]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of the values may be observed."""
+        return self.site.inputs[0].order is Order.TOTAL
+
+
 def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
     """The aggregates of a group of rows, by the names they are given."""
-    return {
-        name: _one(site, aggregate, rows, _column(site.output, name))
-        for name, aggregate in site.args["aggregates"]
-    }
+    found = {}
+    for name, aggregate in site.args["aggregates"]:
+        columns = [_values(site, argument, rows) for argument in aggregate.arguments]
+        group = Group(site, len(rows), columns, _column(site.output, name))
+        found[name] = AGGREGATES[aggregate.function](group)
+    return found
 
 
 def _column(row: ItemType, name: str) -> ItemType:
     found = row.column(name) if isinstance(row, Row) else None
     return found or UNKNOWN
-
-
-def _one(site: Site, aggregate: Aggregate, rows: Sequence[Any], result: ItemType) -> Any:
-    columns = [_values(site, argument, rows) for argument in aggregate.arguments]
-    match aggregate.function, columns:
-        case "count", []:
-            return len(rows)
-        case "first", [values]:
-            return values[0] if values else None
-        case "last", [values]:
-            return values[-1] if values else None
-        case "count_distinct", _:
-            kept = (values for values in zip(*columns, strict=True) if None not in values)
-            return len({canonical(Struct(values)) for values in kept})
-        case "min_by", [values, orders]:
-            return _extreme(values, orders, min)
-        case "max_by", [values, orders]:
-            return _extreme(values, orders, max)
-        case "sum", [values]:
-            return _sum(site, _present(values), result)
-        case "avg", [values]:
-            return _average(_present(values), result)
-        case "collect_list", [values]:
-            ordered = site.inputs[0].order is Order.TOTAL
-            return _present(values) if ordered else sorted(_present(values), key=sort_key)
-        case name, [values]:
-            return SIMPLE[name](_present(values))
-        case name, _:
-            raise TypeError(f"`{name}` does not take {len(columns)} arguments")
 
 
 def _values(site: Site, argument: str | Fn, rows: Sequence[Any]) -> Values:
@@ -76,30 +70,42 @@ def _values(site: Site, argument: str | Fn, rows: Sequence[Any]) -> Values:
     return [field(row, argument) for row in rows]
 
 
-def _present(values: Values) -> Values:
-    return [value for value in values if value is not None]
+def _count(group: Group) -> int:
+    return len(group.values) if group.columns else group.size
 
 
-def _extreme(values: Values, orders: Values, choose: Callable[..., Any]) -> Any:
+def _count_distinct(group: Group) -> int:
+    """A row with a null in any of the columns does not count."""
+    kept = (values for values in zip(*group.columns, strict=True) if None not in values)
+    return len({canonical(Struct(values)) for values in kept})
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[Group], Any]:
     """The value at the extreme order; of several the greatest value."""
-    pairs = [(sort_key(o), v) for v, o in zip(values, orders, strict=True) if o is not None]
-    if not pairs:
-        return None
-    extreme = choose(order for order, _ in pairs)
-    return max((value for order, value in pairs if order == extreme), key=sort_key)
+
+    def found(group: Group) -> Any:
+        values, orders = group.columns
+        pairs = [(sort_key(o), v) for v, o in zip(values, orders, strict=True) if o is not None]
+        if not pairs:
+            return None
+        extreme = choose(order for order, _ in pairs)
+        return max((value for order, value in pairs if order == extreme), key=sort_key)
+
+    return found
 
 
-def _sum(site: Site, values: Values, result: ItemType) -> Any:
+def _sum(group: Group) -> Any:
+    values = group.values
     if not values:
         return None
-    if isinstance(result, DecimalType):
+    if isinstance(group.result, DecimalType):
         with localcontext(prec=DIGITS):
             return sum(values, Decimal(0))
-    if result != LONG:
+    if group.result != LONG:
         return _float_sum(values)
     total = sum(values)
     if not LONG_MIN <= total <= LONG_MAX:
-        site.fail(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
+        group.site.fail(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
     return total
 
 
@@ -112,13 +118,14 @@ def _float_sum(values: Sequence[Any]) -> float:
         return sum(floats)
 
 
-def _average(values: Values, result: ItemType) -> Any:
+def _average(group: Group) -> Any:
+    values = group.values
     if not values:
         return None
-    if isinstance(result, DecimalType):
+    if isinstance(group.result, DecimalType):
         with localcontext(prec=DIGITS):
             mean = sum(values, Decimal(0)) / len(values)
-            return mean.quantize(Decimal(1).scaleb(-result.scale), ROUND_HALF_UP)
+            return mean.quantize(Decimal(1).scaleb(-group.result.scale), ROUND_HALF_UP)
     return _mean(values)
 
 
@@ -128,27 +135,40 @@ def _mean(values: Values) -> float:
     return _float_sum(values) / len(values)
 
 
-def _least(values: Values) -> Any:
-    return min(values, key=sort_key, default=None)
+def _first(group: Group) -> Any:
+    return group.columns[0][0] if group.size else None
 
 
-def _greatest(values: Values) -> Any:
-    return max(values, key=sort_key, default=None)
+def _last(group: Group) -> Any:
+    return group.columns[0][-1] if group.size else None
 
 
-def _collect_set(values: Values) -> Values:
-    return sorted(Bag(values).distinct(), key=sort_key)
+def _least(group: Group) -> Any:
+    return min(group.values, key=sort_key, default=None)
 
 
-def _median(values: Values) -> float | None:
-    if not values:
+def _greatest(group: Group) -> Any:
+    return max(group.values, key=sort_key, default=None)
+
+
+def _collect_list(group: Group) -> Values:
+    return group.values if group.is_ordered else sorted(group.values, key=sort_key)
+
+
+def _collect_set(group: Group) -> Values:
+    return sorted(Bag(group.values).distinct(), key=sort_key)
+
+
+def _median(group: Group) -> float | None:
+    ordered = sorted(group.values, key=sort_key)
+    if not ordered:
         return None
-    ordered = sorted(values, key=sort_key)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return 0.5 * float(low) + 0.5 * float(high)
 
 
-def _variance(values: Values, sample: bool) -> float | None:
+def _variance(group: Group, sample: bool) -> float | None:
+    values = group.values
     freedom = len(values) - 1 if sample else len(values)
     if freedom < 1:
         return None
@@ -156,24 +176,31 @@ def _variance(values: Values, sample: bool) -> float | None:
     return _float_sum([(float(value) - mean) ** 2 for value in values]) / freedom
 
 
-def _deviation(values: Values, sample: bool) -> float | None:
-    variance = _variance(values, sample)
+def _deviation(group: Group, sample: bool) -> float | None:
+    variance = _variance(group, sample)
     return None if variance is None else math.sqrt(variance)
 
 
-SIMPLE: Mapping[str, Callable[[Values], Any]] = {
-    "count": len,
-    "count_if": lambda values: sum(1 for value in values if value),
+AGGREGATES: Mapping[str, Callable[[Group], Any]] = {
+    "count": _count,
+    "count_if": lambda group: sum(1 for value in group.values if value),
+    "count_distinct": _count_distinct,
+    "sum": _sum,
+    "avg": _average,
     "min": _least,
     "max": _greatest,
+    "min_by": _extreme(min),
+    "max_by": _extreme(max),
+    "first": _first,
+    "last": _last,
     "any_value": _least,
+    "collect_list": _collect_list,
     "collect_set": _collect_set,
-    "bool_and": lambda values: all(values) if values else None,
-    "bool_or": lambda values: any(values) if values else None,
+    "bool_and": lambda group: all(group.values) if group.values else None,
+    "bool_or": lambda group: any(group.values) if group.values else None,
     "median": _median,
-    "stddev": lambda values: _deviation(values, sample=True),
-    "stddev_pop": lambda values: _deviation(values, sample=False),
-    "variance": lambda values: _variance(values, sample=True),
-    "var_pop": lambda values: _variance(values, sample=False),
+    "stddev": lambda group: _deviation(group, sample=True),
+    "stddev_pop": lambda group: _deviation(group, sample=False),
+    "variance": lambda group: _variance(group, sample=True),
+    "var_pop": lambda group: _variance(group, sample=False),
 }
-"""The aggregates of one argument that depend on its non-null values only."""

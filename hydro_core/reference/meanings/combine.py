@@ -81,7 +81,7 @@ def _without(pos: Bag, key: Columns | Whole, neg: Bag, neg_key: Whole) -> Bag:
 
 
 Pairing = Callable[[Any, Any], Any]
-"""The item that two items make; None stands for a missing one, whose fields are null like a null item's."""
+"""The item that two make; None stands for a missing one, whose fields are null."""
 
 
 def _join_growth(args: Args) -> Growth:
@@ -129,7 +129,9 @@ def _tuple_of(key: Columns) -> Pairing:
 def _row_of(site: Site, key: Columns) -> Pairing:
     """The key, then the left's other columns, then the right's, renamed where both have them."""
     on = key.names
-    left, right = ([c.name for c in columns_of(side.item) if c.name not in on] for side in site.inputs)
+    left, right = (
+        [c.name for c in columns_of(side.item) if c.name not in on] for side in site.inputs
+    )
     suffix = site.args["suffix"] or ""
     renamed = {name: name + suffix if name in left else name for name in right}
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 from functools import reduce as fold_left
 from typing import Any
 
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import Columns, field, key_of
+from hydro_core.reference.meanings.aggregates import aggregated
+from hydro_core.reference.meanings.group import latest
 from hydro_core.reference.meanings.keyed import VALUE, keyed_result
 from hydro_core.reference.meanings.registry import means
 from hydro_core.reference.site import Site
@@ -59,6 +64,37 @@ def reduce_keyed_from(site: Site, state: Bag, new: Bag) -> Bag:
         return RowItem({**result, **{name: field(there[0], name) for name in key.names}})
 
     return _by_key(key, state, new, go_on)
+
+
+@means("latest_from", exact=True)
+def latest_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """Of each key the latest of the state's row and the new ones."""
+    found = latest(site, state + new)
+    return found if isinstance(found, Bag) else Bag()
+
+
+@means("aggregate_from")
+def aggregate_from(site: Site, state: Bag, new: Bag) -> Bag:
+    """The state's aggregates and those of the new rows, merged."""
+    key = key_of(site)
+    merging = replace(site, node=site.node.with_(args=_merging(site.args)))
+
+    def go_on(stored: Any, items: list[Any]) -> Any:
+        result: dict[str, Any] = aggregated(site, items)
+        if stored is not _NOTHING:
+            result = aggregated(merging, [stored, RowItem(result)])
+        of = next(iter(items), None) if stored is _NOTHING else stored
+        return RowItem({**{name: field(of, name) for name in key.names}, **result})
+
+    if not key.names:
+        return Bag([go_on(state.items[0] if state.items else _NOTHING, list(new.items))])
+    return _by_key(key, state, new, go_on)
+
+
+def _merging(args: Args) -> Args:
+    """The arguments of the aggregate that merges results."""
+    merges = ((name, Aggregate(MERGES[a.function], (name,))) for name, a in args["aggregates"])
+    return args.with_(aggregates=tuple(merges))
 
 
 _NOTHING: Any = object()

@@ -59,11 +59,9 @@ def flatten(site: Site, a: Bag) -> Bag:
 
 def _parts(site: Site, whole: Any) -> Iterable[Any]:
     """The elements of an array, the fields of a tuple; null has none, as in Spark's `explode`."""
-    if whole is None:
-        return ()
-    if isinstance(whole, list | Struct):
-        return whole
-    site.fail(f"only arrays and tuples can be spread, not {whole!r}")
+    if whole is not None and not isinstance(whole, list | Struct):
+        site.fail(f"only arrays and tuples can be spread, not {whole!r}")
+    return whole or ()
 
 
 @means("select", growth=Growth.TOGETHER)
@@ -120,14 +118,15 @@ def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
     fn = site.args["f"]
     for x in a:
         port = site.call(fn, x)
-        if _label(port) not in ports:
+        label = _label(port)
+        if label is None or label not in ports:
             declared = ", ".join(ports)
             site.fail(
                 f"the function {fn.name} names the port {port!r}, which is not declared",
                 f"the ports are {declared}",
                 fn=fn,
             )
-        ports[_label(port)].append(x)
+        ports[label].append(x)
     return {port: Bag(items) for port, items in ports.items()}
 
 

@@ -1,7 +1,7 @@
-"""The meanings by operator name: `@means("delta")` on a function from an operator's inputs to its output.
+"""The meanings by operator name: `@means("delta")` on a function from inputs to output.
 
-A meaning gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator gets the `Past` of
-its input instead. It gives a `Bag`, or one bag per output port.
+A meaning gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator
+gets the `Past` of its input instead. It gives a `Bag`, or one bag per output port.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
 
 Output = Bag | Mapping[str, Bag]
 Function = Callable[..., Output]
+F = TypeVar("F", bound=Function)
 
 
 class Growth(Enum):
-    """How the output grows when inputs within a cycle do: what semi-naive evaluation may do instead of starting anew."""
+    """How the output grows when inputs do: what spares semi-naive evaluation to start anew."""
 
     TOGETHER = "op(x + dx, y + dy) = op(x, y) + op(dx, dy)"
     EACH = "op(x + dx, y) = op(x, y) + op(dx, y), likewise in y"
@@ -48,10 +50,10 @@ _MEANINGS: dict[str, Meaning] = {}
 
 def means(
     *names: str, growth: Growth | Callable[[Args], Growth] = Growth.ANEW, exact: bool = False
-) -> Callable[[Function], Function]:
+) -> Callable[[F], F]:
     """Registers the function as the meaning of the operators so named."""
 
-    def register(function: Function) -> Function:
+    def register(function: F) -> F:
         for name in names:
             if name in _MEANINGS:
                 raise ValueError(f"`{name}` has a meaning already")

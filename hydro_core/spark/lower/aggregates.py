@@ -9,9 +9,8 @@ from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.columns import apply
-from hydro_core.spark.lower.items import common, convert, named, reversed_order
-from hydro_core.spark.lower.itemwise import fn_type
+from hydro_core.spark.lower.items import named, reversed_order
+from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.relation import ITEM, ORD
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
@@ -19,7 +18,9 @@ from hydro_core.types.item import Decimal, ItemType, is_integer
 Argument = tuple[Column, ItemType]
 
 
-def aggregate_column(aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool) -> Column:
+def aggregate_column(
+    aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool
+) -> Column:
     """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
     arguments = [_argument(a, item) for a in aggregate.arguments]
     name = aggregate.function
@@ -38,7 +39,7 @@ def aggregate_column(aggregate: Aggregate, item: ItemType, result: ItemType, *, 
 
 def _argument(argument: str | Fn, item: ItemType) -> Argument:
     if isinstance(argument, Fn):
-        return apply(argument, F.col(ITEM), item), fn_type(argument, item)
+        return evaluated(argument, item), fn_type(argument, item)
     return named(F.col(ITEM), item, argument)
 
 
@@ -59,7 +60,9 @@ def _sum(column: Column, item: ItemType) -> Column:
 def _average(column: Column, item: ItemType) -> Column:
     """Of integers: the exact sum, divided once."""
     if is_integer(item):
-        return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(F.count(column), F.lit(0))
+        return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(
+            F.count(column), F.lit(0)
+        )
     return F.avg(column)
 
 

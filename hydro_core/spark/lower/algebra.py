@@ -70,8 +70,7 @@ def overlap(left: Kind, right: Kind, ticks: Range) -> list[Column]:
             return [F.col("l_t") < F.col("r_until")]
         case _:
             return [
-                F.greatest(F.col("l_t"), F.col("r_t"))
-                < F.least(F.col("l_until"), F.col("r_until"))
+                F.greatest(F.col("l_t"), F.col("r_t")) < F.least(F.col("l_until"), F.col("r_until"))
             ]
 
 
@@ -169,7 +168,9 @@ def anti_join(
     joined = lefts.join(gaps, all_of(equal_keys(len(keys[0]))), "left")
     no_match = F.col("r_t").isNull()
     tick = F.greatest(
-        F.col("l_t"), F.lit(ticks.first), F.when(no_match, F.lit(ticks.first)).otherwise(F.col("r_t"))
+        F.col("l_t"),
+        F.lit(ticks.first),
+        F.when(no_match, F.lit(ticks.first)).otherwise(F.col("r_t")),
     )
     mine = F.col("l_until") if left.kind is Kind.G else F.lit(FOREVER)
     until = F.when(no_match, mine).otherwise(F.least(mine, F.col("r_until")))
@@ -208,8 +209,10 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
         ends[relation.kind].alias("end"),
     )
     if relation.kind is not Kind.G:
-        rows = rows.distinct() if relation.kind is Kind.E else rows.groupBy(*names, "end").agg(
-            F.min("start").alias("start")
+        rows = (
+            rows.distinct()
+            if relation.kind is Kind.E
+            else rows.groupBy(*names, "end").agg(F.min("start").alias("start"))
         )
     in_time = Window.partitionBy(*names).orderBy("start", "end")
     before = F.max("end").over(in_time.rowsBetween(Window.unboundedPreceding, -1))

@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
@@ -17,6 +16,7 @@ from hydro_core.spark.lower.algebra import (
     product,
     semi_join,
 )
+from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
     common,
@@ -39,7 +39,14 @@ Keys = tuple[list[Column], list[Column]]
 @lowers("union")
 def union(step: Step) -> Relation:
     """The rows of all inputs."""
-    parts = [as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs]
+    return added_up(step)
+
+
+def added_up(step: Step) -> Relation:
+    """The bag sum of the inputs, in no order."""
+    parts = [
+        as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs
+    ]
     return step.relation(step.kind, united([p.frame for p in parts]))
 
 
@@ -47,7 +54,7 @@ def union(step: Step) -> Relation:
 def chain(step: Step) -> Relation:
     """The rows of both inputs, those of the first before those of the second."""
     if not step.ordered:
-        return union(step)
+        return added_up(step)
     parts = []
     for side, relation in enumerate(step.inputs):
         part = as_kind(written_as(relation, step.item), step.kind, step.first)
@@ -99,8 +106,10 @@ def _single(step: Step, single: Relation) -> Relation:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
             # In order of their beginning, a row that begins before another one's end is a second one.
-            before = Window.partitionBy().orderBy(TICK, "until").rowsBetween(
-                Window.unboundedPreceding, -1
+            before = (
+                Window.partitionBy()
+                .orderBy(TICK, "until")
+                .rowsBetween(Window.unboundedPreceding, -1)
             )
             at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
     wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")

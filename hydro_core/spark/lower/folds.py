@@ -13,65 +13,74 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.array_udf import folded_in_python, scanned_in_python
-from hydro_core.spark.columns import NotCompilable, literal, to_column
-from hydro_core.spark.lower.items import at, convert, type_at
+from hydro_core.spark.columns import NotCompilable, to_column
+from hydro_core.spark.lower.items import convert, literal
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import ORD
 from hydro_core.spark.types import spark_type
-from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.item import ItemType
 
 
 def fold_column(step: Step, init: Any, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The fold of a group's values, from `init`."""
-    return _folded(step.arg("f"), literal(init, acc), acc, gathered(step, value), item, spread=True)
+    return folded(step, literal(init, acc), acc, F.struct(value.alias("x")), item)
 
 
 def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The reduction of a group's values; a group has at least one."""
-    fn, values = step.arg("f"), gathered(step, value)
+    return reduced(step, acc, F.struct(value.alias("x")), item)
+
+
+def folded(
+    step: Step,
+    start: Column,
+    acc: ItemType,
+    wrapped: Column,
+    item: ItemType,
+    *,
+    pairwise: bool = False,
+) -> Column:
+    """The fold of a group's values, each in a struct of its own; `pairwise`: the function takes two whole items."""
+    return _over(step, start, acc, _gathered(step, wrapped), item, pairwise=pairwise)
+
+
+def reduced(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Column:
+    """The reduction of a group's values, each in a struct of its own; null if there are none."""
+    values = _gathered(step, wrapped)
     first = convert(F.get(values, F.lit(0)), item, acc)
     rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
-    return _folded(fn, first, acc, rest, item, spread=False)
+    return _over(step, first, acc, rest, item, pairwise=True)
 
 
-def gathered(step: Step, value: Column) -> Column:
+def _gathered(step: Step, wrapped: Column) -> Column:
     """A group's values as an array, nulls among them; in their order where the function depends on it."""
     if not is_in_order(step.node, step.input.ordered):
-        wrapped = F.collect_list(F.struct(value.alias("x")))
-    else:
-        wrapped = F.sort_array(F.collect_list(F.struct(F.col(ORD).alias("o"), value.alias("x"))))
-    return F.transform(wrapped, lambda each: each.getField("x"))
+        return F.transform(F.collect_list(wrapped), lambda each: each.getField("x"))
+    placed = F.struct(F.col(ORD).alias("o"), wrapped.alias("w"))
+    pairs = F.sort_array(F.collect_list(F.when(wrapped.isNotNull(), placed)))
+    return F.transform(pairs, lambda each: each.getField("w").getField("x"))
 
 
-def _folded(
-    fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType, *, spread: bool
+def _over(
+    step: Step, start: Column, acc: ItemType, values: Column, item: ItemType, *, pairwise: bool
 ) -> Column:
+    """The fold of an array."""
+    fn, wanted = step.arg("f"), spark_type(acc)
+    start = start.cast(wanted)
     try:
-        result = result_type(fn, (acc, item), spread=False)
         return F.aggregate(
             values,
-            start.cast(spark_type(acc)),
-            lambda a, x: convert(to_column(fn, arguments(fn, a, acc, x, item, spread=spread)), result, acc).cast(
-                spark_type(acc)
+            start,
+            lambda a, x: to_column(fn, ((a, acc), (x, item)), result=acc, tick=step.tick).cast(
+                wanted
             ),
         )
     except NotCompilable:
-        return folded_in_python(fn, acc, item, values, start, pairwise=not spread)
+        return folded_in_python(fn, acc, item, values, start, pairwise=pairwise)
 
 
 def scanned(fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType) -> Column:
     """The accumulators after each of the values of an array."""
-    return scanned_in_python(fn, acc, item, values, start)
-
-
-def arguments(
-    fn: Fn, acc: Column, acc_type: ItemType, x: Column, item: ItemType, *, spread: bool
-) -> list[tuple[Column, ItemType]]:
-    """What the function gets: the accumulator, then the item, or its fields where it has more parameters."""
-    count = len(fn.params) - 1
-    if count == 1 or not spread or not isinstance(item, Tuple | Row):
-        return [(acc, acc_type), (x, item)]
-    return [(acc, acc_type), *((at(x, item, i), type_at(item, i)) for i in range(count))]
+    return scanned_in_python(fn, acc, item, values, start.cast(spark_type(acc)))

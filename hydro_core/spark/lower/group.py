@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns import apply
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.algebra import cover
 from hydro_core.spark.lower.folds import fold_column, reduce_column
@@ -25,7 +24,7 @@ from hydro_core.spark.lower.items import (
     named,
     type_at,
 )
-from hydro_core.spark.lower.itemwise import fn_type
+from hydro_core.spark.lower.itemwise import evaluated
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.common import type_of
@@ -105,7 +104,7 @@ def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
     item, order = step.input.item, step.arg("order")
     if isinstance(order, Fn):
-        places = [apply(order, F.col(ITEM), item)]
+        places = [evaluated(order, item)]
     else:
         places = [named(F.col(ITEM), item, name)[0] for name in order]
     rank = F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))

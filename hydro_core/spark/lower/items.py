@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -21,11 +22,28 @@ from hydro_core.types.item import (
     Unknown,
     is_integer,
 )
+from hydro_core.types.values import conform
 
 
 def null(item: ItemType) -> Column:
     """A null of this type."""
     return F.lit(None).cast(spark_type(item))
+
+
+def literal(value: Any, item: ItemType) -> Column:
+    """A constant item of this type."""
+    value = conform(value, item)
+    if value is None:
+        return null(item)
+    match item:
+        case Tuple(fields):
+            return make_tuple(*map(literal, value, fields))
+        case Row(fields):
+            return make_row((f.name, literal(value[f.name], f.type)) for f in fields)
+        case Array(element):
+            return F.array(*(literal(x, element) for x in value)).cast(spark_type(item))
+        case _:
+            return F.lit(value).cast(spark_type(item))
 
 
 def at(column: Column, item: ItemType, position: int) -> Column:
@@ -137,8 +155,8 @@ def _reversed(column: Column, item: ItemType) -> Column:
             end = F.array(F.struct(F.lit(1), reversed_order(null(element), element)))
             return F.concat(parts, end)
         case Tuple() | Row():
-            parts = [reversed_order(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
-            return F.struct(*(p.alias(f"_{i}") for i, p in enumerate(parts)))
+            fields = [(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
+            return make_tuple(*(reversed_order(*field) for field in fields))
         case _ if is_integer(item):
             return F.bitwise_not(column)
         case _:

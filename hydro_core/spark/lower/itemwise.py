@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from hydro_core.spark.columns import apply, truth
-from hydro_core.spark.lower.failure import fail
+from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.spark.functions import apply, apply_predicate
 from hydro_core.spark.lower.algebra import guarded
+from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, named, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.relation import ITEM, ORD, Relation
-from hydro_core.functions.fn import Fn
-from hydro_core.types.item import Array, ItemType, Row, Tuple, STRING
+from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
+from hydro_core.types.item import Array, ItemType, Row, Tuple
 
 
 @lowers("identity", "tee", "next_stratum", "inspect")
@@ -33,8 +33,8 @@ def map_(step: Step) -> Relation:
 @lowers("filter")
 def filter_(step: Step) -> Relation:
     """The items for which `f(x)` is true as Python sees it."""
-    fn = step.arg("f")
-    return kept(step.input, truth(apply(fn, F.col(ITEM), step.input.item), fn_type(fn, step.input.item)))
+    item = step.input.item
+    return kept(step.input, apply_predicate(step.arg("f"), F.col(ITEM), item, tick=F.col(TICK)))
 
 
 @lowers("filter_map")
@@ -47,7 +47,7 @@ def filter_map(step: Step) -> Relation:
 def flat_map(step: Step) -> Relation:
     """The parts of `f(x)` of each item."""
     fn = step.arg("f")
-    return spread(step, apply(fn, F.col(ITEM), step.input.item), fn_type(fn, step.input.item))
+    return spread(step, evaluated(fn, step.input.item), fn_type(fn, step.input.item))
 
 
 @lowers("flatten")
@@ -88,7 +88,7 @@ def drop(step: Step) -> Relation:
 def partition(step: Step) -> Mapping[str, Relation]:
     """Each item at the port that `f` names; an undeclared one fails the tick."""
     fn, ports = step.arg("f"), step.arg("ports")
-    found = apply(fn, F.col(ITEM), step.input.item)
+    found = evaluated(fn, step.input.item)
     port = F.coalesce(found.cast("string"), F.lit(""))
     reason = f"names a port that is not declared; the ports are {', '.join(ports)}"
     wrong = fail(step.node, reason, F.col(ITEM), fn)
@@ -106,8 +106,12 @@ def fn_type(fn: Fn, item: ItemType) -> ItemType:
 
 def called(step: Step, fn: Fn) -> Column:
     """`fn` of the item, as an item of the output's type."""
-    item = step.input.item
-    return convert(apply(fn, F.col(ITEM), item), fn_type(fn, item), step.item)
+    return apply(fn, F.col(ITEM), step.input.item, result=step.item, tick=F.col(TICK))
+
+
+def evaluated(fn: Fn, item: ItemType) -> Column:
+    """`fn` of the item, as what the function gives."""
+    return apply(fn, F.col(ITEM), item, tick=F.col(TICK))
 
 
 def projected(step: Step, item: Column) -> Relation:
@@ -125,7 +129,7 @@ def kept(relation: Relation, condition: Column) -> Relation:
 def computed(step: Step) -> dict[str, Column]:
     """The computed columns, of the row that comes in."""
     item = step.input.item
-    return {name: apply(fn, F.col(ITEM), item) for name, fn in step.arg("computed")}
+    return {name: evaluated(fn, item) for name, fn in step.arg("computed")}
 
 
 def own_columns(step: Step) -> dict[str, Column]:
@@ -146,7 +150,9 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
         case Array(element):
             parts = F.transform(whole, lambda x: convert(x, element, step.item))
         case Tuple(fields):
-            each = [convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))]
+            each = [
+                convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))
+            ]
             parts = F.when(whole.isNotNull(), F.array(*each))
         case _:
             parts = F.array()

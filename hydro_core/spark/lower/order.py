@@ -6,12 +6,11 @@ from pyspark.sql import Column, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns import apply, literal
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.group import ACC, accumulator_type, keyed_item, keyed_value
-from hydro_core.spark.lower.items import key_fields, key_of, make_tuple, reversed_order
-from hydro_core.spark.lower.itemwise import fn_type
+from hydro_core.spark.lower.items import key_fields, key_of, literal, make_tuple, reversed_order
+from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType
@@ -27,7 +26,7 @@ def sort(step: Step) -> Relation:
 def sort_by_key(step: Step) -> Relation:
     """The items by `f(x)`; ties by the item, ascending whatever the direction."""
     fn, item = step.arg("f"), step.input.item
-    key = apply(fn, F.col(ITEM), item)
+    key = evaluated(fn, item)
     if step.arg("descending"):
         key = reversed_order(key, fn_type(fn, item))
     return in_order(step, F.struct(key.alias("k"), F.col(ITEM).alias("x")))
@@ -64,7 +63,9 @@ def unique_keyed(step: Step) -> Relation:
     return first_of(step, 1, keys=keys)
 
 
-def first_of(step: Step, n: int, by: tuple[str, ...] = (), keys: list[Column] | None = None) -> Relation:
+def first_of(
+    step: Step, n: int, by: tuple[str, ...] = (), keys: list[Column] | None = None
+) -> Relation:
     """The first n items of each tick and key."""
     if keys is None:
         keys = key_of(F.col(ITEM), step.input.item, by) if by else []
@@ -102,5 +103,7 @@ def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: Item
     rows = both.select(TICK, *names, zipped).select(
         TICK, *names, F.col("z.accs").alias(ACC), F.col("z.orders").alias(ORD)
     )
-    made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc) if keys else F.col(ACC)
+    made = (
+        keyed_item(step, key_fields(step.input.item, step.arg("by")), acc) if keys else F.col(ACC)
+    )
     return step.relation(Kind.E, rows.select(made.alias(ITEM), TICK, ORD), ordered=True)

@@ -51,6 +51,11 @@ class Step:
         return self.inputs[0]
 
     @property
+    def tick(self) -> Column:
+        """The tick of a row, for messages; in groups too."""
+        return F.lit(self.first) if self.is_tick else F.col(TICK)
+
+    @property
     def is_tick(self) -> bool:
         """Whether the range is a single tick."""
         return self.first == self.last

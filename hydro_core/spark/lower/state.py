@@ -76,8 +76,8 @@ def prev(step: Step) -> Relation:
     # Stored rows and others are never there in the same tick, so their orders need not compare.
     stored, shifted = (p.frame.withColumnRenamed(ORD, f"{ORD}{i}") for i, p in enumerate(parts))
     both = stored.unionByName(shifted, allowMissingColumns=True)
-    order = F.struct(f"{ORD}0", f"{ORD}1").alias(ORD)
-    return parts[0].with_(frame=both.select(ITEM, *parts[0].times, order))
+    either = F.struct(f"{ORD}0", f"{ORD}1").alias(ORD)
+    return parts[0].with_(frame=both.select(ITEM, *parts[0].times, either))
 
 
 def _stored_before(step: Step) -> Relation:
@@ -154,7 +154,9 @@ def _commands(step: Step, operands: int) -> DataFrame:
     is_delete = F.when(word == "delete", F.lit(True)).when(word == "persist", F.lit(False))
     types = [type_at(step.input.item, i + 1) for i in range(operands)]
     given = [
-        convert(F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)).alias(f"x{i}")
+        convert(
+            F.col(ITEM).getField(f"_{i + 2}"), types[i], _operand_type(step, i, operands)
+        ).alias(f"x{i}")
         for i in range(operands)
     ]
     now = events.select(
@@ -162,7 +164,11 @@ def _commands(step: Step, operands: int) -> DataFrame:
     )
     if step.past is None:
         return now
-    stored = [F.col(ITEM)] if operands == 1 else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
+    stored = (
+        [F.col(ITEM)]
+        if operands == 1
+        else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
+    )
     before = last_stored(step).select(
         F.lit(step.first - 1).cast("long").alias(TICK),
         F.lit(False).alias("is_delete"),

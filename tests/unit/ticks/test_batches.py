@@ -23,7 +23,10 @@ TABLE = pa.table({"day": DAYS, "k": ["a", "", None], "v": pa.array([1, 2, None],
 
 
 def ticks_of(
-    *files: str, schemas: Mapping[str, str] | None = None, every: str = "1d", start: str | None = None
+    *files: str,
+    schemas: Mapping[str, str] | None = None,
+    every: str = "1d",
+    start: str | None = None,
 ) -> list[TickInput]:
     declared = {name: parse_ddl(text) for name, text in (schemas or {}).items()}
     landings = land([InputFile.parse(file) for file in files], declared)
@@ -63,7 +66,7 @@ def test_without_a_column_everything_is_in_tick_0(parquet: str) -> None:
 def test_an_undeclared_input_has_the_columns_and_types_of_its_data(parquet: str) -> None:
     landing = land([InputFile.parse(f"o={parquet}:day")], {})[0]
     assert to_ddl(landing.item_type()) == "day date, k string, v integer"
-    assert landing.items([1], landing.item_type()) == [{"day": DAYS[1], "k": "", "v": 2}]
+    assert landing.items([1], landing.item_type(), 0) == [{"day": DAYS[1], "k": "", "v": 2}]
 
 
 def test_a_start_of_its_own(parquet: str) -> None:
@@ -93,7 +96,9 @@ def test_a_null_in_the_tick_column(parquet: str) -> None:
         ("o={}:k", None, "tick column `k`"),
     ],
 )
-def test_what_is_wrong_is_an_input_error(parquet: str, file: str, schema: str | None, words: str) -> None:
+def test_what_is_wrong_is_an_input_error(
+    parquet: str, file: str, schema: str | None, words: str
+) -> None:
     with pytest.raises(HydroError, match=words) as caught:
         ticks_of(file.format(parquet), schemas={"o": schema} if schema else {})
     assert caught.value.code == "input"
@@ -129,10 +134,14 @@ def test_numbers_and_times_do_not_mix(tmp_path: Path, parquet: str) -> None:
 
 def test_several_inputs_share_their_ticks(tmp_path: Path, parquet: str) -> None:
     path = tmp_path / "p.parquet"
-    pyarrow.parquet.write_table(pa.table({"at": [datetime(2023, 12, 31, 23, tzinfo=UTC)], "_1": [1], "_2": ["x"]}), path)
+    pyarrow.parquet.write_table(
+        pa.table({"at": [datetime(2023, 12, 31, 23, tzinfo=UTC)], "_1": [1], "_2": ["x"]}), path
+    )
     other = tmp_path / "q.jsonl"
     other.write_text('{"x": 1}\n')
-    ticks = ticks_of(f"o={parquet}:day", f"p={path}:at", f"q={other}", schemas={"p": "(long, string)"})
+    ticks = ticks_of(
+        f"o={parquet}:day", f"p={path}:at", f"q={other}", schemas={"p": "(long, string)"}
+    )
     assert [{n: len(b) for n, b in t.batches.items()} for t in ticks] == [
         {"o": 0, "p": 1, "q": 1},
         {"o": 2, "p": 0, "q": 0},
@@ -144,12 +153,20 @@ def test_several_inputs_share_their_ticks(tmp_path: Path, parquet: str) -> None:
 
 def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
-    path.write_text('day,k,n,price,at,x\n2024-01-01,NA,7,2.5,2024-01-01T01:00:00+01:00,1\n2024-01-02,"",,,,2\n2024-01-02,,,,,3\n')
+    path.write_text(
+        "day,k,n,price,at,x\n"
+        "2024-01-01,NA,7,2.5,2024-01-01T01:00:00+01:00,1\n"
+        '2024-01-02,"",,,,2\n'
+        "2024-01-02,,,,,3\n"
+    )
     schema = "k string, n string, price decimal(6,2), at timestamp"
     found = batches(ticks_of(f"o={path}:day", schemas={"o": schema}))
     assert [json.dumps(b["o"], default=str) for b in found] == [
         '[{"k": "NA", "n": "7", "price": "2.50", "at": "2024-01-01 00:00:00+00:00"}]',
-        '[{"k": "", "n": null, "price": null, "at": null}, {"k": null, "n": null, "price": null, "at": null}]',
+        (
+            '[{"k": "", "n": null, "price": null, "at": null}, '
+            '{"k": null, "n": null, "price": null, "at": null}]'
+        ),
     ]
 
 
@@ -170,7 +187,9 @@ def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
 
 def test_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "o.jsonl"
-    path.write_text('{"day": "2024-01-02", "x": [1, "a"]}\n\n{"day": "2024-01-01T10:00:00", "y": 1}\n')
+    path.write_text(
+        '{"day": "2024-01-02", "x": [1, "a"]}\n\n{"day": "2024-01-01T10:00:00", "y": 1}\n'
+    )
     assert batches(ticks_of(f"o={path}:day", schemas={"o": "x (long, string), y double"})) == [
         {"o": [{"x": None, "y": 1.0}]},
         {"o": [{"x": (1, "a"), "y": None}]},
@@ -220,3 +239,22 @@ def test_a_colon_in_a_path(tmp_path: Path) -> None:
     assert InputFile.parse(f"o={odd}") == InputFile("o", str(odd))
     assert InputFile.parse(f"o={odd}:c") == InputFile("o", str(odd), "c")
     assert InputFile.parse("o=c:/x/y.csv") == InputFile("o", "c:/x/y.csv")
+
+
+def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("a,b\n1,x\n")
+    pyarrow.parquet.write_table(
+        pa.table({"a": [1], "b": pa.array([1], pa.time64("us"))}), tmp_path / "o.parquet"
+    )
+    for file in (path, tmp_path / "o.parquet"):
+        assert batches(ticks_of(f"o={file}", schemas={"o": "a long"})) == [{"o": [{"a": 1}]}]
+    with pytest.raises(HydroError, match="time64"):
+        ticks_of(f"o={tmp_path / 'o.parquet'}")
+
+
+def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')
+    with pytest.raises(HydroError, match=r"in tick 1, .*row 1, column `x`"):
+        ticks_of(f"o={path}:t", schemas={"o": "x long"})

@@ -28,15 +28,26 @@ def written(path: Path, schema: str, items: list[Any], order: Order = Order.NONE
 def test_a_row(tmp_path: Path) -> None:
     at = datetime(2024, 1, 1, tzinfo=UTC)
     row = RowItem(k="a", price=Decimal("2.50"), at=at, pair=Struct((1, None)), tags=["x"])
-    table = written(tmp_path, "k string, price decimal(4,2), at timestamp, pair (long, string), tags array<string>", [row])
+    table = written(
+        tmp_path,
+        "k string, price decimal(4,2), at timestamp, pair (long, string), tags array<string>",
+        [row],
+    )
     assert table.column_names == ["tick", "k", "price", "at", "pair", "tags"]
     assert table.to_pylist()[1] == {
-        "tick": 2, "k": "a", "price": Decimal("2.50"), "at": at, "pair": {"_1": 1, "_2": None}, "tags": ["x"],
+        "tick": 2,
+        "k": "a",
+        "price": Decimal("2.50"),
+        "at": at,
+        "pair": {"_1": 1, "_2": None},
+        "tags": ["x"],
     }
 
 
 def test_a_tuple_in_an_order(tmp_path: Path) -> None:
-    table = written(tmp_path, "(long, string)", [Struct((2, "b")), Struct((1, "a")), None], Order.TOTAL)
+    table = written(
+        tmp_path, "(long, string)", [Struct((2, "b")), Struct((1, "a")), None], Order.TOTAL
+    )
     assert table.to_pylist() == [
         {"tick": 0, "_1": 2, "_2": "b", "position": 0},
         {"tick": 0, "_1": 1, "_2": "a", "position": 1},
@@ -47,7 +58,11 @@ def test_a_tuple_in_an_order(tmp_path: Path) -> None:
 
 def test_scalars_arrays_and_null(tmp_path: Path) -> None:
     assert written(tmp_path / "a", "long", [1, None]).column("item").to_pylist() == [1, None, 1]
-    assert written(tmp_path / "b", "array<long>", [[1], []]).column("item").to_pylist() == [[1], [], [1]]
+    assert written(tmp_path / "b", "array<long>", [[1], []]).column("item").to_pylist() == [
+        [1],
+        [],
+        [1],
+    ]
 
 
 def test_an_output_of_unknown_items(tmp_path: Path) -> None:
@@ -56,7 +71,9 @@ def test_an_output_of_unknown_items(tmp_path: Path) -> None:
     assert pyarrow.parquet.read_table(tmp_path / "out").num_rows == 0
 
 
-@pytest.mark.parametrize(("schema", "order"), [("tick long", Order.NONE), ("position long, k string", Order.TOTAL)])
+@pytest.mark.parametrize(
+    ("schema", "order"), [("tick long", Order.NONE), ("position long, k string", Order.TOTAL)]
+)
 def test_a_column_that_the_files_need(tmp_path: Path, schema: str, order: Order) -> None:
     with pytest.raises(HydroError, match="of its own") as caught:
         written(tmp_path, schema, [], order)
@@ -64,7 +81,10 @@ def test_a_column_that_the_files_need(tmp_path: Path, schema: str, order: Order)
 
 
 def test_a_position_of_its_own_where_there_is_no_order(tmp_path: Path) -> None:
-    assert written(tmp_path, "position long", [RowItem(position=7)]).column_names == ["tick", "position"]
+    assert written(tmp_path, "position long", [RowItem(position=7)]).column_names == [
+        "tick",
+        "position",
+    ]
 
 
 def test_a_second_run_replaces_the_first(tmp_path: Path) -> None:
@@ -84,9 +104,14 @@ def test_what_others_have_written_is_not_touched(tmp_path: Path) -> None:
 
 def test_a_run_that_fails_leaves_nothing_new(tmp_path: Path) -> None:
     written(tmp_path, "long", [1])
-    with pytest.raises(ZeroDivisionError), OutputFiles(tmp_path, {"out": StreamType(parse_ddl("long"))}) as files:
-        files.write(0, {"out": [5]})
-        _ = 1 // 0
+
+    def fail() -> None:
+        with OutputFiles(tmp_path, {"out": StreamType(parse_ddl("long"))}) as files:
+            files.write(0, {"out": [5]})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert pyarrow.parquet.read_table(tmp_path / "out").column("item").to_pylist() == [1, 1]
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 

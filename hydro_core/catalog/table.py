@@ -1,0 +1,183 @@
+"""The catalogue as a page: `docs/operators.md` is what `page()` gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, assert_never
+
+from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.spec import (
+    Always,
+    Barrier,
+    HeldByAll,
+    Never,
+    OnAnyField,
+    OnKey,
+    OpSpec,
+    OrderRule,
+    Port,
+    Replicated,
+    State,
+)
+from hydro_core.catalog.usage import usage
+from hydro_core.types.stream import Order
+
+_HEAD = """\
+# Operators
+
+Written from the catalogue (`hydro_core/catalog`) by `make docs`: what stands here is what the
+analyses, the optimizer and the engines go by.
+
+- **linear**: `op(x + y) = op(x) + op(y)` in that input.
+- **zero**: empty inputs give an empty output.
+- **waits**: what must be complete first: the input's stratum, or the tick before.
+- **order**: what becomes of the first input's order.
+
+Columns of operators marked * depend on the arguments; they are shown as they are without any.
+"""
+_FAMILIES: Mapping[str, str] = MappingProxyType(
+    {
+        "io": "Where streams begin and end",
+        "itemwise": "One item at a time",
+        "combine": "Bringing streams together",
+        "group": "Many items to few",
+        "order": "Orders",
+        "state": "Earlier ticks",
+    }
+)
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    parts = [_HEAD]
+    for family, title in _FAMILIES.items():
+        entries = [op for op in CATALOG.values() if op.family == family]
+        parts += [f"## {title}\n", _table(entries)]
+        parts += [_section(op) for op in entries]
+    parts += ["## Aggregates\n", _aggregates()]
+    return "\n".join(parts)
+
+
+def _table(entries: list[OpSpec]) -> str:
+    head = ["operator", "linear", "zero", "waits", "order", "state", "shards may be cut"]
+    rows = [
+        [_name(op), _linear(op), _yes(op.zero), _waits(op), _order(op), _state(op), _cut(op)]
+        for op in entries
+    ]
+    return _markdown(head, rows)
+
+
+def _markdown(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _name(op: OpSpec) -> str:
+    names = " ".join(f"`{name}`" for name in (op.name, *op.aliases))
+    return f"{names} *" if op.refine else names
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _linear(op: OpSpec) -> str:
+    if not op.inputs:
+        return "–"
+    linear = [port for port in op.inputs if port.linear]
+    if not linear and op.idempotent:
+        return "idempotent"
+    if len(linear) in (0, len(op.inputs)):
+        return _yes(bool(linear))
+    return ", ".join(f"`[{port.name}]`" for port in linear)
+
+
+def _waits(op: OpSpec) -> str:
+    words = {Barrier.STRATUM: "stratum", Barrier.TICK: "tick"}
+    waiting = [(port, words[port.barrier]) for port in op.inputs if port.barrier in words]
+    if not waiting:
+        return "–"
+    if len({word for _, word in waiting}) == 1 and len(waiting) == len(op.inputs):
+        return waiting[0][1]
+    return ", ".join(f"`[{port.name}]`: {word}" for port, word in waiting)
+
+
+def _order(op: OpSpec) -> str:
+    if not op.inputs or op.outputs == "none":
+        return "–"
+    needs = "needs, " if any(port.needs is Order.TOTAL for port in op.inputs) else ""
+    words = {
+        OrderRule.KEEPS: "keeps",
+        OrderRule.KEEPS_IF_ALL: "keeps if all have it",
+        OrderRule.GIVES: "gives",
+        OrderRule.LOSES: "loses",
+    }
+    return needs + words[op.order]
+
+
+def _state(op: OpSpec) -> str:
+    return "–" if op.state is State.NONE else op.state.value
+
+
+def _cut(op: OpSpec) -> str:
+    match op.partition:
+        case Always():
+            return "anywhere"
+        case Never(why):
+            return f"nowhere: {why}"
+        case OnKey(at):
+            return f"on the key{_below(at[0], ('0',))}"
+        case OnAnyField(at):
+            return f"on any field{_below(at, ())}"
+        case Replicated(port):
+            return f"anywhere, `[{port}]` whole on each"
+        case HeldByAll():
+            return "held by every shard, emitted by one"
+        case _:
+            assert_never(op.partition)
+
+
+def _below(at: tuple[str, ...], usual: tuple[str, ...]) -> str:
+    return "" if at == usual else f" of what stands at {'.'.join(at)}"
+
+
+def _section(op: OpSpec) -> str:
+    return "\n".join(
+        [f"### {op.name}\n", f"`{usage(op)}`: {op.meaning}.\n", *_ports(op), _example(op)]
+    )
+
+
+def _ports(op: OpSpec) -> Iterator[str]:
+    if len(op.inputs) > 1:
+        yield f"Inputs: {', '.join(map(_port, op.inputs))}.\n"
+
+
+def _port(port: Port) -> str:
+    names = " or ".join(f"`[{name}]`" for name in (port.name, *port.aliases))
+    names += " or none" if port.elided else ""
+    return f"{names}, as an argument `{port.keyword}=`" if port.keyword else names
+
+
+def _example(op: OpSpec) -> str:
+    example = op.example
+    lines = [f"{name} = source({json.dumps(ddl)})" for name, ddl in example.schemas.items()]
+    lines += example.program.split("\n")
+    for tick, (given, gives) in enumerate(zip(example.ticks, example.gives, strict=True)):
+        shown = f"{_batches(given)} gives " if given else "gives "
+        lines.append(f"# tick {tick}: {shown}{_batches(gives)}")
+    return "\n".join(["```", *lines, "```", ""])
+
+
+def _batches(batches: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {json.dumps(items)}" for name, items in batches.items())
+
+
+def _aggregates() -> str:
+    rows = []
+    for spec in AGGREGATES.values():
+        names = " ".join(f"`{name}`" for name in (spec.name, *spec.aliases))
+        rows.append([names, spec.meaning, _yes(spec.needs_order), _yes(spec.mergeable)])
+    return _markdown(["aggregate", "gives", "needs an order", "partial results merge"], rows)

@@ -1,0 +1,39 @@
+"""How a call of an operator looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hydro_core.catalog.spec import Arg, OpSpec
+
+ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
+"""What may be promised of a function that takes an accumulator."""
+
+_OPEN: Mapping[str, str] = MappingProxyType(
+    {
+        "named_columns": '"column", …',
+        "computed": "name=function, …",
+        "renames": 'new="old", …',
+        "aggregates": "name=aggregate, …",
+    }
+)
+
+
+def usage(op: OpSpec) -> str:
+    """A call with all its arguments, those that may be left out in brackets.
+
+    >>> from hydro_core.catalog.registry import lookup
+    >>> usage(lookup("join"))
+    'join(right=stream, [on=…], [how=…], [suffix=…])'
+    """
+    parts = [f"{port.keyword}=stream" for port in op.inputs if port.keyword]
+    parts += [_argument(arg) for arg in op.args]
+    if op.variadic:
+        parts.append("stream, …")
+    return f"{op.name}({', '.join(parts)})"
+
+
+def _argument(arg: Arg) -> str:
+    text = _OPEN.get(arg.kind, arg.name if arg.positional else f"{arg.name}=…")
+    return text if arg.required or arg.kind in _OPEN else f"[{text}]"

@@ -1,0 +1,106 @@
+"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it unless validating."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from hydro_core.cli import output
+from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.compile import Compiled, compile_graph, draw
+from hydro_core.errors import DataError, Diagnostic, ProgramError
+from hydro_core.lang.load import load
+from hydro_core.optimize.cost import Statistics
+from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.report import as_json, as_text, explanation, expressions
+from hydro_core.types.item import ItemType
+from hydro_core.validation import validate_randomly
+
+FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `hydrotick optimize`."""
+    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    add_schema_argument(parser)
+    parser.add_argument("--format", choices=FORMATS, default="text")
+    parser.add_argument("--explain", action="store_true", help="the chain of rules to the plan")
+    parser.add_argument("--stats", metavar="S.json", help="rows, history and keys of the inputs")
+    parser.add_argument("--range", action="store_true", help="the plan for all ticks as one job")
+    parser.add_argument(
+        "--validate", type=int, metavar="N", help="run plan and program on N random runs of ticks"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="fail if something is not incremental"
+    )
+
+
+def misuse(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the arguments together, None if nothing is."""
+    if arguments.explain and arguments.format not in {"text", "json"}:
+        return "--explain goes with --format text or json"
+    if arguments.validate is not None and arguments.validate < 1:
+        return "--validate takes a positive number of runs"
+    return None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the plan."""
+    graph = load(arguments.file)
+    schemas = schemas_of(arguments, graph)
+    program = compile_graph(graph, schemas, partial=arguments.validate is None)
+    found = optimize(
+        program.typed,
+        program.strata,
+        _statistics(arguments.stats),
+        "range" if arguments.range else "tick",
+        explain=arguments.explain,
+    )
+    if arguments.validate is not None:
+        _validate(program, found, arguments.validate)
+    output.print_warnings(graph.warnings)
+    _print(arguments.format, found, schemas)
+    if arguments.strict and found.notes:
+        raise ProgramError(*map(_strict, found.notes))
+    return 0
+
+
+def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> None:
+    match style:
+        case "json":
+            output.print_json(as_json(found))
+        case "sexpr":
+            output.print_text(expressions(found.graph))
+        case "text":
+            output.print_text(as_text(found))
+            if found.steps:
+                output.print_text("\n" + explanation(found))
+        case _:
+            output.print_text(draw(found.graph, style, schemas))
+
+
+def _strict(note: object) -> Diagnostic:
+    span, name = getattr(note, "span", None), getattr(note, "operator", None)
+    return Diagnostic("state", str(note), span, name, "make it incremental, or leave out --strict")
+
+
+def _statistics(path: str | None) -> Statistics:
+    if path is None:
+        return Statistics()
+    try:
+        return Statistics.of(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as problem:
+        help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
+        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
+
+
+def _validate(program: Compiled, found: Optimized, runs: int) -> None:
+    types = {name: stream.item for name, stream in program.typed.inputs.items()}
+    mismatch = validate_randomly(compile_graph(found.graph, types), program, runs)
+    if mismatch is not None:
+        raise DataError(
+            Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")
+        )
+    output.print_error(f"plan and program agree on {runs} random runs")

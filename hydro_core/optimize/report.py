@@ -1,0 +1,83 @@
+"""What is said of a plan, to people and to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hydro_core.ir.convert import to_terms
+from hydro_core.ir.graph import Graph
+from hydro_core.ir.sexpr import flatten, function_names, show_tree, to_tree
+from hydro_core.optimize.optimizer import Optimized
+
+
+def expressions(graph: Graph) -> str:
+    """The plan as S-expressions, one per output, each below a comment with its name."""
+    terms = to_terms(graph)
+    names = function_names(terms.values())
+    shown = (f"; {graph[s].args['name']}\n{show_tree(to_tree(t, names))}" for s, t in terms.items())
+    return "\n\n".join(shown)
+
+
+def as_text(optimized: Optimized) -> str:
+    """What is printed for people."""
+    before, after = optimized.cost_before, optimized.cost_after
+    parts = [
+        f"{optimized.graph.name}: a tick costs {_rows(after)} rows, as written {_rows(before)}"
+        + (f" ({_times(before / after)} times as much)" if before > 1.05 * after > 0 else ""),
+        expressions(optimized.graph),
+    ]
+    if optimized.notes:
+        parts.append("\n".join(map(str, optimized.notes)))
+    if not optimized.saturation.saturated:
+        parts.append(
+            f"the search stopped early, after {optimized.saturation.iterations} rounds:"
+            " a better plan may exist"
+        )
+    return "\n\n".join(parts)
+
+
+def explanation(optimized: Optimized) -> str:
+    """The derivation of every output."""
+    return "\n\n".join(step.render() for step in optimized.steps)
+
+
+def as_json(optimized: Optimized) -> Mapping[str, Any]:
+    """What `--format json` prints."""
+    graph = optimized.graph
+    terms = to_terms(graph)
+    names = function_names(terms.values())
+    result: dict[str, Any] = {
+        "name": graph.name,
+        "cost_before": optimized.cost_before,
+        "cost_after": optimized.cost_after,
+        "outputs": {sink: flatten(to_tree(t, names)) for sink, t in terms.items()},
+        "functions": {name: fn.source for fn, name in names.items()},
+        "nodes": [
+            {
+                "id": node.id,
+                "operator": node.op.name,
+                "inputs": list(map(str, node.inputs)),
+                "line": node.span.line if node.span else None,
+                "column": node.span.column if node.span else None,
+            }
+            for node in graph
+        ],
+        "notes": [
+            {"operator": n.operator, "name": n.name, "reason": n.reason} for n in optimized.notes
+        ],
+        "iterations": optimized.saturation.iterations,
+        "saturated": optimized.saturation.saturated,
+        "e_nodes": optimized.saturation.nodes,
+    }
+    if optimized.steps:
+        result["explanation"] = [step.as_json() for step in optimized.steps]
+    return result
+
+
+def _rows(cost: float) -> str:
+    return f"{cost:,.0f}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"

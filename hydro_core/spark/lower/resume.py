@@ -1,0 +1,127 @@
+"""Folds that go on from the result of the tick before: the optimizer's own operators."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.folds import folded, reduced
+from hydro_core.spark.lower.group import (
+    ACC,
+    accumulator_type,
+    at_every_tick,
+    keyed_item,
+    keyed_value,
+)
+from hydro_core.spark.lower.items import at, convert, key_fields, key_of, literal, named, type_at
+from hydro_core.spark.lower.registry import Step, lowers, per_tick
+from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
+from hydro_core.types.item import ItemType, Row
+
+STATE, NEW = "state", "new"
+
+
+@lowers("fold_from")
+@per_tick
+def fold_from(step: Step) -> Relation:
+    """`f(acc, x)` over the new items, from the state's item; from `init` where there is none."""
+    on = _on_new(step)
+    acc = _resumed_fold(on, step.item, on.input.item)
+    both = _both(step, [], F.col(ITEM), F.col(ITEM))
+    rows = at_every_tick(step, both, [acc.alias(ITEM)])
+    return step.relation(Kind.E, rows.select(ITEM, TICK))
+
+
+@lowers("reduce_from")
+@per_tick
+def reduce_from(step: Step) -> Relation:
+    """`f` over the state's item and then the new ones."""
+    on = _on_new(step)
+    both = _both(step, [], convert(F.col(ITEM), step.inputs[0].item, step.item), F.col(ITEM))
+    acc = _resumed_reduction(on, step.item, on.input.item)
+    return step.relation(Kind.E, both.groupBy(TICK).agg(acc.alias(ITEM)).select(ITEM, TICK))
+
+
+@lowers("fold_keyed_from")
+@per_tick
+def fold_keyed_from(step: Step) -> Relation:
+    """`fold_from` of each key; keys without new values stay as they are."""
+    on = _on_new(step)
+    acc_type, (value, of) = accumulator_type(on), keyed_value(on)
+    both = _both(step, _keys(step), _stored_accumulator(step, acc_type), value)
+    return _by_key(on, both, _resumed_fold(on, acc_type, of), acc_type)
+
+
+@lowers("reduce_keyed_from")
+@per_tick
+def reduce_keyed_from(step: Step) -> Relation:
+    """`reduce_from` of each key; keys without new values stay as they are."""
+    on = _on_new(step)
+    acc_type, (value, of) = accumulator_type(on), keyed_value(on)
+    both = _both(step, _keys(step), _stored_accumulator(step, acc_type), value)
+    return _by_key(on, both, _resumed_reduction(on, acc_type, of), acc_type)
+
+
+def _on_new(step: Step) -> Step:
+    """The step as the operator without a state would have it."""
+    return step.with_(inputs=step.inputs[1:])
+
+
+def _keys(step: Step) -> list[list[Column]]:
+    """The key columns of the state and of the new items, in one type."""
+    by = step.arg("by")
+    types = [field.type for field in key_fields(step.inputs[1].item, by)]
+    return [
+        [
+            convert(column, field.type, to).alias(f"k{i}")
+            for i, (column, field, to) in enumerate(
+                zip(key_of(F.col(ITEM), r.item, by), key_fields(r.item, by), types, strict=True)
+            )
+        ]
+        for r in step.inputs
+    ]
+
+
+def _stored_accumulator(step: Step, acc: ItemType) -> Column:
+    """The accumulator in an item of the state."""
+    item, by = step.inputs[0].item, step.arg("by")
+    if not by:
+        return convert(at(F.col(ITEM), item, 1), type_at(item, 1), acc)
+    if isinstance(acc, Row):
+        return convert(F.col(ITEM), item, acc)
+    return convert(*named(F.col(ITEM), item, "value"), acc)
+
+
+def _both(step: Step, keys: list[list[Column]], stored: Column, value: Column) -> DataFrame:
+    """(t, k0 …, state, new, ord): what is stored and what is new, each wrapped so that a null is an item."""
+    state, new = step.inputs
+    mine, theirs = keys or [[], []]
+    old = state.frame.select(TICK, *mine, F.struct(stored.alias("x")).alias(STATE))
+    order = [F.col(ORD)] if new.ordered else []
+    added = new.frame.select(TICK, *theirs, F.struct(value.alias("x")).alias(NEW), *order)
+    return old.unionByName(added, allowMissingColumns=True)
+
+
+def _state() -> Column:
+    return F.first(STATE, ignorenulls=True)
+
+
+def _resumed_fold(step: Step, acc: ItemType, item: ItemType) -> Column:
+    init = F.struct(literal(step.arg("init"), acc).alias("x"))
+    start = F.coalesce(_state(), init).getField("x")
+    return folded(step, start, acc, F.col(NEW), item)
+
+
+def _resumed_reduction(step: Step, acc: ItemType, item: ItemType) -> Column:
+    """From the state, or without one from the first new item."""
+    without = reduced(step, acc, F.col(NEW), item)
+    going_on = folded(step, _state().getField("x"), acc, F.col(NEW), item, pairwise=True)
+    return F.when(_state().isNull(), without).otherwise(going_on)
+
+
+def _by_key(step: Step, both: DataFrame, acc: Column, acc_type: ItemType) -> Relation:
+    fields = key_fields(step.input.item, step.arg("by"))
+    grouped = both.groupBy(TICK, *(f"k{i}" for i in range(len(fields)))).agg(acc.alias(ACC))
+    made = keyed_item(step, fields, acc_type)
+    return step.relation(Kind.E, grouped.select(made.alias(ITEM), TICK))

@@ -1,0 +1,178 @@
+"""A plan against its program: both run on the reference, on random ticks, and must give the same.
+
+Random items follow the inputs' types and take constants that stand in the program's functions, so that filters let
+some of them through; few different values, so that keys meet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal as DecimalValue
+from random import Random
+from typing import Any
+
+from hydro_core.compile import Compiled
+from hydro_core.errors import DataError
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Const
+from hydro_core.reference.interpreter import TickInput, run_ticks
+from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, is_integer
+from hydro_core.types.stream import Order
+from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical, conform
+
+Ticks = Sequence[TickInput]
+MAX_TICKS = 6
+MAX_BATCH = 4
+NULLS = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A tick at which plan and program differ, with all ticks up to it."""
+
+    ticks: Ticks
+    output: str
+    tick: int
+    program: Sequence[Any]
+    plan: Sequence[Any]
+
+    def __str__(self) -> str:
+        batches = [dict(t.batches) for t in self.ticks]
+        return (
+            f"the plan gives {list(self.plan)} as {self.output} in tick {self.tick}, the program"
+            f" {list(self.program)}; the ticks are {batches}"
+        )
+
+
+def validate(plan: Compiled, program: Compiled, ticks: Ticks) -> Mismatch | None:
+    """Where the plan differs from the program on these ticks; None where it does not.
+
+    Where the program fails, the plan only has to agree up to there.
+    """
+    wanted = _outputs(program, ticks)
+    got = _outputs(plan, ticks[: len(wanted)])
+    for number, expected in enumerate(wanted):
+        given = got[number] if number < len(got) else {}
+        for name, items in expected.items():
+            found = given.get(name, ["(the plan failed)"])
+            ordered = program.typed.outputs[name].order is Order.TOTAL
+            if not _same(items, found, ordered):
+                return Mismatch(ticks[: number + 1], name, number, items, found)
+    return None
+
+
+def validate_randomly(
+    plan: Compiled, program: Compiled, runs: int, seed: int = 0
+) -> Mismatch | None:
+    """The first mismatch in so many random runs."""
+    for number in range(runs):
+        ticks = random_ticks(program, Random(f"{seed}/{number}"))
+        found = validate(plan, program, ticks)
+        if found is not None:
+            return found
+    return None
+
+
+def random_ticks(program: Compiled, rng: Random) -> Ticks:
+    """A few ticks of a few random items for every input."""
+    constants = tuple(_constants(program))
+    return [
+        TickInput(
+            {
+                name: [
+                    random_item(stream.item, rng, constants)
+                    for _ in range(rng.randint(0, MAX_BATCH))
+                ]
+                for name, stream in program.typed.inputs.items()
+            }
+        )
+        for _ in range(rng.randint(1, MAX_TICKS))
+    ]
+
+
+def random_item(item: ItemType, rng: Random, constants: Sequence[Any] = ()) -> Any:
+    """An item of this type, a constant now and then where one fits."""
+    match item:
+        case Tuple(parts):
+            return Struct(random_item(p, rng, constants) for p in parts)
+        case Row(columns):
+            return RowItem({c.name: random_item(c.type, rng, constants) for c in columns})
+        case Array(element):
+            return [random_item(element, rng, constants) for _ in range(rng.randint(0, 2))]
+    if rng.random() < NULLS:
+        return None
+    fitting = [c for c in constants if _fits(c, item)] if rng.random() < 0.4 else []
+    return conform(rng.choice(fitting), item) if fitting else _scalar(item, rng)
+
+
+def _scalar(item: ItemType, rng: Random) -> Any:
+    small = rng.randint(0, 3)
+    match item:
+        case Decimal(_, scale):
+            return DecimalValue(small).scaleb(-scale)
+        case Scalar("boolean"):
+            return rng.random() < 0.5
+        case Scalar("float" | "double"):
+            return float(small)
+        case Scalar("string"):
+            return "abcd"[small]
+        case Scalar("binary"):
+            return b"abcd"[small : small + 1]
+        case Scalar("date"):
+            return date(2024, 1, 1 + small)
+        case Scalar("timestamp"):
+            return datetime(2024, 1, 1, tzinfo=UTC) + timedelta(hours=small)
+        case Scalar("timestamp_ntz"):
+            return datetime(2024, 1, 1) + timedelta(hours=small)  # noqa: DTZ001 - it has no zone
+        case _:
+            return small
+
+
+def _fits(constant: Any, item: ItemType) -> bool:
+    if constant is None or isinstance(constant, bool) != (item == Scalar("boolean")):
+        return False
+    if is_integer(item) and not isinstance(constant, int):
+        return False
+    try:
+        conform(constant, item)
+    except ValueProblem:
+        return False
+    return True
+
+
+def _constants(program: Compiled) -> Iterator[Any]:
+    for node in program.graph:
+        for value in node.args.values():
+            yield from _in(value)
+
+
+def _in(value: Any) -> Iterator[Any]:
+    if isinstance(value, Const):
+        yield from value.value if isinstance(value.value, (tuple, list)) else (value.value,)
+    elif isinstance(value, Fn):
+        yield from _in(value.tree)
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _in(part)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from _in(getattr(value, part.name))
+
+
+def _outputs(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
+    """The outputs of the ticks before the first that fails."""
+    found: list[Mapping[str, list[Any]]] = []
+    try:
+        for tick in run_ticks(compiled.typed, compiled.strata, ticks):
+            found.append(tick)  # noqa: PERF402 - what came before a failure is kept
+    except DataError:
+        return found
+    return found
+
+
+def _same(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
+    left, right = list(map(canonical, a)), list(map(canonical, b))
+    return left == right if ordered else Counter(left) == Counter(right)

@@ -1,0 +1,60 @@
+"""The shared vectors on the reference interpreter, in this process and through the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hydro_core.errors import HydroError
+from hydro_core.lang.resolve import parse
+from hydro_core.running import Options, run_json
+from tests.golden.vectors import Vector, key, shared, vectors
+
+VECTORS = vectors("dfir", "fuzz")
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here")
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
+def test_vector(vector: Vector) -> None:
+    program, schemas = vector["program"], vector.get("schemas", {})
+    ticks = vector.get("ticks", [{}])
+    if "error" in vector:
+        with pytest.raises(HydroError) as caught:
+            run_json(parse(program), schemas, ticks, Options(optimized=False))
+        assert caught.value.code in [vector["error"], *vector.get("error_alternatives", [])]
+        return
+    found = run_json(parse(program), schemas, ticks, Options(optimized=False))
+    ordered = vector.get("ordered", [])
+    for got, wanted in zip(found, vector["expect"], strict=True):
+        assert got.keys() == wanted.keys()
+        for name, items in wanted.items():
+            collect = list if name in ordered else Counter
+            assert collect(map(key, got[name])) == collect(map(key, items))
+
+
+def test_the_command_line_passes_the_judge() -> None:
+    judge, folder = shared("tools"), shared("vectors")
+    assert judge is not None
+    assert folder is not None
+    command = f"{sys.executable} -m hydro_core.cli.main run --batch {{jobs}} --engine reference"
+    done = subprocess.run(
+        [
+            sys.executable,
+            judge / "judge_vectors.py",
+            "--command",
+            command,
+            folder / "dfir",
+            folder / "fuzz",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.stdout.splitlines()[-1] == f"{len(VECTORS)} passed, 0 failed", done.stdout

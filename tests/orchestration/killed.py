@@ -1,0 +1,44 @@
+"""A process that runs ticks of the small flow and is killed at a given moment: HOME TICK MOMENT."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import hydro_core.spark.pipeline as core
+from orchestration.ticking import run_ticks
+from tests.orchestration.small import opened
+
+
+def die(*_: object) -> None:
+    """As when the machine takes the process away."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(home: Path, tick: int, moment: str) -> None:
+    """Runs all ticks, and dies within `tick`."""
+    flow, runner = opened(home)
+    pipeline = runner.pipeline(flow)
+    write_all = core.write_all
+
+    def computes(*arguments: object) -> object:
+        if pipeline.next_tick == tick and moment == "computing":
+            threading.Timer(0.1, die).start()
+        return write_all(*arguments)
+
+    def step(name: str) -> None:
+        # The ledger's row is a tick's last step, and makes the next tick the one that may run.
+        done = pipeline.ledger.last_tick
+        if name == moment and tick == (done if name == "ledger" else pipeline.next_tick):
+            die()
+
+    core.write_all = computes
+    pipeline.step = step
+    list(run_ticks(flow, runner, 3, lambda _: None))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

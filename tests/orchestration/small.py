@@ -1,0 +1,136 @@
+"""A small flow with state, a check and data of its own, for tests that break and kill it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from assets.spec import Expect, FlowAsset, Landing, Ticks
+from orchestration.factory import project_definitions
+from orchestration.runner import TickRunner
+from orchestration.settings import ProjectSettings
+from orchestration.ticks import TickAxis
+
+PROGRAM = """
+payments = source("user string, amount long")
+payments -> persist() -> aggregate(by="user", total=sum("amount")) -> delta() -> totals
+payments -> prev() -> before
+"""
+BATCHES: tuple[Sequence[tuple[str, int]], ...] = (
+    [("ann", 1), ("bob", 2)],
+    [("ann", 10)],
+    [],
+    [("cat", 3), ("ann", 100), ("ann", 100)],
+)
+
+
+def small_flow(directory: Path) -> FlowAsset:
+    """The flow; its program is written below `directory`."""
+    program = directory / "small.hydro"
+    directory.mkdir(parents=True, exist_ok=True)
+    program.write_text(PROGRAM, encoding="utf-8")
+    return FlowAsset(
+        name="small",
+        program=program,
+        ticks=Ticks(datetime(2026, 1, 1, tzinfo=UTC), "1d", datetime(2026, 2, 1, tzinfo=UTC)),
+        inputs={"payments": Landing("small/payments", "tick")},
+        expect={"totals": (Expect("total", at_least=0), Expect("user", unique=True))},
+    )
+
+
+def land(project: ProjectSettings, batches: Sequence[Sequence[tuple[str, int]]] = BATCHES) -> None:
+    """Lands the ticks, in place of what was there."""
+    rows = [
+        {"tick": tick, "user": user, "amount": amount}
+        for tick, batch in enumerate(batches)
+        for user, amount in batch
+    ]
+    schema = pa.schema([("tick", pa.int64()), ("user", pa.string()), ("amount", pa.int64())])
+    path = project.landing / "small" / "payments"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_deltalake(path, pa.Table.from_pylist(rows, schema=schema), mode="overwrite")
+
+
+def opened(home: Path) -> tuple[FlowAsset, TickRunner]:
+    """The flow in a home of its own, with its data."""
+    project = ProjectSettings(home=home, spark_master="local[2]")
+    if not project.landing.exists():
+        land(project)
+    return small_flow(home / "program"), TickRunner(project)
+
+
+def contents(flow: FlowAsset, runner: TickRunner) -> Mapping[str, list[str]]:
+    """All that is committed, independent of the order of rows."""
+    pipeline = runner.pipeline(flow)
+    last = pipeline.last_committed
+    assert last is not None
+    return {
+        spec.name: sorted(map(repr, pipeline.store.arrow(spec.name, 0, last).to_pylist()))
+        for spec in pipeline.tables
+    }
+
+
+class Run:
+    """Dagster runs of the flow in an instance, and what it recorded."""
+
+    def __init__(self, flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> None:
+        self.axis = TickAxis(flow.ticks)
+        self.flow, self.instance = flow, instance
+        self._defs = project_definitions([flow], runner)
+
+    def __call__(self, first: int, last: int | None = None) -> dg.ExecuteInProcessResult:
+        """Runs a tick, or a range of them as one run."""
+        ends = self.axis.window(first).key, self.axis.window(first if last is None else last).key
+        tags = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
+        return self._defs.resolve_job_def("small_job").execute_in_process(
+            instance=self.instance,
+            partition_key=None if tags else ends[0],
+            tags=tags,
+            raise_on_error=False,
+            run_config=_QUIET,
+        )
+
+    def check(self, asset: str, tick: int) -> dg.ExecuteInProcessResult:
+        """Runs the checks of a committed tick by themselves."""
+        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        job = dg.define_asset_job("checks", dg.AssetSelection.checks_for_assets(key))
+        defs = dg.Definitions.merge(self._defs, dg.Definitions(jobs=[job]))
+        return defs.resolve_job_def("checks").execute_in_process(
+            instance=self.instance,
+            tags={"dagster/partition": self.axis.window(tick).key},
+            raise_on_error=False,
+            run_config=_QUIET,
+        )
+
+    def checks(self, result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
+        """All checks that a run shows; the result itself leaves out those of failed steps."""
+        kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        logs = self.instance.all_logs(result.run_id, of_type=kind)
+        return [log.get_dagster_event().asset_check_evaluation_data for log in logs]
+
+    def failed(self, result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
+        """The checks that a run shows as failed."""
+        found = self.checks(result)
+        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
+
+    def recorded(self, asset: str) -> list[str]:
+        """The ticks that Dagster has of an asset."""
+        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        return sorted(self.instance.get_materialized_partitions(key))
+
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+
+
+def reason(result: dg.ExecuteInProcessResult) -> str:
+    """What the failed step of a run says."""
+    (failure,) = result.get_step_failure_events()
+    data = failure.step_failure_data
+    assert data.error is not None
+    return data.error.to_string()

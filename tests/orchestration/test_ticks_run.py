@@ -1,0 +1,185 @@
+"""Ticks as Dagster runs: what is recorded, what is refused, and what a broken check stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from hydro_core.spark.store_table import StoredTable
+from tests.orchestration.small import (
+    BATCHES,
+    Run,
+    contents,
+    land,
+    opened,
+    reason,
+)
+
+pytestmark = [pytest.mark.spark, pytest.mark.dagster]
+
+DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
+ASSETS = ("stratum_0", "state/payments", "totals", "before")
+
+
+@pytest.fixture(autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Pipelines use the shared session."""
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as found:
+        yield found
+
+
+def test_a_range_is_one_run_in_order(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    result = run(0, 3)
+    assert result.success
+    for asset in ASSETS:
+        assert run.recorded(asset) == DAYS
+    assert not run.failed(result)
+    assert len(run.checks(result)) == len(DAYS) * 8
+    totals = runner.pipeline(flow).output("totals", every=True).to_pylist()
+    assert sorted((row["tick"], row["user"], row["total"]) for row in totals) == [
+        (0, "ann", 1),
+        (0, "bob", 2),
+        (1, "ann", 11),
+        (3, "ann", 211),
+        (3, "cat", 3),
+    ]
+
+
+def test_a_tick_shows_rows_and_tables(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    flow, runner = opened(tmp_path)
+    result = Run(flow, runner, instance)(0)
+    shown = {
+        event.asset_key.path[-1]: event.materialization.metadata
+        for event in result.get_asset_materialization_events()
+        if event.asset_key is not None
+    }
+    assert shown["totals"]["dagster/row_count"].value == 2
+    assert str(tmp_path) in str(shown["totals"]["dagster/table_name"].value)
+    assert shown["stratum_0"]["landing/payments"].value == 2
+
+
+def test_a_committed_tick_is_recorded_again_and_not_run(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    flow, runner = opened(tmp_path)
+    with dg.DagsterInstance.ephemeral() as lost:
+        once = Run(flow, runner, lost)
+        first = once.checks(once(0))
+    before = contents(flow, runner)
+    run = Run(flow, runner, instance)
+    again = run(0)
+    assert again.success
+    assert contents(flow, runner) == before
+    assert run.recorded("totals") == DAYS[:1]
+    checks = [
+        {(e.asset_key, e.check_name, e.passed) for e in found}
+        for found in (first, run.checks(again))
+    ]
+    assert checks[0] == checks[1]
+    assert len(checks[0]) == 8
+
+
+def test_a_tick_out_of_order_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    result = run(2)
+    assert not result.success
+    assert "2026-01-03" in reason(result)
+    assert "run ticks 0 to 1 first" in reason(result)
+    assert runner.next_tick(flow) == 0
+    assert run.recorded("totals") == []
+
+
+def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    flow, runner = opened(tmp_path)
+    land(runner.project, [*BATCHES[:1], [("ann", -50), ("bob", 1)], *BATCHES[2:]])
+    run = Run(flow, runner, instance)
+    result = run(0, 3)
+    assert not result.success
+    (broken,) = run.failed(result).values()
+    assert (broken.check_name, broken.partition) == ("total_between", DAYS[1])
+    assert broken.severity is dg.AssetCheckSeverity.ERROR
+    assert "-49" in str(broken.metadata)
+    assert "total_between" in reason(result)
+    assert runner.next_tick(flow) == 1
+    for asset in ASSETS:
+        assert run.recorded(asset) == DAYS[:1]
+    later = run(2)
+    assert not later.success
+    assert "run tick 1 first" in reason(later)
+
+    land(runner.project)
+    assert run(1, 3).success
+    assert run.recorded("totals") == DAYS
+    _, other = opened(tmp_path / "other")
+    assert Run(flow, other, instance)(0, 3).success
+    assert contents(flow, runner) == contents(flow, other)
+
+
+def test_a_table_that_loses_a_row_stops_the_tick(
+    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    assert run(0, 2).success
+    whole = StoredTable.append
+
+    def loses(table: StoredTable, rows: pa.Table) -> None:
+        whole(table, rows.slice(1) if table.spec.role == "state" else rows)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(StoredTable, "append", loses)
+        result = run(3)
+    assert {name.partition(":")[2] for name in run.failed(result)} == {
+        "persist_is_old_plus_new",
+        "delta_of_persist_is_batch",
+    }
+    assert runner.next_tick(flow) == 3
+    assert run(3).success
+    rows = runner.pipeline(flow).store.arrow("state/payments", 0, 3)
+    assert rows.num_rows == sum(map(len, BATCHES))
+
+
+def test_a_check_by_itself_finds_what_was_changed_later(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    assert run(0, 1).success
+    assert not run.failed(run.check("state/payments", 1))
+    assert not run.failed(run.check("totals", 1))
+    (file,) = _files(runner.directory(flow) / "state" / "payments", "ann", 1)
+    rows = pq.read_table(file)
+    at = rows.column_names.index("amount")
+    pq.write_table(rows.set_column(at, "amount", pa.array([99, 2])), file)
+    assert set(run.failed(run.check("state/payments", 1))) == {"payments:persist_is_old_plus_new"}
+
+
+def _files(table: Path, user: str, amount: int) -> list[Path]:
+    wanted = {"user": user, "amount": amount}
+    return [
+        file
+        for file in table.glob("*.parquet")
+        if any(wanted.items() <= row.items() for row in pq.read_table(file).to_pylist())
+    ]
+
+
+def test_input_that_is_missing_is_said(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    flow, runner = opened(tmp_path)
+    (runner.project.landing / "small" / "payments").rename(tmp_path / "elsewhere")
+    result = Run(flow, runner, instance)(0)
+    assert not result.success
+    assert "payments" in reason(result)
+    assert "land its data first" in reason(result)

@@ -1,0 +1,24 @@
+"""What lies beside the repository: the language page and its vectors, where they are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def shared(name: str) -> Path | None:
+    """A file or folder of `shared`, beside any folder above this one."""
+    for folder in Path(__file__).resolve().parents:
+        for found in (folder / "shared" / name, folder.parent / "shared" / name):
+            if found.exists():
+                return found
+    return None
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    """The vectors of a folder, in the order of their files."""
+    folder = shared(f"vectors/{name}")
+    files = sorted(folder.glob("*.json")) if folder else []
+    contents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [v for c in contents for v in (c if isinstance(c, list) else [c])]

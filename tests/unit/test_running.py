@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from hydro_core.errors import HydroError
+from hydro_core.lang.resolve import parse
+from hydro_core.running import run_flow
+from hydro_core.types.ddl import parse_ddl
+
+DECLARED = 'a = source("k string, at timestamp, price decimal(4,2), pair (long, long)")\na -> out'
+
+
+def flow(text: str, *ticks: Mapping[str, Any], **schemas: str) -> list[Mapping[str, list[Any]]]:
+    types = {name: parse_ddl(ddl) for name, ddl in schemas.items()}
+    return list(run_flow(parse(text), types, ticks, optimize=False))
+
+
+def test_python_values_and_texts_as_in_json() -> None:
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    row = {"k": "x", "at": at, "price": Decimal("2.50"), "pair": (1, 2)}
+    text = {"k": "x", "at": "2024-01-01", "price": "2.5", "pair": [1, 2]}
+    assert flow(DECLARED, {"a": [row]}, {"a": [text]}) == [{"out": [row]}, {"out": [row]}]
+
+
+def test_without_a_schema_the_data_decide() -> None:
+    assert flow("a -> map(lambda k, v: v) -> out", {"a": [("x", 1)]}, {"a": [["y", 2.5]]}) == [
+        {"out": [1.0]},
+        {"out": [2.5]},
+    ]
+
+
+def test_ticks_are_taken_as_they_come() -> None:
+    seen = []
+
+    def ticks() -> Iterator[Mapping[str, list[Any]]]:
+        for n in range(3):
+            seen.append(n)
+            yield {"a": [n]}
+
+    outputs = run_flow(
+        parse("a -> persist() -> out"), {"a": parse_ddl("long")}, ticks(), optimize=False
+    )
+    assert next(outputs) == {"out": [0]}
+    assert seen == [0]
+    assert [*outputs] == [{"out": [0, 1]}, {"out": [0, 1, 2]}]
+
+
+@pytest.mark.parametrize(
+    "tick", [{"a": ["x"]}, {"a": 3}, {"b": []}, [], {"a": [2**63]}, {"a": [{1, 2}]}]
+)
+def test_data_that_is_wrong(tick: Any) -> None:
+    with pytest.raises(HydroError) as caught:
+        flow("a -> out", tick, a="long")
+    assert caught.value.code == "input"
+    assert "tick 0" in str(caught.value)
