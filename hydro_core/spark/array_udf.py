@@ -1,4 +1,7 @@
-"""Folds of arrays by Python functions, whole Arrow batches at a time. Workers load this module: it imports little."""
+"""Folds of arrays by Python functions, whole Arrow batches at a time.
+
+Workers load this module, so it imports little.
+"""
 
 from __future__ import annotations
 

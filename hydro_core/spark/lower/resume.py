@@ -94,7 +94,10 @@ def _stored_accumulator(step: Step, acc: ItemType) -> Column:
 
 
 def _both(step: Step, keys: list[list[Column]], stored: Column, value: Column) -> DataFrame:
-    """(t, k0 …, state, new, ord): what is stored and what is new, each wrapped so that a null is an item."""
+    """(t, k0 …, state, new, ord).
+
+    What is stored and what is new, each wrapped so that a null is an item.
+    """
     state, new = step.inputs
     mine, theirs = keys or [[], []]
     old = state.frame.select(TICK, *mine, F.struct(stored.alias("x")).alias(STATE))
