@@ -105,7 +105,7 @@ def _single(step: Step, single: Relation) -> Relation:
         case Kind.H:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
-            # In order of their beginning: a row that begins before another one ends is a second one.
+            # In the order of beginnings, a row that begins before another one ends is a second.
             before = (
                 Window.partitionBy()
                 .orderBy(TICK, "until")
