@@ -7,7 +7,7 @@ beyond that stands in its metadata.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ import dagster as dg
 from assets.spec import FlowAsset
 from orchestration.drawing import drawing
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.runner import TickReport, TickRunner
+from orchestration.report import TickReport
+from orchestration.runner import TickRunner
 from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
 from orchestration.ticks import TickAxis
 
@@ -150,20 +151,20 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        for window in sorted(
-            (axis.window_of(k) for k in context.partition_keys), key=lambda w: w.tick
-        ):
-            report = runner.run(flow, window, log=context.log.info)
-            _record(context, flow, window.key, report)
+        windows = [axis.window_of(key) for key in context.partition_keys]
+        for report in runner.run(flow, windows, log=context.log.info):
+            _record_checks(context, flow, report)
             if not report.committed:
                 raise dg.Failure(
-                    f"{window.key}: {report.problem}", metadata=report.metadata, allow_retries=False
+                    f"{report.window.key}: {report.problem}",
+                    metadata=report.metadata,
+                    allow_retries=False,
                 )
             for spec in specs:
                 context.log_event(
                     dg.AssetMaterialization(
                         spec.key,
-                        partition=window.key,
+                        partition=report.window.key,
                         metadata=report.metadata_of("/".join(spec.key.path[1:])),
                     )
                 )
@@ -173,19 +174,17 @@ def _tick_asset(
     return tick
 
 
-def _record(
-    context: dg.AssetExecutionContext, flow: FlowAsset, key: str, report: TickReport
-) -> None:
+def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: TickReport) -> None:
     for asset, verdict in report.verdicts:
         context.log_event(
             dg.AssetCheckEvaluation(
                 asset_key=_key(flow, *asset.split("/")),
                 check_name=verdict.check,
                 passed=verdict.passed,
-                description=verdict.says,
+                description=None if verdict.passed else f"broken: {verdict.says}",
                 blocking=True,
-                partition=key,
-                metadata={name: dg.MetadataValue.json(seen) for name, seen in verdict.seen.items()},
+                partition=report.window.key,
+                metadata=_shown(verdict.seen),
             )
         )
 
@@ -214,15 +213,23 @@ def _check(
     )
     def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         windows = [axis.window_of(key) for key in context.partition_keys]
-        verdicts = [v for w in windows for v in runner.recheck(flow, w, asset) if v.check == name]
+        verdicts = [
+            v for w in windows for v in runner.judge_again(flow, w, asset) if v.check == name
+        ]
         return dg.AssetCheckResult(
             passed=bool(verdicts) and all(v.passed for v in verdicts),
-            metadata={
-                k: dg.MetadataValue.json(seen) for v in verdicts for k, seen in v.seen.items()
-            },
+            metadata=_shown({k: seen for v in verdicts for k, seen in v.seen.items()}),
         )
 
     return check
+
+
+def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a check saw, as metadata: the UI plots numbers over the ticks."""
+    return {
+        name: value if isinstance(value, int | float | str) else dg.MetadataValue.json(value)
+        for name, value in seen.items()
+    }
 
 
 def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:

@@ -20,7 +20,8 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
 from orchestration.factory import last_key, project_definitions
 from orchestration.instance import prepare_instance
-from orchestration.runner import TickReport, TickRunner
+from orchestration.report import TickReport
+from orchestration.runner import TickRunner
 from orchestration.sensors import IN_FLIGHT
 from orchestration.ticks import TickAxis, Window
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import type_rules
+from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import Args, Barrier, Example, Never, OnKey, OpSpec, OrderRule, Port
@@ -42,6 +42,7 @@ FOLD_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
@@ -62,6 +63,7 @@ REDUCE_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
@@ -81,6 +83,7 @@ FOLD_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
@@ -100,6 +103,7 @@ REDUCE_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
@@ -149,6 +153,7 @@ AGGREGATE_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.aggregated,
     internal=True,
     example=Example(
         'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',

@@ -18,7 +18,6 @@ from hydro_core.functions.allowed import (
     CLASS_ATTRIBUTES,
     IMPURE,
     METHODS,
-    PROPERTIES,
     visible,
 )
 from hydro_core.functions.tree import Place
@@ -166,11 +165,6 @@ def plain_parameters(args: ast.arguments, refuse: Callable[[str], NoReturn]) -> 
         refuse("a function has a fixed number of parameters: `*` and `**` cannot be used")
     if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
         refuse("parameters are plain names: defaults, `*` and `/` cannot be used")
-
-
-def is_known_attribute(name: str) -> bool:
-    """Whether any kind of value has a property or method of this name."""
-    return name in ALL_METHODS or any(name in names for names in PROPERTIES.values())
 
 
 def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterable[str]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import InvalidOperation
 from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
@@ -324,6 +323,3 @@ def _is_wide(form: str) -> bool:
     """Whether a format has a number of more than four digits."""
     numbers = "".join(c if c.isdigit() else " " for c in form).split()
     return any(len(digits) > 4 for digits in numbers)
-
-
-Plain = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta

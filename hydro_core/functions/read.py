@@ -18,7 +18,6 @@ from typing import Any
 from hydro_core.errors import Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.calls import has_plain_parameters
 from hydro_core.functions.check import Locate, check_expression, place_of
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
@@ -77,7 +76,8 @@ def read_function(
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
             params = tuple(a.arg for a in tree.args.args)
-            call = TextCall(tree, bindings)
+            called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
+            call = TextCall(tree, called)
             text = ast.unparse(tree)
             return Fn(text, source, params, call, read, algebra, returns, span, pure)
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
@@ -241,6 +241,3 @@ def _label(value: Any) -> str:
     if id(value) not in _LABELS:
         _LABELS[id(value)] = (f"<{type(value).__name__} {next(_NUMBERS)}>", value)
     return _LABELS[id(value)][0]
-
-
-__all__ = ["constant", "has_effects", "has_plain_parameters", "read_callable", "read_function"]

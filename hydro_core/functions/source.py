@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,12 +24,6 @@ def define(name: str, function: FunctionType) -> Definition | None:
         return None
     values = {**function.__globals__, **_closed(function)}
     return Definition(name, node, finder(values, define, python_builtin), place_of)
-
-
-def forget_sources() -> None:
-    """Reads files again: after an edit in a notebook or a reload."""
-    linecache.checkcache()
-    _source.cache_clear()
 
 
 def _closed(function: FunctionType) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +14,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
-OPEN = {
+Reader = Callable[[str, str, Mapping[str, Fn]], tuple[str, Any]]
+OPEN: Mapping[str, Reader] = {
     "computed": lambda name, text, functions: (name, functions[text]),
     "renames": lambda name, text, _: (name, ast.literal_eval(text)),
     "aggregates": lambda name, text, functions: (name, _aggregate(text, functions)),
@@ -108,7 +109,8 @@ def literal(value: Any) -> str:
         case list():
             return f"[{', '.join(map(literal, value))}]"
         case Mapping():
-            return "{" + ", ".join(f"{k!r}: {literal(v)}" for k, v in dict.items(value)) + "}"  # type: ignore[arg-type]
+            fields = [f"{name!r}: {literal(value[name])}" for name in value]
+            return "{" + ", ".join(fields) + "}"
         case datetime():
             return f"datetime.fromisoformat({value.isoformat()!r})"
         case date():

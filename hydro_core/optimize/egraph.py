@@ -18,7 +18,9 @@ from hydro_core.optimize.rule import FACTS, Equal, Fact, Pat, Pattern, Rule, Var
 from hydro_core.optimize.shape import Shape, Sort
 from hydro_core.optimize.space import ENode, Problem, Space
 
-MAX_ITERATIONS = 60
+MIN_ITERATIONS = 60
+ITERATIONS_PER_STREAM = 8
+"""A long pipeline needs some rounds for each operator: a split is pushed through one after the other."""
 MAX_NODES = 20_000
 CHUNK = 500
 """Definitions per piece of program text: deeply nested or very long text fails."""
@@ -64,12 +66,17 @@ class EGraph:
 
     def saturate(self) -> Saturation:
         """Applies the rules until nothing changes or a limit is reached."""
-        for iteration in range(1, MAX_ITERATIONS + 1):
+        limit = self.iterations()
+        for iteration in range(1, limit + 1):
             if not self.step():
                 return Saturation(iteration, self.size(), True)
             if self.size() > MAX_NODES:
                 return Saturation(iteration, self.size(), False)
-        return Saturation(MAX_ITERATIONS, self.size(), False)
+        return Saturation(limit, self.size(), False)
+
+    def iterations(self) -> int:
+        """After how many rounds to stop where the rules always have more to say."""
+        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * len(self.problem.definitions))
 
     def step(self) -> bool:
         """Applies every rule once; whether something changed."""
@@ -146,14 +153,14 @@ class EGraph:
         for name, shape in self._names.items():
             sorts = [*(["i64"] if shape.payload else []), *(s.value for s in shape.inputs)]
             variants[shape.output].append(f"({' '.join((name, *sorts))})")
-        for sort, constructors in variants.items():
-            constructors.append(f"({CUT}{sort.value} i64)")
+        for of, constructors in variants.items():
+            constructors.append(f"({CUT}{of.value} i64)")
         types = " ".join(f"({s.value} {' '.join(c)})" for s, c in variants.items())
         yield f"(datatype* {types})"
         yield "(ruleset r)"
         for fact, kinds in FACTS.items():
-            sorts = " ".join("i64" if kind == "P" else "B" for kind in kinds)
-            yield f"(relation {_relation(fact)} ({sorts}))"
+            of_fact = " ".join("i64" if kind == "P" else "B" for kind in kinds)
+            yield f"(relation {_relation(fact)} ({of_fact}))"
 
     def _definitions(self) -> Iterator[str]:
         cuts = {name: i for i, name in enumerate(self.problem.cuts)}

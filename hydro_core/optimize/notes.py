@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.space import ClassId, ENode, Space
 
@@ -66,6 +67,8 @@ def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Not
 def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
     """Whether the node goes through a history, other than to look something up in it."""
     large = [c in histories for c in node.inputs]
+    if name.startswith(PREFIX):
+        return False
     if name in PROBES:
         return all(large)
     if name in NEGATIONS:

@@ -17,6 +17,7 @@ from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.replay import Replay
@@ -72,7 +73,9 @@ def optimize(
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
     problem = with_facts(loaded)
-    rules, shapes = rules_for(problem.shapes)
+    loops = [problem.shapes[name] for name in sorted(loaded.steps)]
+    steps = {shape.name: shape for shape in map(step_shape, loops)}
+    rules, shapes = rules_for(problem.shapes, steps, tuple(map(step_rule, loops)))
     return replace(problem, shapes=shapes), rules
 
 

@@ -14,7 +14,9 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.load import Loaded, Loop
+from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.loop import Loop
+from hydro_core.optimize.loops import PREFIX, Unrolled
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
@@ -89,6 +91,9 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     if loop is not None:
         work.endpoints[cls] = loop[1]
         return
+    if enode.shape.name.startswith(PREFIX):
+        work.endpoints[cls] = Endpoint(_step_name(work, enode))
+        return
     origin = _origin(work, cls, enode)
     op = _operator(enode)
     payload = _payload(work, enode)
@@ -140,6 +145,9 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         _emit_loop(work, enode, found[0])
         return
     endpoint = work.endpoints[cls]
+    if enode.shape.name.startswith(PREFIX):
+        _emit_step(work, enode)
+        return
     if endpoint.node in work.nodes:
         return
     op, payload = _called(work, cls, enode), _payload(work, enode)
@@ -178,6 +186,26 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
         node = work.typed.graph[name]
         inputs = tuple(work.endpoints[read[e]] if e in read else e for e in node.inputs)
         work.nodes[name] = node.with_(inputs=inputs)
+
+
+def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
+    _, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    return f"{end.node}_new"
+
+
+def _emit_step(work: _Rebuild, enode: ENode) -> None:
+    """The nodes that find a loop's new items."""
+    loop, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    count = len(loop.reads)
+    ends = [work.endpoints[c] for c in enode.inputs]
+    given = {
+        read: (ends[i], ends[count + i], ends[2 * count + i]) for i, read in enumerate(loop.reads)
+    }
+    taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
+    taken.discard(_step_name(work, enode))
+    unrolled = Unrolled(work.typed.graph, loop, end, taken, given, ends[-1])
+    unrolled.build()
+    work.nodes |= unrolled.nodes
 
 
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.optimize.egraph import MAX_ITERATIONS, MAX_NODES, EGraph, Firing, Saturation
+from hydro_core.optimize.egraph import MAX_NODES, EGraph, Firing, Saturation
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
 from hydro_core.optimize.rule import Equal, Fact, Pattern, Rule, Var
@@ -46,7 +46,7 @@ class Replay:
         """Saturates the e-graph, replaying each iteration."""
         self._representatives = self._members()[1]
         iteration, changed = 0, True
-        while changed and iteration < MAX_ITERATIONS and self._egraph.size() <= MAX_NODES:
+        while changed and iteration < self._egraph.iterations() and self._egraph.size() <= MAX_NODES:
             iteration += 1
             changed = self._egraph.step()
             self._replay()

@@ -122,7 +122,7 @@ def _ignores_order(node: Node) -> bool:
         value = node.args[arg.name] if arg.name in node.args else None
         if isinstance(value, Fn) and arg.leading and not value.algebra.commutative:
             return False
-        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value):
+        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value or ()):
             return False
     return True
 

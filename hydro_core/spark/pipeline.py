@@ -75,8 +75,12 @@ class Pipeline:
         self.output_tables = output_tables(plan)
         """The tables of the outputs, by their names."""
         self.fingerprint = fingerprint(self.tables)
-        interval = self.settings.spark.checkpoint_interval
-        self.store = Store(directory, self.tables, checkpoint_interval=interval)
+        self.store = Store(
+            directory,
+            self.tables,
+            checkpoint_interval=self.settings.spark.checkpoint_interval,
+            compact_every=self.settings.spark.compact_every,
+        )
 
     @property
     def tables(self) -> tuple[TableSpec, ...]:
@@ -171,20 +175,41 @@ class Pipeline:
                 )
             target = self._commit_ending_at(last)
             versions = self.store.restore(target.versions if target else {})
-            moment = datetime.now(UTC)
-            commit = Commit(
-                sequence=now.sequence + 1,
-                first=last + 1,
-                last=last,
-                plan=now.plan,
-                versions=versions,
-                rows=target.rows if target else {},
-                started=moment,
-                committed=moment,
-                tables=now.tables,
-            )
-            self.ledger.append(commit)
-            return commit
+            return self._note(now, last, versions)
+
+    def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
+        """Joins the small files of all tables, and removes those that were replaced long ago.
+
+        Args:
+            keep_hours: going back is possible within these hours.
+
+        Raises:
+            DataError: another writer is at work, or a table is broken (code `state`).
+        """
+        with self.lock:
+            now = self.ledger.refresh()
+            if now is None:
+                return None
+            refuse_another_program(self.directory, self.fingerprint, self.tables, now)
+            self.store.recover(now)
+            return self._note(now, now.last, self.store.compact(keep_hours))
+
+    def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
+        """A line in the ledger that adds no tick: the tables are at other versions."""
+        moment = datetime.now(UTC)
+        commit = Commit(
+            sequence=now.sequence + 1,
+            first=last + 1,
+            last=last,
+            plan=now.plan,
+            versions=versions,
+            rows={},
+            started=moment,
+            committed=moment,
+            tables=now.tables,
+        )
+        self.ledger.append(commit)
+        return commit
 
     def output(self, name: str, as_of: int | None = None, *, every: bool = False) -> pa.Table:
         """An output as of a tick, unless told the last one; `every`: all ticks up to it."""

@@ -29,11 +29,16 @@ STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
 
 
+_TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
+"""Files are joined with those of their own tier, so each byte is written again a few times only."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file of a table at a version, with what the log tells of its ticks."""
 
     path: Path
+    size: int
     rows: int | None
     first: int | None
     last: int | None
@@ -80,6 +85,10 @@ class StoredTable:
         self._table = DeltaTable.create(
             self.path, self.spec.arrow_schema, mode="error", configuration=interval
         )
+
+    def forget(self) -> None:
+        """Looks at the table anew when it is next asked for."""
+        self._table = None
 
     def drop(self) -> None:
         """Takes the table away."""
@@ -131,12 +140,29 @@ class StoredTable:
         return [
             DataFile(
                 self.path / action["path"],
+                action["size_bytes"],
                 action.get("num_records"),
                 action.get(f"min.{tick}"),
                 action.get(f"max.{tick}"),
             )
             for action in actions
         ]
+
+    def small_files(self) -> int:
+        """The number of files of the smallest tier."""
+        return sum(file.size < _TIERS[0] for file in self.files())
+
+    def compact(self, least: int) -> None:
+        """Joins the files of each tier that has at least so many of them."""
+        table = self._open()
+        for tier in _TIERS:
+            if sum(file.size < tier for file in self.files()) >= least:
+                table.optimize.compact(target_size=tier)
+                table.update_incremental()
+
+    def vacuum(self, hours: int) -> None:
+        """Removes files that no version of the last so many hours holds."""
+        self._open().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
 
     @property
     def rows(self) -> int:

@@ -74,7 +74,7 @@ def program(rng: Random, size: int) -> str:
     if rng.random() < 0.2:
         lines.append(f"z = union(); {rng.choice(INPUTS)} -> z; z -> {_chain(rng)} -> prev() -> z")
         streams.append("z")
-    if rng.random() < 0.15:
+    if rng.random() < 0.25:
         lines += _loop(rng, rng.choice(streams), rng.choice(streams))
         streams.append("r")
     for number in range(size):

@@ -69,7 +69,8 @@ def reduce_keyed_from(site: Site, state: Bag, new: Bag) -> Bag:
 @means("latest_from", exact=True)
 def latest_from(site: Site, state: Bag, new: Bag) -> Bag:
     """Of each key the latest of the state's row and the new ones."""
-    return latest(site, state + new)
+    found = latest(site, state + new)
+    return found if isinstance(found, Bag) else Bag()
 
 
 @means("aggregate_from")

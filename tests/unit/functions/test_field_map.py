@@ -76,7 +76,7 @@ TRAPS = [
     ),
     (
         "flat_map",
-        "    out = [(t[0], t[1])]\n    other = out\n    other.append((t[1], t[0]))\n    return out\n",
+        "    out = [(t[0], t[1])]\n    x = out\n    x.append((t[1], t[0]))\n    return out\n",
         {},
     ),
     (
@@ -89,8 +89,7 @@ TRAPS = [
     ("flat_map", "    out = [(t[0], 1)]\n    del out[0]\n    return out\n", {}),
     (
         "flat_map",
-        "    out = [(t[0], 1)]\n    def add():\n        out.append((t[1], 1))\n"
-        "    add()\n    return out\n",
+        "    out = [(t[0], 1)]\n    def g(): out.append((t[1], 1))\n    g()\n    return out\n",
         {},
     ),
     # a name that is bound in one case only
@@ -128,8 +127,7 @@ TRAPS = [
     ),
     (
         "map",
-        "    u = t[1]\n    def g():\n        return u\n    def h(u):\n        return g()\n"
-        "    return (h(t[0]),)\n",
+        "    u = t[1]\n    def g(): return u\n    def h(u): return g()\n    return (h(t[0]),)\n",
         {},
     ),
     ("map", "    f = lambda u: (u, t[1])\n    return f(t[0])\n", {"0": ["0"], "1": ["1"]}),

@@ -66,6 +66,7 @@ class TestText:
         assert text("len").tree == Call("len", (Param("x"),))
         assert call_item(text("str"), 5) == "5"
         assert text("f", f=text("lambda x: x")).params == ("x",)
+        assert call_item(text("lambda x: f(x) + 1", f=text("lambda x: x")), 1) == 2
 
     @pytest.mark.parametrize("source", ["3", "f()", "x", "[lambda x: x]", "n"])
     def test_what_is_no_function(self, source: str) -> None:
