@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -72,6 +73,7 @@ def run_in_memory(
         yield from memory.run(batch)
 
 
+@lru_cache(maxsize=4)
 def small_data_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, that is quick with few rows."""
     session = spark.newSession()

@@ -7,33 +7,36 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.reference.interpreter import run_ticks
-from hydro_core.running import Ready, given_types, read_ticks, ready
+from hydro_core.running import given_types, read_ticks
 from hydro_core.settings import Settings
-from hydro_core.spark.memory import Memory
+from hydro_core.spark.memory import Memory, small_data_session
 from hydro_core.types.json import to_json
 
 Tick = Mapping[str, Sequence[Any]]
 Json = list[dict[str, list[Any]]]
 
-# Small limits, so that a cycle that never ends is soon found out.
-SETTINGS = Settings().with_(max_iterations=60, max_cycle_items=20_000)
+# A small limit, so that a cycle that never ends is soon found out.
+SETTINGS = Settings().with_(max_iterations=60)
 
 
-def program(text: str, schemas: Mapping[str, str], ticks: Sequence[Tick]) -> Ready:
+def program(text: str, schemas: Mapping[str, str], ticks: Sequence[Tick]) -> Compiled:
     graph = parse(text)
-    return ready(graph, given_types(graph, schemas, ticks))
+    return compile_graph(graph, given_types(graph, schemas, ticks))
 
 
-def on_reference(of: Ready, ticks: Sequence[Tick]) -> Json:
+def on_reference(of: Compiled, ticks: Sequence[Tick]) -> Json:
     return as_json(of, run_ticks(of.typed, of.strata, read_ticks(of.typed, ticks), SETTINGS))
 
 
-def on_spark(of: Ready, ticks: Sequence[Tick], ranges: Iterable[int], spark: SparkSession) -> Json:
+def on_spark(
+    of: Compiled, ticks: Sequence[Tick], ranges: Iterable[int], spark: SparkSession
+) -> Json:
     """The ticks cut into ranges of these lengths."""
-    memory = Memory(plan(of.typed, of.strata), spark, SETTINGS)
+    memory = Memory(plan(of.typed, of.strata), small_data_session(spark), SETTINGS)
     given = iter(list(read_ticks(of.typed, ticks)))
     found = []
     for length in ranges:
@@ -41,8 +44,8 @@ def on_spark(of: Ready, ticks: Sequence[Tick], ranges: Iterable[int], spark: Spa
     return as_json(of, found)
 
 
-def as_json(of: Ready, ticks: Iterable[Mapping[str, list[Any]]]) -> Json:
-    outputs = of.outputs
+def as_json(of: Compiled, ticks: Iterable[Mapping[str, list[Any]]]) -> Json:
+    outputs = of.typed.outputs
     return [
         {name: [to_json(x, outputs[name].item) for x in items] for name, items in tick.items()}
         for tick in ticks

@@ -26,10 +26,13 @@ STATE, NEW = "state", "new"
 @per_tick
 def fold_from(step: Step) -> Relation:
     """`f(acc, x)` over the new items, from the state's item; from `init` where there is none."""
-    on = _on_new(step)
-    acc = _resumed_fold(on, step.item, on.input.item)
+
+    def columns(step: Step) -> list[Column]:
+        on = _on_new(step)
+        return [_resumed_fold(on, step.item, on.input.item).alias(ITEM)]
+
     both = _both(step, [], F.col(ITEM), F.col(ITEM))
-    rows = at_every_tick(step, both, [acc.alias(ITEM)])
+    rows = at_every_tick(step, both, columns)
     return step.relation(Kind.E, rows.select(ITEM, TICK))
 
 
