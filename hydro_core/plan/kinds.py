@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.internal import INTERNAL
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.stream import Order
 
@@ -141,7 +142,7 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
-    **dict.fromkeys(("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"), _event),
+    **dict.fromkeys(INTERNAL, _event),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),

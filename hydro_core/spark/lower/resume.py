@@ -5,17 +5,22 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.combine import added_up
 from hydro_core.spark.lower.folds import folded, reduced
 from hydro_core.spark.lower.group import (
     ACC,
     accumulator_type,
+    aggregate,
     at_every_tick,
     keyed_item,
     keyed_value,
+    latest,
 )
 from hydro_core.spark.lower.items import at, convert, key_fields, key_of, literal, named, type_at
-from hydro_core.spark.lower.registry import Step, lowers, per_tick
+from hydro_core.spark.lower.registry import Lowered, Step, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType, Row
 
@@ -64,6 +69,33 @@ def reduce_keyed_from(step: Step) -> Relation:
     acc_type, (value, of) = accumulator_type(on), keyed_value(on)
     both = _both(step, _keys(step), _stored_accumulator(step, acc_type), value)
     return _by_key(on, both, _resumed_reduction(on, acc_type, of), acc_type)
+
+
+@lowers("latest_from")
+@per_tick
+def latest_from(step: Step) -> Relation:
+    """Of each key the latest of the state's row and the new ones."""
+    return one_relation(latest(step.with_(inputs=(added_up(step),))))
+
+
+@lowers("aggregate_from")
+def aggregate_from(step: Step) -> Relation:
+    """The state's aggregates and those of the new rows, merged."""
+    state, new = (r.events(step.first, step.last) for r in step.inputs)
+    of_new = one_relation(aggregate(step.with_(inputs=(new,))))
+    both = added_up(step.with_(inputs=(state, of_new), kind=Kind.E))
+    merges = tuple(
+        (name, Aggregate(MERGES[a.function], (name,))) for name, a in step.arg("aggregates")
+    )
+    merging = step.node.with_(args=step.node.args.with_(aggregates=merges))
+    return one_relation(aggregate(step.with_(node=merging, inputs=(both,))))
+
+
+def one_relation(found: Lowered) -> Relation:
+    """What an operator with one output gives."""
+    if not isinstance(found, Relation):
+        raise TypeError("an operator with several outputs")
+    return found
 
 
 def _on_new(step: Step) -> Step:
