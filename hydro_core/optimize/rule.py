@@ -19,9 +19,11 @@ FACTS: Mapping[str, str] = {
     "resumable": "P",
     "semi_on": "PP",
     "mergeable": "P",
-    "to_left": "PPP",
-    "to_right": "PPP",
-    "before": "PPP",
+    "join_left": "PPP",
+    "join_right": "PPP",
+    "cross_left": "PP",
+    "cross_right": "PP",
+    "on_keys": "PPP",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 
