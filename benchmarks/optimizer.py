@@ -1,9 +1,11 @@
-"""What optimizing costs: wall time in a fresh process, e-nodes and memory, for joins and for longer flows.
+"""What optimizing costs: wall time in a fresh process, e-nodes and memory, for joins and for longer
+flows.
 
     python benchmarks/optimizer.py            # every case in a process of its own
     python benchmarks/optimizer.py join-4     # one case, in this process
 
-Goals: under 1 s for a 4-way join and a flow of 20 operators, under 5 s for an 8-way join, below 500 MB.
+Goals: under 1 s for a 4-way join and a flow of 20 operators, under 5 s for an 8-way join, below 500
+MB.
 """
 
 from __future__ import annotations
@@ -67,8 +69,8 @@ def programs() -> dict[str, str]:
 def measure(name: str) -> dict[str, object]:
     """One case, in this process: import, compile, optimize."""
     started = time.perf_counter()
-    from hydro_core.compile import compile_text  # noqa: PLC0415 - importing is part of what is measured
-    from hydro_core.optimize.optimizer import optimize  # noqa: PLC0415
+    from hydro_core.compile import compile_text
+    from hydro_core.optimize.optimizer import optimize
 
     imported = time.perf_counter()
     compiled = compile_text(programs()[name])

@@ -77,7 +77,7 @@ def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
 
 
 def _histories(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes of the plan that hold all of history: the least fixpoint from `persist` and `old`."""
+    """The classes that hold all of history: the least fixpoint from `persist` and `old`."""
     found: set[ClassId] = set()
     changed = True
     while changed:

@@ -1,8 +1,8 @@
-"""Functions of one item seen as functions of another: a filter of joined rows as one of the rows of a side.
+"""Functions of one item seen as functions of another: a filter of joined rows as one of a side.
 
-A view builds the item that a function expects out of the item that there is; what it cannot know is missing. A
-function that touches nothing missing may be asked earlier, if asking cannot fail: it would see items that the program
-never shows it, those without a partner.
+A view builds the item that a function expects out of the item that there is; what it cannot know is
+missing. A function that touches nothing missing may be asked earlier, if asking cannot fail: it
+would see items that the program never shows it, those without a partner.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ MISSING = Opaque("missing", ())
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How to build an item out of another: itself, a field of it, null, or a tuple or row of such parts."""
+    """How to build an item out of another: itself, a field of it, null, or a tuple or row of such
+    parts.
+    """
 
     step: int | str | None = None
     parts: tuple[View, ...] = ()
@@ -99,7 +101,7 @@ def row_view(row: Row, known: Mapping[str, str]) -> View:
 
 
 def through(fn: Fn, view: View, label: str) -> Fn | None:
-    """The function on what there is before the view; None where it needs what is missing, or cannot be read."""
+    """The function on what there is before the view; None if it needs more, or cannot be read."""
     tree = seen(fn, view)
     if tree is None or touches_missing(tree):
         return None
@@ -122,17 +124,17 @@ def seen(fn: Fn, view: View) -> Expr | None:
 
 
 def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
-    """The expression with parameters replaced, and fields of what is made on the spot taken directly."""
+    """The expression with parameters replaced; fields of what is made on the spot are taken."""
+    found: Expr
     match tree:
         case Param(name):
             return bound.get(name, tree)
         case Comprehension(targets=names) | Inner(params=names):
-            return _inside(tree, {n: e for n, e in bound.items() if n not in names})
+            found = _inside(tree, {n: e for n, e in bound.items() if n not in names})
+            return found
         case Let(name, value, body):
             inner = {n: e for n, e in bound.items() if n != name}
-            return replace(
-                tree, value=substituted(value, bound), body=substituted(body, inner)
-            )
+            return replace(tree, value=substituted(value, bound), body=substituted(body, inner))
         case _:
             return _taken(_inside(tree, bound))
 
@@ -149,35 +151,48 @@ def touches_missing(tree: Any) -> bool:
 
 
 def is_total(tree: Expr, known: tuple[Expr, ...] = ()) -> bool:
-    """Whether the expression has a value for every item; `known` are expressions that are not null here.
+    """Whether the expression has a value for every item; `known` are expressions that are not null.
 
     Its types fit each other, since the program has been typed: what is left to fail is null.
     """
     match tree:
         case Const() | Param():
             return True
-        case IfElse(Compare(Param() as item, (("is", Const(None)),)), Const(None), there):
-            if isinstance(there, (Index, Attribute)) and there.base == item:
-                return True
-            return is_total(there, known)
+        case IfElse():
+            return _is_field(tree) or _all_total((tree.test, tree.then, tree.otherwise), known)
         case MakeTuple(parts):
-            return all(not isinstance(p, Spread) and is_total(p, known) for p in parts)
-        case IfElse(test, then, otherwise):
-            return all(is_total(e, known) for e in (test, then, otherwise))
+            values = tuple(p for p in parts if not isinstance(p, Spread))
+            return len(values) == len(parts) and _all_total(values, known)
         case Unary("not", operand):
             return is_total(operand, known)
         case BoolOp("or", values):
-            return all(is_total(v, known) for v in values)
+            return _all_total(values, known)
         case BoolOp("and", values):
-            for value in values:
-                if not is_total(value, known):
-                    return False
-                known = (*known, *_not_null(value))
-            return True
+            return _in_turn(values, known)
         case Compare(first, rest):
             return is_total(first, known) and _compares(first, rest, known)
-        case _:
+    return False
+
+
+def _is_field(tree: IfElse) -> bool:
+    """Whether it is a field of the item, null of a null item: what `field_of` makes."""
+    match tree:
+        case IfElse(Compare(Param() as item, (("is", Const(None)),)), Const(None), there):
+            return isinstance(there, (Index, Attribute)) and there.base == item
+    return False
+
+
+def _all_total(trees: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
+    return all(is_total(tree, known) for tree in trees)
+
+
+def _in_turn(values: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
+    """Whether each has a value where all before it are true."""
+    for value in values:
+        if not is_total(value, known):
             return False
+        known = (*known, *_not_null(value))
+    return True
 
 
 def _compares(first: Expr, rest: tuple[Any, ...], known: tuple[Expr, ...]) -> bool:
@@ -255,7 +270,8 @@ def _taken(tree: Expr) -> Expr:
         case Attribute(MakeRow(parts), name) | Index(MakeRow(parts), Const(str() as name)):
             named = [p for p in parts if not isinstance(p, Spread)]
             values = [value for n, value in named if n == name]
-            return values[-1] if values and len(named) == len(parts) else tree
+            found: Expr = values[-1] if values and len(named) == len(parts) else tree
+            return found
         case Compare(MakeTuple() | MakeRow(), ((("is" | "is not") as op, Const(None)),)):
             return Const(op == "is not")
         case _:
@@ -280,8 +296,10 @@ def _parts(whole: Expr) -> tuple[Expr, ...]:
             return ()
 
 
-def side_view(joined: ItemType, side: ItemType, on: tuple[str, ...] | None, left: bool) -> View | None:
-    """The item of a join out of the item of one side; None where their keys have different types."""
+def side_view(
+    joined: ItemType, side: ItemType, on: tuple[str, ...] | None, left: bool
+) -> View | None:
+    """The item of a join out of that of one side; None where their keys have other types."""
     if on is None:
         match joined, side:
             case Tuple((key, _)), Tuple((own, _)) if key == own:

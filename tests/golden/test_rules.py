@@ -1,12 +1,12 @@
 """Rules on examples: `tests/golden/rules/*.txt`.
 
-    # why
-    (delta (persist (map f a)))
-    => (map f a)              the rules find both to be equal
-    plan (map f a)            the cheapest plan; `plan unchanged` where it stays as it is
-    fires: delta-persist
-    != a                      they do not
-    silent: induction
+# why
+(delta (persist (map f a)))
+=> (map f a)              the rules find both to be equal
+plan (map f a)            the cheapest plan; `plan unchanged` where it stays as it is
+fires: delta-persist
+!= a                      they do not
+silent: induction
 """
 
 from __future__ import annotations

@@ -29,10 +29,19 @@ CASES = {
     "filter-right-join": (
         ROWS + RIGHT.format(how=', on="k", how="right"', p="lambda r: r.w == 1"),
     ),
-    "filter-cross-left": (PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x != (1, 2)) -> out",),
-    "filter-cross-right": (PAIRS + "a -> cross(right=b) -> filter(lambda x: x[1] != (1, 2)) -> out",),
-    "filter-latest": (ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.k > 1) -> out',),
-    "filter-aggregate": (ROWS + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.k == 1) -> out',),
+    "filter-cross-left": (
+        PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x != (1, 2)) -> out",
+    ),
+    "filter-cross-right": (
+        PAIRS + "a -> cross(right=b) -> filter(lambda x: x[1] != (1, 2)) -> out",
+    ),
+    "filter-latest": (
+        ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.k > 1) -> out',
+    ),
+    "filter-aggregate": (
+        ROWS
+        + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.k == 1) -> out',
+    ),
     "filter-fold-keyed": (
         ROWS
         + 'a -> persist() -> fold_keyed(0, lambda s, r: s + (r.v or 0), by="k", commutative=True)'
@@ -40,7 +49,8 @@ CASES = {
     ),
     "filter-reduce-keyed": (
         ROWS
-        + 'a -> persist() -> reduce_keyed(lambda x, y: x if (x.v or 0) > (y.v or 0) else y, by="k", commutative=True)'
+        + "p = a -> persist(); "
+        + 'p -> reduce_keyed(lambda x, y: max(x, y, key=str), by="k", commutative=True)'
         + " -> filter(lambda r: r.k != 1) -> out",
     ),
 }
@@ -63,8 +73,13 @@ SILENT = {
     "filter-right-join": (PAIRS + RIGHT.format(how=', how="right"', p="lambda k, p: p[0] == 1"),),
     "filter-cross-left": (PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x == y) -> out",),
     "filter-cross-right": (PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x[0] > 1) -> out",),
-    "filter-latest": (ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.v == 1) -> out',),
-    "filter-aggregate": (ROWS + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.n == 1) -> out',),
+    "filter-latest": (
+        ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.v == 1) -> out',
+    ),
+    "filter-aggregate": (
+        ROWS
+        + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.n == 1) -> out',
+    ),
     "filter-fold-keyed": (
         ROWS
         + 'a -> persist() -> fold_keyed(0, lambda s, r: s + (r.v or 0), by="k", commutative=True)'
@@ -72,7 +87,8 @@ SILENT = {
     ),
     "filter-reduce-keyed": (
         ROWS
-        + 'a -> persist() -> reduce_keyed(lambda x, y: x if (x.v or 0) > (y.v or 0) else y, by="k", commutative=True)'
+        + "p = a -> persist(); "
+        + 'p -> reduce_keyed(lambda x, y: max(x, y, key=str), by="k", commutative=True)'
         + " -> filter(lambda r: r.v != 1) -> out",
     ),
 }

@@ -1,4 +1,6 @@
-"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates combine."""
+"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates
+combine.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,9 @@ def _earlier_filters(loaded: Loaded, facts: _Facts) -> None:
             output = types.get(Endpoint(node.id))
             if output is None or output.item != item:
                 continue
-            for fact, fn, inner in _before(node, args["f"], tuple(types[e].item for e in node.inputs), item):
+            for fact, fn, inner in _before(
+                node, args["f"], tuple(types[e].item for e in node.inputs), item
+            ):
                 moved = Args((("f", fn),))
                 other = facts.numbers_of(node)
                 facts.add(fact, number, *other, facts.number(Payload(moved)))
@@ -88,7 +92,7 @@ def _earlier_filters(loaded: Loaded, facts: _Facts) -> None:
 
 
 def _of_one_type(loaded: Loaded) -> Iterator[Node]:
-    """The nodes whose arguments are only used on items of the same types: what holds of one, holds of all."""
+    """The nodes whose arguments are used on items of one type: what holds of one holds of all."""
     types = loaded.typed.types
     uses: dict[object, set[object]] = {}
     nodes = [n for n in loaded.origins.values() if Endpoint(n.id) in types]
@@ -118,7 +122,9 @@ def _before(
             if moved is not None and moved.tree is not None and is_total(moved.tree):
                 yield f"{node.op.name}_{side}", moved, item
     elif node.op.name in KEYED and node.args["by"]:
-        view = row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
+        view = (
+            row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
+        )
         moved = through(fn, view, f"the keys of {label}") if view else None
         if moved is not None:
             yield "on_keys", moved, inputs[0]
@@ -149,9 +155,11 @@ def _resumes(loaded: Loaded, node: Node) -> bool:
 
 
 def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
-    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is stored."""
+    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is
+    stored.
+    """
     fn = node.args["f"]
-    by = node.args["by"] if "by" in node.args else None
+    by = node.args.get("by")
     keyed = node.op.name.endswith("_keyed")
     pair = isinstance(item, Tuple) and len(item.fields) == 2
     if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):

@@ -1,4 +1,4 @@
-"""Which rules a program needs: those whose shapes it has, or may come to have through other rules."""
+"""Which rules a program needs: those whose shapes it has, or may get through other rules."""
 
 from __future__ import annotations
 
