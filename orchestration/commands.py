@@ -35,6 +35,7 @@ def dev(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
     parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
     options = parser.parse_args(arguments)
+    from orchestration.resident.launcher import stop_worker
     from orchestration.ticking import end_orphans, open_instance
 
     home = project_settings().dagster_home
@@ -50,6 +51,8 @@ def dev(arguments: Sequence[str]) -> int:
         return subprocess.run(command, env=environment, check=False).returncode
     except KeyboardInterrupt:
         return 0
+    finally:
+        stop_worker(home)
 
 
 def status(arguments: Sequence[str]) -> int:
