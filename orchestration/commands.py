@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,8 @@ def dev(arguments: Sequence[str]) -> int:
             end_orphans(instance, flow)
     sys.stdout.write(f"The UI: http://127.0.0.1:{options.port}  (end it with Ctrl-C)\n")
     sys.stdout.flush()
-    command = [sys.executable, "-m", "dagster", "dev", "-m", "orchestration.definitions"]
+    workspace = str(files("orchestration.instance") / "workspace.yaml")
+    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(options.port)]
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     try:

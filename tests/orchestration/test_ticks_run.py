@@ -164,7 +164,9 @@ def test_a_check_by_itself_finds_what_was_changed_later(
     rows = pq.ParquetFile(file).read()
     at = rows.column_names.index("amount")
     pq.write_table(rows.set_column(at, "amount", pa.array([99, 2])), file)
-    assert set(run.failed(run.check("state/payments", 1))) == {"payments:persist_is_old_plus_new"}
+    assert set(run.failed(run.check("state/payments", 1))) == {
+        "payments_state:persist_is_old_plus_new"
+    }
 
 
 def _files(directory: Path, user: str, amount: int) -> list[Path]:
