@@ -22,7 +22,7 @@ def aggregate_column(
     aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool
 ) -> Column:
     """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
-    arguments = [_argument(a, item) for a in aggregate.arguments]
+    arguments = [argument_of(a, item) for a in aggregate.arguments]
     name = aggregate.function
     if not arguments:
         return F.count(F.lit(1))
@@ -37,7 +37,8 @@ def aggregate_column(
     return found.cast(spark_type(result))
 
 
-def _argument(argument: str | Fn, item: ItemType) -> Argument:
+def argument_of(argument: str | Fn, item: ItemType) -> Argument:
+    """The column that an aggregate is over, and its type."""
     if isinstance(argument, Fn):
         return evaluated(argument, item), fn_type(argument, item)
     return named(F.col(ITEM), item, argument)

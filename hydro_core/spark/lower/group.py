@@ -26,7 +26,8 @@ from hydro_core.spark.lower.items import (
 )
 from hydro_core.spark.lower.itemwise import evaluated
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.lower.running import Partial, Running, run_over, running_aggregate, runs
+from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row
 
@@ -85,39 +86,71 @@ def at_every_tick(
 
 
 @lowers("aggregate")
-@per_tick
 def aggregate(step: Step) -> Relation:
     """A row for each key, or one of all: the key columns, then the aggregates."""
-    item, by = step.input.item, step.arg("by") or ()
-    fields = {f.name: f.type for f in fields_of(step.item)}
+    return _running_aggregate(step) or _aggregate(step.as_events())
+
+
+def _running_aggregate(step: Step) -> Relation | None:
+    """Over a history, if all aggregates are merged from partial results."""
+    if not runs(step):
+        return None
+    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
+    found = [running_aggregate(a, item, types[name]) for name, a in step.arg("aggregates")]
+    results = {f"a{i}": running for i, running in enumerate(found) if running is not None}
+    if len(results) < len(found):
+        return None
+    keys = _keys(step, step.arg("by") or ())
+    rows = run_over(step, keys, results, every_tick=not keys)
+    return step.relation(Kind.G, rows.select(_aggregated(step).alias(ITEM), TICK, UNTIL))
+
+
+def _keys(step: Step, by: Sequence[str]) -> list[Column]:
+    columns = key_of(F.col(ITEM), step.input.item, by) if by else []
+    return [k.alias(f"k{i}") for i, k in enumerate(columns)]
+
+
+def _aggregated(step: Step) -> Column:
+    """The output's row, of the columns k0, k1, … and a0, a1, …."""
+    keyed = [(name, F.col(f"k{i}")) for i, name in enumerate(step.arg("by") or ())]
+    made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
+    return make_row([*keyed, *made])
+
+
+def _aggregate(step: Step) -> Relation:
+    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     found = [
-        aggregate_column(a, item, fields[name], ordered=step.input.ordered).alias(f"a{i}")
+        aggregate_column(a, item, types[name], ordered=step.input.ordered).alias(f"a{i}")
         for i, (name, a) in enumerate(step.arg("aggregates"))
     ]
-    made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
-    if not by:
+    keys = _keys(step, step.arg("by") or ())
+    if not keys:
         rows = at_every_tick(step, step.input.frame, lambda _: found)
-        return step.relation(Kind.E, rows.select(make_row(made).alias(ITEM), TICK))
-    keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
-    grouped = step.input.frame.groupBy(TICK, *keys)
-    rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
-    keyed = [(name, F.col(f"k{i}")) for i, name in enumerate(by)]
-    return step.relation(Kind.E, rows.select(make_row([*keyed, *made]).alias(ITEM), TICK))
+    else:
+        grouped = step.input.frame.groupBy(TICK, *keys)
+        rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
+    return step.relation(Kind.E, rows.select(_aggregated(step).alias(ITEM), TICK))
 
 
 @lowers("latest")
-@per_tick
 def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
+    if not runs(step):
+        step = step.as_events()
     item, order = step.input.item, step.arg("order")
     if isinstance(order, Fn):
         places = [evaluated(order, item)]
     else:
         places = [named(F.col(ITEM), item, name)[0] for name in order]
     rank = F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
-    keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, step.arg("by")))]
+    keys = _keys(step, step.arg("by"))
+    best = F.col("best.x").alias(ITEM)
+    if runs(step):
+        running = Running((Partial(F.max(rank), F.max),), lambda parts: parts[0])
+        rows = run_over(step, keys, {"best": running}, every_tick=False)
+        return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
     rows = step.input.frame.groupBy(TICK, *keys).agg(F.max(rank).alias("best"))
-    return step.relation(Kind.E, rows.select(F.col("best.x").alias(ITEM), TICK))
+    return step.relation(Kind.E, rows.select(best, TICK))
 
 
 @lowers("fold_keyed")
