@@ -31,7 +31,7 @@ _ITEMS: list[tuple[str | ItemType, list[Any]]] = [
     ("timestamp", [dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=dt.UTC)]),
     ("timestamp_ntz", [dt.datetime(1, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), None]),
     ("decimal(38,10)", [Decimal("1.5000000000"), Decimal("-9999999999999999999999999999.9999999999")]),
-    ("decimal(3,0)", [Decimal("-7"), None]),
+    ("decimal(3,0)", [Decimal(-7), None]),
     (UNKNOWN, [None, None]),
     (Array(UNKNOWN), [[], [None], None]),
     ("array<long>", [[], [None, 1], None, [3]]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
-from hydro_core.spark.columns import compare, integers, lookup, numbers, structs
+from hydro_core.spark.columns import compare, integers, lookup, moments, numbers, structs
 from hydro_core.spark.columns.parts import surely_reads
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
@@ -68,6 +68,7 @@ def choose(
     if _is_mixed(then, otherwise):
         return _mixed(scope, condition, then, otherwise)
     if then.type == otherwise.type == DURATION:
+        moments.refuse_long(then, otherwise)
         column = F.when(condition.column, then.column).otherwise(otherwise.column)
         return computed(column, DURATION, *of, safe=True, nullable=nullable)
     if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):

@@ -12,7 +12,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from hydro_core.spark.columns import structs
+from hydro_core.spark.columns import moments, structs
 from hydro_core.spark.columns.integers import as_long, either, is_int, literal
 from hydro_core.spark.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.columns.scope import Scope
@@ -57,6 +57,7 @@ def truth(scope: Scope, value: Value) -> Value:
 
 def equal(scope: Scope, a: Value, b: Value) -> Value:
     """`a == b`."""
+    moments.refuse_long(a, b)
     if UNKNOWN in (a.type, b.type):
         refuse_loss(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
@@ -90,6 +91,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:
 
 def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """`a < b` and its kin."""
+    moments.refuse_long(a, b)
     if is_number(a) and is_number(b):
         return _order_numbers(scope, op, _unmixed(a), _unmixed(b))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):

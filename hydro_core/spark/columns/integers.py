@@ -22,8 +22,8 @@ from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
-_WIDEST = 126
-"""|x| ≤ 2**126 has 38 digits."""
+_MOST = 10**38 - 1
+"""The largest decimal."""
 _DECIMAL = "decimal(38,0)"
 
 
@@ -68,17 +68,17 @@ def slow(scope: Scope, value: Value) -> Callable[[], Column] | None:
 
 def add(scope: Scope, a: Value, b: Value) -> Value:
     """`a + b`."""
-    return _combine(scope, a, b, F.try_add, lambda x, y: x + y, max(bits(a), bits(b)) + 1)
+    return _combine(scope, a, b, F.try_add, lambda x, y: x + y, 2 ** bits(a) + 2 ** bits(b))
 
 
 def subtract(scope: Scope, a: Value, b: Value) -> Value:
     """`a - b`."""
-    return _combine(scope, a, b, F.try_subtract, lambda x, y: x - y, max(bits(a), bits(b)) + 1)
+    return _combine(scope, a, b, F.try_subtract, lambda x, y: x - y, 2 ** bits(a) + 2 ** bits(b))
 
 
 def multiply(scope: Scope, a: Value, b: Value) -> Value:
     """`a * b`; a product of several is beyond 64 bits for good once it is, unless a factor is 0."""
-    value = _combine(scope, a, b, F.try_multiply, lambda x, y: x * y, bits(a) + bits(b))
+    value = _combine(scope, a, b, F.try_multiply, lambda x, y: x * y, 2 ** (bits(a) + bits(b)))
     factors = [*_factors(a), *_factors(b)]
     wide = value.wide
     if wide is None or any(f is None for f in factors):
@@ -204,7 +204,7 @@ def _combine(
         return constant(exact(int(a.constant[0]), int(b.constant[0])))
     x, y = as_long(a), as_long(b)
     wide = Wide(
-        bound,
+        (bound - 1).bit_length(),
         _slow_of(scope, x, y, exact, bound),
         (*may_be_none(x), *may_be_none(y)),
         beyond=x.wide is None and y.wide is None,
@@ -217,7 +217,7 @@ def _slow_of(
 ) -> Callable[[], Column] | None:
     left, right = slow(scope, x), slow(scope, y)
     partial = any(v.wide is not None and v.wide.partial for v in (x, y))
-    if left is None or right is None or partial or bound > _WIDEST:
+    if left is None or right is None or partial or bound > _MOST:
         return None
     # Spark gives the sum of two decimals a digit less after 38; a cast states that it fits.
     return lambda: exact(left(), right()).cast(_DECIMAL)

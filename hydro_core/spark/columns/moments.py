@@ -20,6 +20,7 @@ from hydro_core.spark.columns.value import (
     DURATION,
     NotCompilable,
     Value,
+    Wide,
     computed,
     long,
     string,
@@ -115,8 +116,15 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
 
 def negative(scope: Scope, value: Value) -> Value:
     """`-timedelta`."""
+    refuse_long(value)
     duration = scope.need(value, "a timedelta")
     return computed(-duration.column, DURATION, duration)
+
+
+def refuse_long(*values: Value) -> None:
+    """Refuses a timedelta that may pass 64 bits of microseconds."""
+    if any(v.type == DURATION and v.wide is not None for v in values):
+        raise NotCompilable("a timedelta of a computed length")
 
 
 def duration(scope: Scope, node: Call) -> Value:
@@ -132,7 +140,9 @@ def duration(scope: Scope, node: Call) -> Value:
         values.append(number)
         total = F.try_add(total, F.try_multiply(number.column, integers.literal(_UNITS[name])))
     large = scope.fail("OverflowError", _OUT_OF_RANGE)
-    return computed(F.coalesce(total, large), DURATION, *values)
+    # A timedelta reaches further than this; only a date that it is added to does not mind.
+    column = F.coalesce(total, large)
+    return computed(column, DURATION, *values, wide=Wide(127, None))
 
 
 def _of_duration(scope: Scope, base: Value, name: str) -> Value:
