@@ -68,14 +68,19 @@ def test_truth_of_a_column(spark: SparkSession) -> None:
     }.items():
         item = parse_ddl(ddl)
         values = [conform(x, item) for x in items]
-        rows = frame(spark, values, item).select("n", truth(F.col("item"), item).alias("r")).collect()
+        rows = (
+            frame(spark, values, item).select("n", truth(F.col("item"), item).alias("r")).collect()
+        )
         assert [r.r for r in sorted(rows)] == [bool(v) for v in values], ddl
 
 
 def test_a_function_says_how_it_runs(spark: SparkSession) -> None:
     item = parse_ddl("(long, string)")
     assert str(runtime(function("lambda a, b: a + 1"), (item,))) == "column"
-    assert str(runtime(function("lambda a, b: f'{a:>5}'"), (item,))) == "arrow udf: a format specification"
+    assert (
+        str(runtime(function("lambda a, b: f'{a:>5}'"), (item,)))
+        == "arrow udf: a format specification"
+    )
 
 
 def test_fields_that_are_passed_on_stay_plain(spark: SparkSession) -> None:

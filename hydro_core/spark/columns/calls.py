@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
@@ -43,7 +43,9 @@ def call(scope: Scope, node: Call) -> Value:
     folded = _folded(scope, node)
     if folded is not None:
         return folded
-    if node.name not in _BUILTINS or node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta"):
+    if node.name not in _BUILTINS or (
+        node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
+    ):
         raise NotCompilable(f"`{node.name}` has no column")
     return _BUILTINS[node.name](scope, node)
 
@@ -51,13 +53,16 @@ def call(scope: Scope, node: Call) -> Value:
 def _folded(scope: Scope, node: Call) -> Value | None:
     """A call on constants: computed here."""
     function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
-    if function is None or not callable(function) or not node.args and not node.keywords:
+    if function is None or not callable(function) or (not node.args and not node.keywords):
         return None
     values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
     if any(v is None for v in values):
         return None
     known: list[Any] = [v[0] for v in values if v is not None]
-    args, keywords = known[: len(node.args)], dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True))
+    args, keywords = (
+        known[: len(node.args)],
+        dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
+    )
     try:
         result = function(*args, **keywords)
     except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
@@ -127,7 +132,9 @@ def _int(scope: Scope, node: Call) -> Value:
     if value.type == STRING:
         return casing.whole_number(scope, value)
     if numbers.is_float(value):
-        return _truncated(scope, scope.need(numbers.as_double(scope, value), "the argument of `int`"))
+        return _truncated(
+            scope, scope.need(numbers.as_double(scope, value), "the argument of `int`")
+        )
     if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
         number = scope.need(value, "the argument of `int`")
         return long(number.column.cast("long"), number, safe=True)
@@ -161,7 +168,9 @@ def _float(scope: Scope, node: Call) -> Value:
 def _round(scope: Scope, node: Call) -> Value:
     value = _only(scope, node)
     if integers.is_int(value):
-        return value if value.wide else scope.need(integers.as_long(value), "the argument of `round`")
+        return (
+            value if value.wide else scope.need(integers.as_long(value), "the argument of `round`")
+        )
     if numbers.is_float(value):
         number = scope.need(numbers.as_double(scope, value), "the argument of `round`")
         return _from_float(scope, number, lambda d: F.rint(d).cast("long"))
@@ -182,7 +191,12 @@ def _extreme(scope: Scope, node: Call) -> Value:
 
 def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """Python keeps the first unless the next one is surely better."""
-    if integers.is_int(a) and integers.is_int(b) and not (a.wide or b.wide) and BOOLEAN not in (a.type, b.type):
+    if (
+        integers.is_int(a)
+        and integers.is_int(b)
+        and not (a.wide or b.wide)
+        and BOOLEAN not in (a.type, b.type)
+    ):
         function = F.least if op == "<" else F.greatest
         x, y = (scope.need(integers.as_long(v), "an argument") for v in (a, b))
         return long(function(x.column, y.column), x, y, safe=True)
@@ -296,9 +310,7 @@ def _any_all(scope: Scope, node: Call) -> Value:
         return arrays.exists(scope, argument, every=every)
     array = arrays.array_of(scope, argument)
     function = F.forall if every else F.exists
-    column = function(
-        array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column
-    )
+    column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
     return boolean(column, array)
 
 

@@ -1,9 +1,10 @@
 """Python's integers on Spark: exact, of any width on the way, of 64 bits as a result.
 
-An expression of integers is two columns. The fast one computes with longs and is null where it cannot tell: a result
-passed 64 bits, or an operand is None. The slow one is only evaluated for those rows: it computes with decimals of 38
-digits, which hold every sum and product of two longs, and fails where Python fails. `result` and `narrow` end such an
-expression; comparisons, divisions and texts read both.
+An expression of integers is two columns. The fast one computes with longs and is null where it
+cannot tell: a result passed 64 bits, or an operand is None. The slow one is only evaluated for
+those rows: it computes with decimals of 38 digits, which hold every sum and product of two longs,
+and fails where Python fails. `result` and `narrow` end such an expression; comparisons, divisions
+and texts read both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, Wide, computed, long
@@ -143,7 +144,7 @@ def exactly(scope: Scope, value: Value) -> Value:
 
 
 def either(scope: Scope, of: tuple[Value, ...], build: Callable[..., Column]) -> Column:
-    """What `build` makes of the longs, or, for the rows where it gives null, of the exact decimals."""
+    """What `build` makes of the longs, or, where it gives null, of the exact decimals."""
     fast = build(*(as_long(v).column for v in of))
     if not any(v.wide or v.nullable for v in of):
         return fast
@@ -181,7 +182,7 @@ def choose(scope: Scope, test: Column, a: Value, b: Value) -> Value:
     """`a if test else b` of two integers, one of them wide."""
     x, y = as_long(a), as_long(b)
     fast = F.when(test, x.column).otherwise(y.column)
-    if x.nullable and x.wide is None or y.nullable and y.wide is None:
+    if (x.nullable and x.wide is None) or (y.nullable and y.wide is None):
         raise NotCompilable("a choice between None and an integer that may pass 64 bits")
     exact_x, exact_y = slow(scope, x), slow(scope, y)
     made = None
@@ -228,7 +229,7 @@ def _wide(fast: Column, of: tuple[Value, ...], wide: Wide) -> Value:
 
 
 def _product_beyond(factors: tuple[Column, ...], beyond: Column) -> Column:
-    """A product that passed 64 bits on the way: it is 0, or the smallest long, or it stays beyond."""
+    """A product that passed 64 bits on the way: 0, or the smallest long, or it stays beyond."""
     zero = reduce(lambda x, y: x | y, [f == 0 for f in factors])
     # Only powers of two make ±2**63, and of these the product of floats is exact.
     powers = reduce(lambda x, y: x & y, [_is_power_of_two(f) for f in factors])
@@ -244,6 +245,7 @@ def _is_power_of_two(number: Column) -> Column:
 
 
 def may_be_none(value: Value) -> tuple[Column, ...]:
+    """The operands that may be None, of which the integer is computed."""
     if value.wide is not None:
         return value.wide.operands
     return (value.column,) if value.nullable else ()
@@ -256,6 +258,7 @@ def _factors(value: Value) -> tuple[Column | None, ...]:
 
 
 def unless_none(scope: Scope, operands: tuple[Column, ...], otherwise: Column) -> Column:
+    """`otherwise`, unless an operand is None, which fails."""
     if not operands:
         return otherwise
     missing = reduce(lambda x, y: x | y, [o.isNull() for o in operands])
