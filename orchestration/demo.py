@@ -80,7 +80,9 @@ def _results(runner: TickRunner) -> None:
     busy = latest[latest["flights"] >= latest["flights"].median()].copy()
     busy["late share"] = busy["late"] / busy["flights"]
     worst = busy.sort_values("late share", ascending=False).head(_SHOWN)
-    _say(f"\nWho keeps New York waiting, January 1st to {last:%B} {last.day}: the busier half of")
+    _say(
+        f"\nWho keeps New York waiting, from January 1 to {last:%B} {last.day}: the busier half of"
+    )
     _say("carriers and airports, by their share of departures more than 15 minutes late.\n")
     _say(f"  {'carrier':<9}{'from':<6}{'flights':>8}{'late':>7}{'share':>8}{'longest delay':>16}")
     for row in worst.to_dict("records"):
@@ -98,20 +100,23 @@ def _delay(row: dict[str, object]) -> str:
 def _farewell(runner: TickRunner) -> None:
     directory = runner.directory(FLIGHTS)
     _say(f"\nThe tables are Delta tables below {_shown(directory)}:")
-    for name in ("outputs", "state", "_ledger"):
-        parts = sorted(p.name for p in (directory / name).iterdir() if not p.name.startswith("_"))
-        listed = ", ".join(parts) if name != "_ledger" else "a row for every committed tick"
-        _say(f"  {name:<9}{listed}")
-    _say("\nMore days:                    hydrotick demo --days 31")
-    _say("Lineage, runs and checks:     hydrotick dev")
+    pipeline = runner.pipeline(FLIGHTS)
+    _say(f"  outputs/   {', '.join(pipeline.output_tables)}")
+    _say(f"  state/     what ticks remember: {', '.join(pipeline.state_tables)}")
+    _say("  _ledger/   a row for every committed tick")
+    command = Path(sys.executable).parent / "hydrotick"
+    _say(f"\nMore days:                  {_relative(command)} demo --days 31")
+    _say(f"Lineage, runs and checks:   {_relative(command)} dev")
 
 
 def _shown(path: Path) -> str:
     """The path as a person would write it: relative where that is shorter."""
-    try:
-        return f"{path.relative_to(Path.cwd())}/"
-    except ValueError:
-        return f"{path}/"
+    return f"{_relative(path)}/"
+
+
+def _relative(path: Path) -> Path:
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _say(text: str, end: str = "\n") -> None:

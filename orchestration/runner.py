@@ -1,17 +1,18 @@
-"""Runs ticks of flows: reads what landed, prepares the tick, judges it, and commits it or not.
+"""Runs ticks of flows: reads what landed, prepares ticks, judges them, and commits them or not.
 
 One warm Spark session serves all ticks of a process. Nothing here starts it before the first tick
-runs.
+runs. Ticks that are asked for together are computed together, as a range; if something in it is
+wrong, halves of it are tried, so that all ticks before the wrong one are committed.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
@@ -19,60 +20,17 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
-from orchestration.quality.suites import (
-    LAW_CHECKS,
-    declared_checks,
-    laws_frame,
-    laws_suite,
-    output_suite,
-)
-from orchestration.quality.validate import Verdict, validate, validate_rows
+from orchestration.report import TickReport, checks_passed, report_of_committed, reports_of
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.spark.batches import Batch
     from hydro_core.spark.batches_landing import InputBatches
     from hydro_core.spark.pipeline import Pipeline
-    from hydro_core.spark.pipeline_prepared import Prepared
+    from orchestration.quality.validate import Verdict
 
 Log = Callable[[str], None]
-Verdicts = Sequence[tuple[str, Verdict]]
-"""What was found, with the asset that it is about: "state/NAME", or an output's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class TickReport:
-    """How a tick ended: its verdicts by asset ("state/NAME" or an output's name), and what to
-    show.
-    """
-
-    tick: int
-    committed: bool
-    problem: str = ""
-    verdicts: tuple[tuple[str, Verdict], ...] = ()
-    rows: Mapping[str, int] = field(default_factory=dict)
-    """Rows that the tick added, by asset; inputs as "landing/NAME"."""
-    tables: Mapping[str, str] = field(default_factory=dict)
-    """Where the table of each asset is."""
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """What the UI shows of the tick as a whole."""
-        return {"tick": self.tick, "rows read": sum(self._read.values()), **self._read}
-
-    def metadata_of(self, asset: str) -> dict[str, Any]:
-        """What the UI shows of one asset of the tick."""
-        if asset not in self.tables:
-            return self.metadata
-        return {
-            "tick": self.tick,
-            "dagster/row_count": self.rows.get(asset, 0),
-            "dagster/table_name": self.tables[asset],
-        }
-
-    @property
-    def _read(self) -> dict[str, int]:
-        return {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
 
 
 class TickRunner:
@@ -124,70 +82,93 @@ class TickRunner:
         """Starts in the background what the first tick would wait for: the checks' library."""
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
-    def run(self, flow: FlowAsset, window: Window, log: Log) -> TickReport:
-        """Runs the tick of `window`, judges it and commits it; one that is committed is reported
-        again.
+    def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:
+        """Runs ticks, in order, and reports each; after one that is not committed none is run.
 
-        What is wrong with the program, the data or the state is a report with a problem; nothing is
-        committed then.
+        A tick that is committed already is reported again. What is wrong with the program, the
+        data or the state is a report with a problem.
         """
         self._reports.pop(flow.name, None)
-        report = self._run(flow, window, log)
-        self._reports[flow.name] = report
-        return report
+        for part in self._parts(flow, windows):
+            for report in self._run_part(flow, part, log):
+                self._reports[flow.name] = report
+                yield report
+                if not report.committed:
+                    return
 
-    def _run(self, flow: FlowAsset, window: Window, log: Log) -> TickReport:
-        pipeline = self.pipeline(flow)
-        if window.tick < pipeline.next_tick:
-            log(f"{window.key} is committed already")
-            return self._committed(flow, window)
-        try:
-            with self._prepare(flow, window) as prepared:
-                return self._decide(flow, window, prepared, log)
-        except HydroError as error:
-            return TickReport(window.tick, committed=False, problem=str(error))
+    def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
+        """Judges a committed tick by its stored tables; nothing if it is not committed."""
+        from orchestration.quality.judge import judge_again
 
-    def _decide(self, flow: FlowAsset, window: Window, prepared: Prepared, log: Log) -> TickReport:
-        """Writes the tick ahead of the ledger, judges it, and commits it if nothing is broken."""
-        log(f"{window.key}: computed {sum(prepared.rows.values()):,} rows, judging them")
-        prepared.write()
-        verdicts, facts = self._judge(flow, self.pipeline(flow), prepared)
-        broken = [(asset, v) for asset, v in verdicts if not v.passed]
-        if not broken:
-            commit = prepared.commit({"tables": facts, "passed": _names(verdicts)})
-            log(f"{window.key}: committed as tick {commit.last}")
-        return self._report(flow, window, prepared, verdicts, _problem(broken) if broken else "")
-
-    def recheck(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
-        """Judges a committed tick once more, from the stored tables alone; nothing if it is not
-        committed.
-        """
         pipeline = self.pipeline(flow)
         if window.tick >= pipeline.next_tick:
             return ()
-        kind, _, slot = asset.rpartition("/")
-        if kind != "state":
-            rows = pipeline.output(asset, as_of=window.tick).to_pandas()
-            rows = rows[rows["tick"] == window.tick]
-            return validate(output_suite(flow.name, asset, flow.expect.get(asset, ())), rows)
-        from orchestration.quality.facts import committed_facts
+        return judge_again(flow, pipeline, window.tick, asset)
 
-        facts = committed_facts(pipeline, window.tick, slot)
-        if facts is None:
-            return ()
-        return validate_rows(laws_suite(flow.name), laws_frame([facts]), "table")[slot]
+    def _parts(self, flow: FlowAsset, windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
+        """The ticks that are done, one by one; then the others as ranges."""
+        ordered = sorted(windows, key=lambda window: window.tick)
+        done = [window for window in ordered if window.tick < self.pipeline(flow).next_tick]
+        yield from ([window] for window in done)
+        part: list[Window] = []
+        for window in ordered[len(done) :]:
+            if part and (window.tick > part[-1].tick + 1 or len(part) == self.project.range_ticks):
+                yield part
+                part = []
+            part.append(window)
+        if part:
+            yield part
 
-    def _prepare(self, flow: FlowAsset, window: Window) -> Prepared:
+    def _run_part(
+        self, flow: FlowAsset, windows: Sequence[Window], log: Log
+    ) -> Iterator[TickReport]:
+        commit = self.pipeline(flow).ledger.refresh()
+        if commit is not None and windows[0].tick <= commit.last:
+            log(f"{windows[0].key} is committed already")
+            yield self._committed(flow, windows[0])
+            return
+        reports = self._run_range(flow, windows, log)
+        if reports[0].committed or len(windows) == 1:
+            yield from reports
+            return
+        log(f"{_span(windows)} cannot be committed together: {reports[0].problem}")
+        middle = len(windows) // 2
+        for half in (windows[:middle], windows[middle:]):
+            for report in self._run_part(flow, half, log):
+                yield report
+                if not report.committed:
+                    return
+
+    def _run_range(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> list[TickReport]:
+        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold."""
+        from orchestration.quality.judge import judge
+
         pipeline = self.pipeline(flow)
-        pipeline.refuse_unless_next(window.tick)
-        times = {window.tick: (window.start, window.end)}
-        batches = self._inputs(flow, pipeline).read(window.tick, window.tick, times)
-        return pipeline.prepare(window.tick, window.tick, batches, times=times)
+        first, last = windows[0].tick, windows[-1].tick
+        try:
+            pipeline.refuse_unless_next(first)
+            batches = self._batches(flow, windows)
+            times = _times(windows)
+            with pipeline.prepare(first, last, batches, times=times) as prepared:
+                log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")
+                prepared.write()
+                verdicts, facts = judge(flow, pipeline, prepared)
+                reports = reports_of(windows, prepared, batches, verdicts, pipeline)
+                if reports[0].committed:
+                    prepared.commit({"tables": facts, "passed": checks_passed(verdicts)})
+                    log(f"{_span(windows)}: committed after {len(verdicts)} checks")
+                return reports
+        except HydroError as error:
+            return [TickReport(windows[0], committed=False, problem=str(error))]
 
-    def _inputs(self, flow: FlowAsset, pipeline: Pipeline) -> InputBatches:
+    def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
+        first, last = windows[0].tick, windows[-1].tick
+        return self._inputs(flow).read(first, last, _times(windows))
+
+    def _inputs(self, flow: FlowAsset) -> InputBatches:
         from hydro_core.spark.batches_landing import InputBatches, Landing
 
-        plan = self.plan(flow)
+        plan, pipeline = self.plan(flow), self.pipeline(flow)
         landings, items = {}, {}
         for name, node in plan.graph.sources.items():
             where = flow.inputs[name]
@@ -196,83 +177,18 @@ class TickRunner:
         small = self.settings.spark.small_write_rows
         return InputBatches(landings, items, lambda: pipeline.spark, small)
 
-    def _judge(
-        self, flow: FlowAsset, pipeline: Pipeline, prepared: Prepared
-    ) -> tuple[list[tuple[str, Verdict]], Mapping[str, Any]]:
-        from orchestration.quality.facts import kept, state_facts
-
-        facts = state_facts(prepared, pipeline.ledger.last)
-        laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
-        verdicts = [(f"state/{slot}", v) for slot, found in laws.items() for v in found]
-        for output, expected in flow.expect.items():
-            columns = list(dict.fromkeys(expect.column for expect in expected))
-            rows = prepared.outputs[output].arrow()
-            there = [column for column in columns if column in rows.column_names]
-            suite = output_suite(flow.name, output, expected)
-            verdicts += [(output, v) for v in validate(suite, rows.select(there).to_pandas())]
-        specs = {slot: written.spec for slot, written in prepared.state.items()}
-        return verdicts, kept(facts, specs)
-
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
-        commit = self.pipeline(flow).ledger.commit_of(window.tick)
+        pipeline = self.pipeline(flow)
+        commit = pipeline.ledger.commit_of(window.tick)
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
-        names = {spec.name: _asset(spec.role, spec.of) for spec in self.pipeline(flow).tables}
-        rows = {names[name]: count for name, count in commit.rows.items() if name in names}
-        rows |= {f"landing/{read.name}": read.rows or 0 for read in commit.inputs}
-        verdicts = [
-            (asset, Verdict(check, passed=True, says=self._says(flow, asset, check)))
-            for asset, checks in commit.checks.get("passed", {}).items()
-            for check in checks
-        ]
-        return TickReport(
-            window.tick,
-            committed=True,
-            verdicts=tuple(verdicts),
-            rows=rows,
-            tables=self._tables(flow),
-        )
-
-    @staticmethod
-    def _says(flow: FlowAsset, asset: str, check: str) -> str:
-        known = {**LAW_CHECKS, **declared_checks(flow.expect.get(asset, ()))}
-        return known.get(check, check)
-
-    def _report(
-        self,
-        flow: FlowAsset,
-        window: Window,
-        prepared: Prepared,
-        verdicts: list[tuple[str, Verdict]],
-        problem: str,
-    ) -> TickReport:
-        specs = {written.spec.name: written.spec for written in prepared.written.values()}
-        rows = {_asset(specs[n].role, specs[n].of): count for n, count in prepared.rows.items()}
-        rows |= {f"landing/{read.name}": read.rows or 0 for read in prepared.inputs}
-        return TickReport(
-            window.tick, not problem, problem, tuple(verdicts), rows, self._tables(flow)
-        )
-
-    def _tables(self, flow: FlowAsset) -> dict[str, str]:
-        pipeline = self.pipeline(flow)
-        return {
-            _asset(spec.role, spec.of): str(pipeline.directory / spec.name)
-            for spec in pipeline.tables
-        }
+        return report_of_committed(flow, pipeline, window, commit)
 
 
-def _asset(role: str, of: str) -> str:
-    return f"state/{of}" if role == "state" else of
+def _times(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
+    return {window.tick: (window.start, window.end) for window in windows}
 
 
-def _names(verdicts: Verdicts) -> dict[str, list[str]]:
-    """The checks by asset, as the ledger keeps them."""
-    found: dict[str, list[str]] = {}
-    for asset, verdict in verdicts:
-        found.setdefault(asset, []).append(verdict.check)
-    return found
-
-
-def _problem(broken: list[tuple[str, Verdict]]) -> str:
-    said = "; ".join(f"`{asset}`: {v.check} ({v.says})" for asset, v in broken)
-    return f"{len(broken)} check(s) failed, nothing is committed: {said}"
+def _span(windows: Sequence[Window]) -> str:
+    first, last = windows[0].key, windows[-1].key
+    return first if len(windows) == 1 else f"{first} to {last}"

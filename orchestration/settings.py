@@ -16,12 +16,14 @@ class ProjectSettings:
 
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
-    Spark runs and what it may take.
+    Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
+    computed together where many are asked for.
     """
 
     home: Path = Path("data")
     spark_master: str | None = None
     spark_memory: str | None = None
+    range_ticks: int = 100
 
     @property
     def landing(self) -> Path:
@@ -46,4 +48,5 @@ def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSetting
         home=Path(environ.get("HYDROTICK_HOME", "data")).absolute(),
         spark_master=environ.get("HYDROTICK_SPARK_MASTER"),
         spark_memory=environ.get("HYDROTICK_SPARK_MEMORY"),
+        range_ticks=max(1, int(environ.get("HYDROTICK_RANGE_TICKS", "100"))),
     )

@@ -20,11 +20,12 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
 from orchestration.factory import last_key, project_definitions
 from orchestration.instance import prepare_instance
-from orchestration.runner import TickReport, TickRunner
+from orchestration.processes import PROCESS_TAG, is_alive, this_process
+from orchestration.report import TickReport
+from orchestration.runner import TickRunner
 from orchestration.sensors import IN_FLIGHT
 from orchestration.ticks import TickAxis, Window
 
-_PROCESS = "hydrotick/process"
 _RANGE_START, _RANGE_END = (
     "dagster/asset_partition_range_start",
     "dagster/asset_partition_range_end",
@@ -90,20 +91,10 @@ def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
     """Runs whose process is gone (killed, say) are shown as failed, not as running for ever."""
     open_runs = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
     for record in instance.get_run_records(open_runs):
-        process = record.dagster_run.tags.get(_PROCESS)
-        if process is not None and process != _identity(process):
+        process = record.dagster_run.tags.get(PROCESS_TAG)
+        if process is not None and not is_alive(process):
             message = "Its process ended before the tick did."
             instance.report_run_failed(record.dagster_run, message)
-
-
-def _identity(process: str | None = None) -> str:
-    """A living process by its number and its start, since numbers are used again; or nothing."""
-    number = (process or str(os.getpid())).partition("@")[0]
-    try:
-        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    return f"{number}@{stat.rpartition(')')[2].split()[19]}"
 
 
 def _record_committed(
@@ -129,7 +120,7 @@ def _execute(
         partition_key=partition,
         instance=instance,
         raise_on_error=False,
-        tags={_PROCESS: _identity(), **(tags or {})},
+        tags={PROCESS_TAG: this_process(), **(tags or {})},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
 

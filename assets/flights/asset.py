@@ -1,4 +1,4 @@
-"""The flights of New York's airports in 2013 as a flow: a tick a day, from the first to the last."""
+"""The flights of New York's airports in 2013 as a flow: a tick a day, all of the year."""
 
 from __future__ import annotations
 

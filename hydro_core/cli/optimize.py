@@ -1,9 +1,12 @@
-"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it unless validating."""
+"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it
+unless validating.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from hydro_core.cli import output
@@ -66,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(style: str, found: Optimized, schemas: dict[str, ItemType]) -> None:
+def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> None:
     match style:
         case "json":
             output.print_json(as_json(found))

@@ -8,8 +8,9 @@ agree, up to a collision of hash sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from assets.spec import Expect
@@ -51,6 +52,8 @@ class Law:
     says: str
 
 
+TICK = "tick"
+"""The column of an output that tells its ticks; each is judged by itself where that matters."""
 PERSIST = "persist_is_old_plus_new"
 DELTA = "delta_of_persist_is_batch"
 TYPES = "types"
@@ -118,43 +121,16 @@ def output_suite(flow: str, output: str, expected: Iterable[Expect]) -> gx.Expec
     )
 
 
-def _expectations(expect: Expect) -> list[Any]:
-    import great_expectations.expectations as gxe
+def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
+    """The checks that `output_suite` will report, name to what it says.
 
-    column = expect.column
-    found: list[Any] = []
-    if expect.not_null:
-        found.append(
-            gxe.ExpectColumnValuesToNotBeNull(column=column, meta=_meta("not_null", column))
-        )
-    if expect.unique:
-        found.append(gxe.ExpectColumnValuesToBeUnique(column=column, meta=_meta("unique", column)))
-    if expect.at_least is not None or expect.at_most is not None:
-        found.append(
-            gxe.ExpectColumnValuesToBeBetween(
-                column=column,
-                min_value=expect.at_least,
-                max_value=expect.at_most,
-                meta=_meta("between", column),
-            )
-        )
-    if expect.one_of:
-        found.append(
-            gxe.ExpectColumnValuesToBeInSet(
-                column=column, value_set=list(expect.one_of), meta=_meta("one_of", column)
-            )
-        )
-    if expect.matches is not None:
-        found.append(
-            gxe.ExpectColumnValuesToMatchRegex(
-                column=column, regex=expect.matches, meta=_meta("matches", column)
-            )
-        )
-    return found
-
-
-def _meta(kind: str, column: str) -> dict[str, str]:
-    return {"check": check_name(kind, column), "says": f"{column}: {kind.replace('_', ' ')}"}
+    It needs no Great Expectations, so definitions load without them.
+    """
+    return {
+        check_name(kind, expect.column): says
+        for expect in expected
+        for kind, says in _kinds(expect).items()
+    }
 
 
 def check_name(kind: str, column: str) -> str:
@@ -162,22 +138,49 @@ def check_name(kind: str, column: str) -> str:
     return f"{column}_{kind}"
 
 
-def declared_checks(expected: Iterable[Expect]) -> dict[str, str]:
-    """The checks that `output_suite` will report, name to description, without importing Great
-    Expectations.
-    """
-    kinds: dict[str, str] = {}
-    for expect in expected:
-        has = {
-            "not_null": expect.not_null,
-            "unique": expect.unique,
-            "between": expect.at_least is not None or expect.at_most is not None,
-            "one_of": bool(expect.one_of),
-            "matches": expect.matches is not None,
-        }
-        for kind, wanted in has.items():
-            if wanted:
-                kinds[check_name(kind, expect.column)] = (
-                    f"{expect.column}: {kind.replace('_', ' ')}"
-                )
+def _kinds(expect: Expect) -> dict[str, str]:
+    """What is expected of a column, in words."""
+    column, kinds = f"`{expect.column}`", {}
+    if expect.not_null:
+        kinds["not_null"] = f"{column} is never null"
+    if expect.unique:
+        kinds["unique"] = f"{column} is unique within a tick"
+    bounds = [
+        *([f"at least {expect.at_least}"] if expect.at_least is not None else []),
+        *([f"at most {expect.at_most}"] if expect.at_most is not None else []),
+    ]
+    if bounds:
+        kinds["between"] = f"{column} is {' and '.join(bounds)}"
+    if expect.one_of:
+        kinds["one_of"] = f"{column} is one of {', '.join(map(str, expect.one_of))}"
+    if expect.matches is not None:
+        kinds["matches"] = f"{column} matches {expect.matches}"
     return kinds
+
+
+def _expectations(expect: Expect) -> list[Any]:
+    import great_expectations.expectations as gxe
+
+    column = expect.column
+    made: dict[str, Callable[..., Any]] = {
+        "not_null": partial(gxe.ExpectColumnValuesToNotBeNull, column=column),
+        "unique": partial(
+            gxe.ExpectCompoundColumnsToBeUnique,
+            column_list=[TICK, column],
+            ignore_row_if="any_value_is_missing",
+        ),
+        "between": partial(
+            gxe.ExpectColumnValuesToBeBetween,
+            column=column,
+            min_value=expect.at_least,
+            max_value=expect.at_most,
+        ),
+        "one_of": partial(
+            gxe.ExpectColumnValuesToBeInSet, column=column, value_set=list(expect.one_of)
+        ),
+        "matches": partial(gxe.ExpectColumnValuesToMatchRegex, column=column, regex=expect.matches),
+    }
+    return [
+        made[kind](meta={"check": check_name(kind, column), "says": says})
+        for kind, says in _kinds(expect).items()
+    ]

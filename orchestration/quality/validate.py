@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -34,10 +34,7 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
     """
     found: dict[str, Verdict] = {}
     for one, meta in _results(suite, frame):
-        seen = _seen(one)
-        verdict = Verdict(meta["check"], bool(one.success), meta["says"], {meta["says"]: seen})
-        before = found.get(verdict.check)
-        found[verdict.check] = verdict if before is None else _both(before, verdict)
+        found[meta["check"]] = Verdict(meta["check"], bool(one.success), meta["says"], _seen(one))
     return tuple(found.values())
 
 
@@ -50,16 +47,16 @@ def validate_rows(
     if frame.empty:
         return {}
     found: dict[str, dict[str, Verdict]] = {name: {} for name in frame[subject]}
+    facts = {row[subject]: row for row in frame.to_dict("records")}
     for one, meta in _results(suite, frame, index=subject):
         broken = {
             row[subject]: row for row in (one.result or {}).get("unexpected_index_list") or ()
         }
         problem = _error(one)
         for name, verdicts in found.items():
-            row = {k: str(v) for k, v in broken.get(name, {}).items() if k != subject}
             passed = name not in broken and problem is None
-            seen = {meta["says"]: row or problem or "holds"}
-            verdict = Verdict(meta["check"], passed, meta["says"], seen)
+            seen = dict(facts[name]) if problem is None else {"problem": problem}
+            verdict = Verdict(meta["check"], passed, meta["says"], _compared(one, seen))
             before = verdicts.get(verdict.check)
             verdicts[verdict.check] = verdict if before is None else _both(before, verdict)
     return {name: tuple(verdicts.values()) for name, verdicts in found.items()}
@@ -78,10 +75,16 @@ def _results(
         yield one, one.expectation_config.meta or {}
 
 
-def _seen(one: gx.ExpectationValidationResult) -> Any:
+def _compared(one: gx.ExpectationValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
+    """Of a row what an expectation compares in it."""
+    names = [value for key, value in one.expectation_config.kwargs.items() if "column" in key]
+    return {name: row[name] for name in (*names, "problem") if name in row}
+
+
+def _seen(one: gx.ExpectationValidationResult) -> dict[str, Any]:
     problem = _error(one)
     if problem is not None:
-        return problem
+        return {"problem": problem}
     result = one.result or {}
     seen = {k: result[k] for k in ("element_count", "unexpected_count") if k in result}
     values = result.get("partial_unexpected_list")
@@ -105,8 +108,11 @@ def _error(one: gx.ExpectationValidationResult) -> str | None:
 
 
 def _both(first: Verdict, second: Verdict) -> Verdict:
-    says = first.says if not first.passed else second.says
-    return Verdict(first.check, first.passed and second.passed, says, {**first.seen, **second.seen})
+    """Two expectations of one check; what is said of it is said of the first that is broken."""
+    broken = first if not first.passed else second
+    return Verdict(
+        first.check, first.passed and second.passed, broken.says, {**first.seen, **second.seen}
+    )
 
 
 @cache

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration.factory import project_definitions
+from orchestration.factory import asset_key, project_definitions
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
@@ -92,31 +92,40 @@ class Run:
             partition_key=None if tags else ends[0],
             tags=tags,
             raise_on_error=False,
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            run_config=_QUIET,
         )
 
     def check(self, asset: str, tick: int) -> dg.ExecuteInProcessResult:
         """Runs the checks of a committed tick by themselves."""
-        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        key = asset_key(self.flow, asset)
         job = dg.define_asset_job("checks", dg.AssetSelection.checks_for_assets(key))
         defs = dg.Definitions.merge(self._defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("checks").execute_in_process(
-            instance=self.instance, partition_key=self.axis.window(tick).key, raise_on_error=False
+            instance=self.instance,
+            tags={"dagster/partition": self.axis.window(tick).key},
+            raise_on_error=False,
+            run_config=_QUIET,
         )
+
+    def checks(self, result: dg.ExecuteInProcessResult) -> list[dg.AssetCheckEvaluation]:
+        """All checks that a run shows; the result itself leaves out those of failed steps."""
+        kind = dg.DagsterEventType.ASSET_CHECK_EVALUATION
+        logs = self.instance.all_logs(result.run_id, of_type=kind)
+        return [log.get_dagster_event().asset_check_evaluation_data for log in logs]
+
+    def failed(self, result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
+        """The checks that a run shows as failed."""
+        found = self.checks(result)
+        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
 
     def recorded(self, asset: str) -> list[str]:
         """The ticks that Dagster has of an asset."""
-        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        key = asset_key(self.flow, asset)
         return sorted(self.instance.get_materialized_partitions(key))
 
 
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _RANGE = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
-
-
-def failed_checks(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
-    """The checks that a run shows as failed."""
-    found = result.get_asset_check_evaluations()
-    return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
 
 
 def reason(result: dg.ExecuteInProcessResult) -> str:

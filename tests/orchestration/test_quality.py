@@ -96,12 +96,12 @@ EXPECTED = (
 
 
 def test_expectations_hold_or_fail_by_name():
-    good = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    good = pd.DataFrame({"tick": [0, 0, 1], "a": [1, 2, 1], "b": ["x", "y", "x"]})
     suite = output_suite("flow", "out", EXPECTED)
     verdicts = validate(suite, good)
     assert {v.check for v in verdicts} == set(declared_checks(EXPECTED))
     assert all(v.passed for v in verdicts)
-    bad = pd.DataFrame({"a": [1, 1, None, 10], "b": ["x", "z", "Z", "y"]})
+    bad = pd.DataFrame({"tick": [0] * 4, "a": [1, 1, None, 10], "b": ["x", "z", "Z", "y"]})
     assert {v.check for v in validate(suite, bad) if not v.passed} == set(declared_checks(EXPECTED))
 
 

@@ -16,7 +16,6 @@ from tests.orchestration.small import (
     BATCHES,
     Run,
     contents,
-    failed_checks,
     land,
     opened,
     reason,
@@ -46,8 +45,8 @@ def test_a_range_is_one_run_in_order(tmp_path: Path, instance: dg.DagsterInstanc
     assert result.success
     for asset in ASSETS:
         assert run.recorded(asset) == DAYS
-    assert not failed_checks(result)
-    assert len(result.get_asset_check_evaluations()) == len(DAYS) * 8
+    assert not run.failed(result)
+    assert len(run.checks(result)) == len(DAYS) * 8
     totals = runner.pipeline(flow).output("totals", every=True).to_pylist()
     assert sorted((row["tick"], row["user"], row["total"]) for row in totals) == [
         (0, "ann", 1),
@@ -76,7 +75,8 @@ def test_a_committed_tick_is_recorded_again_and_not_run(
 ) -> None:
     flow, runner = opened(tmp_path)
     with dg.DagsterInstance.ephemeral() as lost:
-        first = Run(flow, runner, lost)(0)
+        once = Run(flow, runner, lost)
+        first = once.checks(once(0))
     before = contents(flow, runner)
     run = Run(flow, runner, instance)
     again = run(0)
@@ -84,8 +84,8 @@ def test_a_committed_tick_is_recorded_again_and_not_run(
     assert contents(flow, runner) == before
     assert run.recorded("totals") == DAYS[:1]
     checks = [
-        {(e.asset_key, e.check_name, e.passed) for e in result.get_asset_check_evaluations()}
-        for result in (first, again)
+        {(e.asset_key, e.check_name, e.passed) for e in found}
+        for found in (first, run.checks(again))
     ]
     assert checks[0] == checks[1]
     assert len(checks[0]) == 8
@@ -102,15 +102,13 @@ def test_a_tick_out_of_order_is_refused(tmp_path: Path, instance: dg.DagsterInst
     assert run.recorded("totals") == []
 
 
-def test_a_broken_expectation_stops_the_tick(
-    tmp_path: Path, instance: dg.DagsterInstance
-) -> None:
+def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.DagsterInstance) -> None:
     flow, runner = opened(tmp_path)
     land(runner.project, [*BATCHES[:1], [("ann", -50), ("bob", 1)], *BATCHES[2:]])
     run = Run(flow, runner, instance)
     result = run(0, 3)
     assert not result.success
-    (broken,) = failed_checks(result).values()
+    (broken,) = run.failed(result).values()
     assert (broken.check_name, broken.partition) == ("total_between", DAYS[1])
     assert broken.severity is dg.AssetCheckSeverity.ERROR
     assert "-49" in str(broken.metadata)
@@ -144,14 +142,14 @@ def test_a_table_that_loses_a_row_stops_the_tick(
     with monkeypatch.context() as broken:
         broken.setattr(StoredTable, "append", loses)
         result = run(3)
-    assert {name.partition(":")[2] for name in failed_checks(result)} == {
+    assert {name.partition(":")[2] for name in run.failed(result)} == {
         "persist_is_old_plus_new",
         "delta_of_persist_is_batch",
     }
     assert runner.next_tick(flow) == 3
     assert run(3).success
-    rows = runner.pipeline(flow).store.arrow("state/payments", 0, 3)
-    assert rows.num_rows == sum(map(len, BATCHES))
+    (state,) = [name for name in contents(flow, runner) if name.startswith("state/payments")]
+    assert len(contents(flow, runner)[state]) == sum(map(len, BATCHES))
 
 
 def test_a_check_by_itself_finds_what_was_changed_later(
@@ -160,24 +158,29 @@ def test_a_check_by_itself_finds_what_was_changed_later(
     flow, runner = opened(tmp_path)
     run = Run(flow, runner, instance)
     assert run(0, 1).success
-    assert not failed_checks(run.check("state/payments", 1))
-    assert not failed_checks(run.check("totals", 1))
-    (file,) = _files(runner.directory(flow) / "state" / "payments", "ann", 1)
-    rows = pq.read_table(file)
+    assert not run.failed(run.check("state/payments", 1))
+    assert not run.failed(run.check("totals", 1))
+    (file,) = _files(runner.directory(flow), "ann", 1)
+    rows = pq.ParquetFile(file).read()
     at = rows.column_names.index("amount")
     pq.write_table(rows.set_column(at, "amount", pa.array([99, 2])), file)
-    assert set(failed_checks(run.check("state/payments", 1))) == {
-        "payments:persist_is_old_plus_new"
+    assert set(run.failed(run.check("state/payments", 1))) == {
+        "payments_state:persist_is_old_plus_new"
     }
 
 
-def _files(table: Path, user: str, amount: int) -> list[Path]:
-    wanted = {"user": user, "amount": amount}
+def _files(directory: Path, user: str, amount: int) -> list[Path]:
+    """The files of the state of `payments` that hold a row."""
     return [
         file
-        for file in table.glob("*.parquet")
-        if any(wanted.items() <= row.items() for row in pq.read_table(file).to_pylist())
+        for file in directory.glob("state/payments*/*.parquet")
+        if {"user": user, "amount": amount} in _items(file)
     ]
+
+
+def _items(file: Path) -> list[dict[str, object]]:
+    rows = pq.ParquetFile(file).read().to_pylist()
+    return [{name: row[name] for name in ("user", "amount")} for row in rows]
 
 
 def test_input_that_is_missing_is_said(tmp_path: Path, instance: dg.DagsterInstance) -> None:

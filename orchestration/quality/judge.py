@@ -1,0 +1,54 @@
+"""Judging ticks: their laws and what their author expects, on what is written, before the commit.
+
+Several ticks can be judged together: the laws hold of a range as they hold of a tick, and what is
+expected of an output is expected of its rows, or of those of one tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from assets.spec import FlowAsset
+from orchestration.quality.facts import committed_facts, kept, state_facts
+from orchestration.quality.suites import TICK, laws_frame, laws_suite, output_suite
+from orchestration.quality.validate import Verdict, validate, validate_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hydro_core.spark.pipeline import Pipeline
+    from hydro_core.spark.pipeline_prepared import Prepared
+
+
+def judge(
+    flow: FlowAsset, pipeline: Pipeline, prepared: Prepared
+) -> tuple[list[tuple[str, Verdict]], Mapping[str, Any]]:
+    """The verdicts on ticks that are written, and the facts that the ledger keeps of them."""
+    facts = state_facts(prepared, pipeline.ledger.last)
+    laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
+    verdicts = [(f"state/{slot}", verdict) for slot, found in laws.items() for verdict in found]
+    for output in flow.expect:
+        verdicts += _judge_output(flow, output, prepared.outputs[output].arrow())
+    specs = {slot: written.spec for slot, written in prepared.state.items()}
+    return verdicts, kept(facts, specs)
+
+
+def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> tuple[Verdict, ...]:
+    """The verdicts on one asset of a committed tick, from the stored tables alone."""
+    kind, _, slot = asset.rpartition("/")
+    if kind != "state":
+        rows = pipeline.store.arrow(pipeline.output_tables[asset].name, tick, tick)
+        return tuple(verdict for _, verdict in _judge_output(flow, asset, rows))
+    facts = committed_facts(pipeline, tick, slot)
+    if facts is None:
+        return ()
+    return validate_rows(laws_suite(flow.name), laws_frame([facts]), "table")[slot]
+
+
+def _judge_output(flow: FlowAsset, output: str, rows: pa.Table) -> list[tuple[str, Verdict]]:
+    expected = flow.expect.get(output, ())
+    columns = dict.fromkeys((TICK, *(expect.column for expect in expected)))
+    there = [column for column in columns if column in rows.column_names]
+    suite = output_suite(flow.name, output, expected)
+    return [(output, verdict) for verdict in validate(suite, rows.select(there).to_pandas())]
