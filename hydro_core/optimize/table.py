@@ -60,7 +60,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield (
         "Made from the optimizer's tables by `make docs`. `?a` is any stream, `!` marks an operator"
-        " on ordered streams, and `bag` forgets an order. Rules hold on bags unless they are marked."
+        " on ordered streams, and `bag` forgets an order. Unmarked rules hold on bags."
         " Every rule is tested on random ticks; those that speak of counts are proved."
     )
     for title, lines in GROUPS:
