@@ -11,6 +11,9 @@ from hydro_core.ir.graph import Node
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.stream import StreamType
 
+_WIDEST = 56
+"""Characters of a type in the table of streams."""
+
 
 def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
     """What `--format json` prints."""
@@ -37,13 +40,13 @@ def as_text(typed: Typed, strata: Strata) -> str:
     """What is printed for people."""
     inputs = [[name, to_ddl(stream.item)] for name, stream in typed.inputs.items()]
     outputs = [
-        [name, to_ddl(stream.item), stream.order.value] for name, stream in typed.outputs.items()
+        [name, stream.order.value, to_ddl(stream.item)] for name, stream in typed.outputs.items()
     ]
     parts = [
         f"{typed.graph.name}: {len(typed.graph.nodes)} operators in {_plural(strata.count)}",
         table(["input", "items"], inputs) if inputs else "no inputs",
-        table(["output", "items", "order"], outputs) if outputs else "no outputs",
-        table(["stratum", "stream", "operator", "items", "order"], _rows(typed, strata)),
+        table(["output", "order", "items"], outputs) if outputs else "no outputs",
+        table(["stratum", "stream", "operator", "order", "items"], _rows(typed, strata)),
     ]
     if strata.recursive:
         cycles = (", ".join(sorted(cycle)) for cycle in strata.recursive)
@@ -68,7 +71,13 @@ def _types(typed: Typed, node: Node) -> tuple[str, str]:
     if node.op.outputs == "none":
         return "", ""
     stream = typed.of(node.id)
-    return to_ddl(stream.item), "ordered" if stream.order.value == "TotalOrder" else ""
+    order = "ordered" if stream.order.value == "TotalOrder" else ""
+    return order, _shortened(to_ddl(stream.item))
+
+
+def _shortened(text: str) -> str:
+    """As much of a long type as keeps the table readable; inputs and outputs stand above whole."""
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1].rstrip(" ,") + "…"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.spec import (
     Arg,
     Args,
@@ -64,6 +64,7 @@ CROSS = OpSpec(
     order=OrderRule.LOSES,
     partition=Never("every item of one side meets every item of the other"),
     keeps_single=True,
+    lineage=lineage_rules.pair_of_inputs,
     example=Example(
         "a -> cross(right=b) -> out",
         ({"a": [1, 2], "b": [3]},),
@@ -85,6 +86,7 @@ CROSS_SINGLETON = OpSpec(
     monotone=False,
     partition=Replicated("single"),
     keeps_single=True,
+    lineage=lineage_rules.pair_of_inputs,
     example=Example(
         "a -> cross_singleton(single=b) -> out",
         ({"a": [1, 2], "b": [7]}, {"a": [1], "b": []}),
@@ -132,6 +134,7 @@ JOIN = OpSpec(
     refine=_join_sides,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.joined,
     example=Example(
         "a -> join(right=b) -> out",
         ({"a": [["x", 1], ["y", 2]], "b": [["x", 3], ["x", 4]]},),
@@ -156,6 +159,9 @@ def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
         order=OrderRule.GIVES,
         partition=Never("positions are counted over the whole stream"),
         keeps_single=True,
+        lineage=lineage_rules.padded_pair
+        if name == "zip_longest"
+        else lineage_rules.pair_of_inputs,
         example=Example(program, ({"a": [2, 1], "b": [3]},), ({"out": gives},), _AB),
     )
 
@@ -181,6 +187,7 @@ ANTI_JOIN = OpSpec(
     result=type_rules.without_keys,
     monotone=False,
     partition=OnKey(at=(("0",), ())),
+    lineage=lineage_rules.of_first,
     example=Example(
         "a -> anti_join(neg=b) -> out",
         ({"a": [["x", 1], ["y", 2], ["y", 2]], "b": ["x"]},),
@@ -197,6 +204,7 @@ DIFFERENCE = OpSpec(
     result=type_rules.subtracted,
     monotone=False,
     partition=OnAnyField(),
+    lineage=lineage_rules.of_first,
     example=Example(
         "a -> difference(neg=b) -> out",
         ({"a": [1, 2, 2], "b": [1]},),

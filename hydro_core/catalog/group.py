@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import column_rules, type_rules
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.spec import (
     Arg,
@@ -84,6 +84,7 @@ FOLD = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=_WHOLE,
+    lineage=lineage_rules.computed_from_all,
     example=Example(
         "a -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}),
@@ -104,6 +105,7 @@ REDUCE = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=_WHOLE,
+    lineage=lineage_rules.computed_from_all,
     example=Example(
         "a -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [1, 3, 2]}, {"a": []}),
@@ -124,6 +126,7 @@ FOLD_KEYED = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     example=Example(
         "a -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
@@ -144,6 +147,7 @@ REDUCE_KEYED = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     example=Example(
         "a -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [["x", 1], ["x", 2], ["y", 3]]},),
@@ -203,6 +207,7 @@ AGGREGATE = OpSpec(
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.aggregated,
     example=Example(
         'a -> aggregate(by="k", n=count(), total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}, {"k": "x", "v": 2}, {"k": "y", "v": None}]},),

@@ -1,7 +1,7 @@
 """Operators that only the optimizer introduces: a program cannot name them, plans can.
 
-Each goes on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is `fold(persist(a))` at the price
-of the batch.
+Each goes on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is
+`fold(persist(a))` at the price of the batch.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from hydro_core.catalog import type_rules
+from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import Args, Barrier, Example, Never, OnKey, OpSpec, OrderRule, Port
@@ -33,7 +33,7 @@ def _of_new(rule: type_rules.TypeRule) -> type_rules.TypeRule:
 FOLD_FROM = OpSpec(
     name="fold_from",
     family="group",
-    meaning="`f(acc, x)` over the new items, from the state's item; from `init` where there is none",
+    meaning="`f(acc, x)` over the new items, from the state's item, or `init` if there is none",
     inputs=(_STATE, _NEW),
     args=FOLD.args,
     result=_of_new(FOLD.result),
@@ -42,6 +42,7 @@ FOLD_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
@@ -62,6 +63,7 @@ REDUCE_FROM = OpSpec(
     single=True,
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
+    lineage=lineage_rules.computed_from_all,
     internal=True,
     example=Example(
         "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
@@ -81,6 +83,7 @@ FOLD_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
@@ -100,6 +103,7 @@ REDUCE_KEYED_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     internal=True,
     example=Example(
         "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
@@ -134,8 +138,7 @@ LATEST_FROM = OpSpec(
 
 def _aggregate_columns(args: Args) -> Mapping[str, Any]:
     columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
-    kept = {name: value for name, value in columns.items() if name != "inputs"}
-    return kept
+    return {name: value for name, value in columns.items() if name != "inputs"}
 
 
 AGGREGATE_FROM = OpSpec(
@@ -149,6 +152,7 @@ AGGREGATE_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
+    lineage=lineage_rules.aggregated,
     internal=True,
     example=Example(
         'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',
@@ -173,7 +177,9 @@ MERGES: Mapping[str, str] = MappingProxyType(
         "bool_or": "bool_or",
     }
 )
-"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its results."""
+"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its
+results.
+"""
 
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {

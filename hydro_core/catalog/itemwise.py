@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from hydro_core.catalog import column_rules, type_rules
-from hydro_core.catalog.spec import Arg, Example, OpSpec, Port, TypeRule
+from hydro_core.catalog import column_rules, lineage_rules, type_rules
+from hydro_core.catalog.spec import Arg, Example, LineageRule, OpSpec, Port, TypeRule
 
 _IN = (Port("in", linear=True, aliases=("0",)),)
 _FUNCTION = (Arg("f", "function", required=True),)
 
 
-def _per_item(
+def _per_item(  # noqa: PLR0913 - the columns that differ among these
     name: str,
     meaning: str,
     result: TypeRule,
@@ -17,6 +17,7 @@ def _per_item(
     *,
     args: tuple[Arg, ...] = (),
     at_most_one: bool = True,
+    lineage: LineageRule | None = None,
 ) -> OpSpec:
     return OpSpec(
         name=name,
@@ -26,6 +27,7 @@ def _per_item(
         args=args,
         result=result,
         keeps_single=at_most_one,
+        lineage=lineage,
         example=example,
     )
 
@@ -51,6 +53,7 @@ MAP = _per_item(
     type_rules.mapped,
     _numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
     args=_FUNCTION,
+    lineage=lineage_rules.by_function(),
 )
 FILTER = _per_item(
     "filter",
@@ -65,6 +68,7 @@ FILTER_MAP = _per_item(
     type_rules.mapped,
     _numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
     args=_FUNCTION,
+    lineage=lineage_rules.by_function("filter_map"),
 )
 INSPECT = _per_item(
     "inspect",
@@ -79,6 +83,7 @@ SELECT = _per_item(
     column_rules.selected,
     _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
     args=(Arg("columns", "named_columns", default=()), Arg("computed", "computed", default=())),
+    lineage=lineage_rules.selected,
 )
 WITH_COLUMNS = _per_item(
     "with_columns",
@@ -90,6 +95,7 @@ WITH_COLUMNS = _per_item(
         {"k": "y", "v": 4, "w": 2},
     ),
     args=(Arg("computed", "computed", required=True),),
+    lineage=lineage_rules.with_columns,
 )
 RENAME = _per_item(
     "rename",
@@ -97,6 +103,7 @@ RENAME = _per_item(
     column_rules.renamed,
     _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
     args=(Arg("renames", "renames", required=True),),
+    lineage=lineage_rules.renamed,
 )
 DROP = _per_item(
     "drop",
@@ -112,6 +119,7 @@ FLAT_MAP = _per_item(
     _numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
     args=_FUNCTION,
     at_most_one=False,
+    lineage=lineage_rules.by_function("flat_map"),
 )
 FLATTEN = _per_item(
     "flatten",
@@ -124,6 +132,7 @@ FLATTEN = _per_item(
         {"a": "array<long>"},
     ),
     at_most_one=False,
+    lineage=lineage_rules.computed_from_all,
 )
 TEE = OpSpec(
     name="tee",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.catalog import type_rules
+from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.spec import (
     Always,
     Arg,
@@ -89,6 +89,7 @@ ENUMERATE = OpSpec(
     monotone=False,
     keeps_single=True,
     partition=_COUNTED,
+    lineage=lineage_rules.numbered,
     example=Example(
         "a -> sort() -> enumerate() -> out",
         ({"a": [8, 7]},),
@@ -112,6 +113,7 @@ SCAN = OpSpec(
     monotone=False,
     keeps_single=True,
     partition=Never("every result depends on all items before"),
+    lineage=lineage_rules.computed_from_all,
     example=Example(
         "a -> sort() -> scan(0, lambda acc, x: acc + x) -> out",
         ({"a": [1, 2, 3]},),
@@ -130,6 +132,7 @@ SCAN_KEYED = OpSpec(
     monotone=False,
     keeps_single=True,
     partition=OnKey(),
+    lineage=lineage_rules.keyed,
     example=Example(
         "a -> sort() -> scan_keyed(0, lambda acc, v: acc + v) -> out",
         ({"a": [["x", 1], ["y", 5], ["x", 2]]},),

@@ -12,7 +12,9 @@ from enum import Enum
 from typing import Any, Literal
 
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
+from hydro_core.functions.field_map import FieldMap
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.traces import InputField
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.stream import Order
 
@@ -138,6 +140,8 @@ class Arg:
     default: Any = None
     positional: bool = True
     choices: tuple[str, ...] = ()
+    least: int = 0
+    """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
 
@@ -218,6 +222,10 @@ TypeRule = Callable[[Args, tuple[ItemType, ...]], ItemType]
 """From the arguments and the inputs' item types to the output's; raises `TypeProblem`."""
 
 
+LineageRule = Callable[[Args, tuple[ItemType, ...]], FieldMap]
+"""From the arguments and the inputs' item types to where the output's fields come from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A program with ticks and outputs that shows the operator; a test runs it on every engine."""
@@ -269,6 +277,8 @@ class OpSpec:
     """Plans may have it, programs cannot name it."""
     keeps_single: bool = False
     """The output has at most one item each tick where every input has."""
+    lineage: LineageRule | None = None
+    """Where the fields of the output come from; None: every item is one of an input's."""
     aliases: tuple[str, ...] = ()
     refine: Callable[[Args], Mapping[str, Any]] | None = None
     """The columns that differ under these arguments: `{"partition": OnKey()}`."""
@@ -277,6 +287,13 @@ class OpSpec:
         """The entry as it is under these arguments."""
         changes = self.refine(args) if self.refine else {}
         return replace(self, **changes, refine=None) if changes else self
+
+    def lineage_of(self, args: Args, types: tuple[ItemType, ...]) -> FieldMap:
+        """Where the fields of the output come from, for inputs of these types."""
+        if self.lineage is not None:
+            return self.lineage(args, types)
+        whole = frozenset(InputField(i, ()) for i in range(len(types)))
+        return FieldMap({(): whole} if types else {}, {} if types else {(): whole})
 
     def ports(self, args: Args) -> tuple[Port, ...]:
         """The inputs as they are under these arguments."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydro_core.catalog import type_rules
+from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.spec import (
     Arg,
     Barrier,
@@ -59,7 +59,7 @@ WINDOW = OpSpec(
     family="state",
     meaning="all items of the last n ticks, this one included",
     inputs=_LINEAR,
-    args=(Arg("n", "integer", required=True),),
+    args=(Arg("n", "integer", required=True, least=1),),
     result=type_rules.first,
     order=OrderRule.LOSES,
     state=State.WINDOW,
@@ -111,6 +111,7 @@ CHANGES = OpSpec(
     order=OrderRule.LOSES,
     state=State.LAST,
     partition=OnAnyField(),
+    lineage=lineage_rules.numbered,
     example=Example(
         "a -> changes() -> out",
         _TICKS,
@@ -130,6 +131,7 @@ PERSIST_MUT = OpSpec(
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnAnyField(at=("1",)),
+    lineage=lineage_rules.commanded,
     example=Example(
         'a -> sort() -> map(lambda n, x: ("persist" if n > 0 else "delete", x))\n'
         "  -> persist_mut() -> out",
@@ -149,6 +151,7 @@ PERSIST_MUT_KEYED = OpSpec(
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnKey(at=(("1",),)),
+    lineage=lineage_rules.commanded_by_key,
     example=Example(
         'a -> sort() -> map(lambda k, v: ("persist", k, v)) -> persist_mut_keyed() -> out',
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),

@@ -27,7 +27,7 @@ from hydro_core.types.item import (
     at,
     is_integer,
 )
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import ValueProblem, conform
 
 Types = tuple[ItemType, ...]
 
@@ -55,13 +55,19 @@ def declared(args: Args, types: Types) -> ItemType:
 
 
 def listed(args: Args, types: Types) -> ItemType:
-    """The schema if there is one, else what the written items have in common."""
-    if args["schema"] is not None:
-        return declared(args, types)
+    """The schema if there is one, which the items must fit, else what the items have in common."""
+    schema: ItemType | None = args["schema"]
     try:
-        return type_of_all(args["items"])
+        if schema is None:
+            return type_of_all(args["items"])
+        for item in args["items"]:
+            conform(item, schema)
     except ValueProblem as problem:
-        raise TypeProblem(str(problem), 'give the items\' type: `schema="…"`') from None
+        cure = (
+            'give the items\' type: `schema="…"`' if schema is None else f"the schema is {schema}"
+        )
+        raise TypeProblem(str(problem), cure) from None
+    return schema
 
 
 def tick_row(args: Args, types: Types) -> ItemType:

@@ -1,9 +1,12 @@
-"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it unless validating."""
+"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it
+unless validating.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from hydro_core.cli import output
@@ -66,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(style: str, found: Optimized, schemas: dict[str, ItemType]) -> None:
+def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> None:
     match style:
         case "json":
             output.print_json(as_json(found))
@@ -99,5 +102,7 @@ def _validate(program: Compiled, found: Optimized, runs: int) -> None:
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     mismatch = validate_randomly(compile_graph(found.graph, types), program, runs)
     if mismatch is not None:
-        raise DataError(Diagnostic("runtime", str(mismatch), help="this is a bug: please report it"))
+        raise DataError(
+            Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")
+        )
     output.print_error(f"plan and program agree on {runs} random runs")

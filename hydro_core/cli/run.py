@@ -17,8 +17,6 @@ from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import Options, run_json
 
-JOB_KEYS = frozenset({"name", "program", "file", "schemas", "ticks"})
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick run`."""
@@ -79,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = _read_ticks(Path(arguments.ticks))
     graph = load(arguments.file)
     output.print_warnings(graph.warnings)
-    ticks = run_json(graph, given.get("schemas", {}), given["ticks"], options)
+    ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
     output.print_json({"ticks": ticks})
     return 0
 
@@ -89,11 +87,7 @@ def _read_ticks(path: Path) -> Mapping[str, Any]:
     content = _parse_json(_read_text(path), str(path))
     if isinstance(content, list):
         return {"ticks": content}
-    if (
-        not isinstance(content, dict)
-        or "ticks" not in content
-        or content.keys() - {"schemas", "ticks"}
-    ):
+    if not isinstance(content, dict) or "ticks" not in content:
         raise DataError(
             Diagnostic(
                 "input",
@@ -132,7 +126,7 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
 
 def _job(line: str, where: str) -> Mapping[str, Any]:
     job = _parse_json(line, where)
-    if not isinstance(job, dict) or ("program" in job) == ("file" in job) or job.keys() - JOB_KEYS:
+    if not isinstance(job, dict) or ("program" in job) == ("file" in job):
         raise DataError(
             Diagnostic(
                 "input",

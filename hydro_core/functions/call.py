@@ -44,8 +44,15 @@ def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
         code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
-    scope = {"__builtins__": {}, **BUILTINS, **bindings, _GUARD: attribute}
+    scope = {"__builtins__": {"__import__": _library}, **BUILTINS, **bindings, _GUARD: attribute}
     return eval(code, scope)  # noqa: S307 - the expression has passed the check
+
+
+def _library(name: str, *arguments: Any) -> Any:
+    """What `strftime` and `strptime` import on their own; no program can name this."""
+    if name not in ("time", "_strptime"):
+        raise ImportError(name)
+    return __import__(name, *arguments)
 
 
 class _Guard(ast.NodeTransformer):

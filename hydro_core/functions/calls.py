@@ -8,7 +8,6 @@ from typing import Any
 from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
 from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
-from hydro_core.functions.reading import Reading
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Call,
@@ -219,6 +218,3 @@ def has_plain_parameters(args: ast.arguments) -> bool:
 
 def _body_of(function: ast.Lambda | ast.FunctionDef) -> list[ast.AST]:
     return [function.body] if isinstance(function, ast.Lambda) else list(function.body)
-
-
-__all__ = ["Calls", "Reading", "has_plain_parameters"]

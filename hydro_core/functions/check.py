@@ -18,7 +18,6 @@ from hydro_core.functions.allowed import (
     CLASS_ATTRIBUTES,
     IMPURE,
     METHODS,
-    PROPERTIES,
     visible,
 )
 from hydro_core.functions.tree import Place
@@ -57,13 +56,17 @@ class _Check:
     def __init__(self, names: frozenset[str], locate: Locate) -> None:
         self.names = names
         self.locate = locate
+        self.last: ast.AST = ast.Pass()
 
     def refuse(
         self, node: ast.AST, message: str, cure: str | None = None, code: Code = "type"
     ) -> NoReturn:
-        raise TypeProblem(message, cure, place=self.locate(node), code=code)
+        placed = node if hasattr(node, "lineno") else self.last
+        raise TypeProblem(message, cure, place=self.locate(placed), code=code)
 
     def visit(self, node: ast.AST, local: frozenset[str], depth: int) -> None:
+        if hasattr(node, "lineno"):
+            self.last = node
         if depth > _DEPTH:
             self.refuse(node, "the expression nests too deep")
         self.form(node)
@@ -162,11 +165,6 @@ def plain_parameters(args: ast.arguments, refuse: Callable[[str], NoReturn]) -> 
         refuse("a function has a fixed number of parameters: `*` and `**` cannot be used")
     if args.defaults or args.kw_defaults or args.kwonlyargs or args.posonlyargs:
         refuse("parameters are plain names: defaults, `*` and `/` cannot be used")
-
-
-def is_known_attribute(name: str) -> bool:
-    """Whether any kind of value has a property or method of this name."""
-    return name in ALL_METHODS or any(name in names for names in PROPERTIES.values())
 
 
 def _targets(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> Iterable[str]:

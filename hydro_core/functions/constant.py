@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from decimal import InvalidOperation
+from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
@@ -43,7 +42,7 @@ from hydro_core.functions.tree import (
 
 MAX_SIZE = 1_000_000
 """Elements, characters or bits of any value on the way."""
-MAX_STEPS = 5_000_000
+MAX_STEPS = 300_000
 """Nodes and elements that one constant may visit."""
 
 Names = Mapping[str, Any]
@@ -108,6 +107,7 @@ class _Evaluation:
     def __init__(self) -> None:
         self.steps = 0
         self.place = (0, 0)
+        self.rules = {kind: getattr(self, f"_{kind.__name__.lower()}") for kind in get_args(Expr)}
 
     def step(self, count: int = 1) -> None:
         self.steps += count
@@ -118,8 +118,7 @@ class _Evaluation:
         self.step()
         if tree.place != (0, 0):
             self.place = tree.place
-        found = getattr(self, f"_{type(tree).__name__.lower()}")(tree, names)
-        return self.bounded(found)
+        return self.bounded(self.rules[type(tree)](tree, names))
 
     def bounded(self, value: Any) -> Any:
         """The value, if it is small enough to go on with."""
@@ -168,7 +167,8 @@ class _Evaluation:
                 if isinstance(a, str | bytes | list | tuple) and isinstance(b, int):
                     size = len(a) * max(0, b)
         elif op == "%" and isinstance(left, str | bytes):
-            raise TypeError("`%` of a text: use an f-string")
+            form = left if isinstance(left, str) else left.decode("latin-1")
+            size = MAX_SIZE + 1 if "*" in form or _is_wide(form) else 0
         if size > MAX_SIZE:
             raise _TooLargeError
 
@@ -307,7 +307,7 @@ class _Evaluation:
                 continue
             expr, conversion, spec = part
             value: Any = self.value(expr, names)
-            if any(len(digits) > 4 for digits in _numbers(spec)):
+            if _is_wide(spec):
                 raise _TooLargeError
             self._foresee_call("str", [value])
             if conversion:
@@ -319,8 +319,7 @@ class _Evaluation:
         return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})
 
 
-def _numbers(text: str) -> list[str]:
-    return "".join(c if c.isdigit() else " " for c in text).split()
-
-
-Plain = None | bool | int | float | str | bytes | Decimal | date | datetime | timedelta
+def _is_wide(form: str) -> bool:
+    """Whether a format has a number of more than four digits."""
+    numbers = "".join(c if c.isdigit() else " " for c in form).split()
+    return any(len(digits) > 4 for digits in numbers)

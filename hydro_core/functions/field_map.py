@@ -120,8 +120,8 @@ def _leaves(
     match Shapes(inputs).opened(value):
         case Parts("tuple" | "row", parts):
             return [leaf for n, v in parts.items() for leaf in _leaves(v, (*path, n), inputs)]
-        case Maybe(inner):
-            return [(path, computed(inner))]
+        case Maybe() as maybe:
+            return [(path, computed(maybe))]
         case Never():
             return [(path, Trace())]
         case Trace() as trace:

@@ -40,7 +40,6 @@ class Definition:
     node: ast.Lambda | ast.FunctionDef
     find: Find
     locate: Locate
-    code: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,3 @@ class Patterns(Reading):
             tests += inner
             names |= bound
         return tests, names
-
-
-__all__ = ["Branch", "Patterns", "Rest"]

@@ -18,7 +18,6 @@ from typing import Any
 from hydro_core.errors import Span, TypeProblem
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.calls import has_plain_parameters
 from hydro_core.functions.check import Locate, check_expression, place_of
 from hydro_core.functions.constant import value_of
 from hydro_core.functions.fn import Algebra, Fn
@@ -42,13 +41,14 @@ _NUMBERS = count(1)
 _LABELS: dict[int, tuple[str, Any]] = {}
 """Numbers of objects without a name of their own; held, so that no other object gets the id."""
 _ANNOTATIONS: Mapping[Any, ItemType] = {
-    bool: BOOLEAN,
-    int: LONG,
-    float: DOUBLE,
-    str: STRING,
-    bytes: BINARY,
-    date: DATE,
+    name: item
+    for kind, item in (
+        *((bool, BOOLEAN), (int, LONG), (float, DOUBLE)),
+        *((str, STRING), (bytes, BINARY), (date, DATE)),
+    )
+    for name in (kind, kind.__name__)
 }
+"""Annotations of a result that name a type, as they are or as text."""
 
 
 def read_function(
@@ -76,9 +76,13 @@ def read_function(
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
             params = tuple(a.arg for a in tree.args.args)
-            call = TextCall(tree, bindings)
+            called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
+            call = TextCall(tree, called)
             text = ast.unparse(tree)
             return Fn(text, source, params, call, read, algebra, returns, span, pure)
+        case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
+            fn: Fn = bindings[name]
+            return fn
         case ast.Name(id=name) if name in bindings and not callable(bindings[name]):
             problem = f"`{name}` is bound to a value, not to a function"
             raise TypeProblem(problem, place=locate(tree))
@@ -128,7 +132,8 @@ def _defined(
     pure = tree is not None and not has_effects(tree)
     source = _canonical(definition.node, definition.find)
     if returns is None and isinstance(f, FunctionType):
-        returns = _ANNOTATIONS.get(f.__annotations__.get("return"))
+        annotation = f.__annotations__.get("return")
+        returns = _ANNOTATIONS.get(annotation) if isinstance(annotation, str | type) else None
     return Fn(name, source, params, f, tree, algebra, returns, span, pure)
 
 
@@ -236,6 +241,3 @@ def _label(value: Any) -> str:
     if id(value) not in _LABELS:
         _LABELS[id(value)] = (f"<{type(value).__name__} {next(_NUMBERS)}>", value)
     return _LABELS[id(value)][0]
-
-
-__all__ = ["constant", "has_effects", "has_plain_parameters", "read_callable", "read_function"]

@@ -51,9 +51,10 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """None, or `value`."""
+    """None, or `value`; which one depends on the fields `why`."""
 
     value: Value
+    why: Fields = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,10 @@ def sources(value: Value) -> Fields:
             return equal | computed
         case Parts(_, parts):
             return NONE.union(*map(sources, parts.values()))
-        case Many(inner) | Maybe(inner):
+        case Many(inner):
             return sources(inner)
+        case Maybe(inner, why):
+            return sources(inner) | why
         case Never():
             return NONE
 
@@ -120,17 +123,18 @@ class Shapes:
         if isinstance(a, Never) or isinstance(b, Never):
             return b if isinstance(a, Never) else a
         if isinstance(a, Maybe) or isinstance(b, Maybe):
-            inner = [v.value if isinstance(v, Maybe) else v for v in (a, b)]
-            return Maybe(self._join(inner[0], inner[1], why))
+            one, other = (v.value if isinstance(v, Maybe) else v for v in (a, b))
+            whys = (v.why for v in (a, b) if isinstance(v, Maybe))
+            return Maybe(self._join(one, other, why), why.union(*whys))
         if isinstance(a, Trace) and isinstance(b, Trace) and (a.equal & b.equal):
             return Trace(a.equal & b.equal)
         x, y = self.opened(a), self.opened(b)
         if isinstance(x, Parts) and isinstance(y, Parts) and _is_alike(x, y):
             pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
             return Parts(x.kind, pairs)
-        one, other = self.items(x), self.items(y)
-        if one is not None and other is not None:
-            return Many(self._join(one, other, why))
+        item, another = self.items(x), self.items(y)
+        if item is not None and another is not None:
+            return Many(self._join(item, another, why))
         return Trace(NONE, sources(a) | sources(b) | why)
 
     def items(self, value: Value) -> Value | None:

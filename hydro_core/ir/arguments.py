@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -14,7 +15,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
-OPEN = {
+Reader = Callable[[str, str, Mapping[str, Fn]], tuple[str, Any]]
+OPEN: Mapping[str, Reader] = {
     "computed": lambda name, text, functions: (name, functions[text]),
     "renames": lambda name, text, _: (name, ast.literal_eval(text)),
     "aggregates": lambda name, text, functions: (name, _aggregate(text, functions)),
@@ -23,10 +25,10 @@ OPEN = {
 
 
 def printed(op: OpSpec, args: Args, names: Mapping[Fn, str]) -> list[str]:
-    """The arguments as they are printed: positional functions, then `name=literal`, defaults left out."""
+    """The arguments as they are printed: functions, then `name=literal` where not the default."""
     first, rest = [], []
     for arg in op.args:
-        value = args[arg.name] if arg.name in args else arg.default
+        value = args.get(arg.name, arg.default)
         if arg.kind == "function" and isinstance(value, Fn):
             first.append(names[value])
         elif arg.kind in OPEN:
@@ -100,7 +102,7 @@ def _value(arg: Arg, text: str, functions: Mapping[str, Fn]) -> Any:
 def literal(value: Any) -> str:
     """The Python expression of an item."""
     match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return f'float("{value}")'
         case tuple():
             parts = ", ".join(map(literal, value))
@@ -108,7 +110,8 @@ def literal(value: Any) -> str:
         case list():
             return f"[{', '.join(map(literal, value))}]"
         case Mapping():
-            return "{" + ", ".join(f"{k!r}: {literal(v)}" for k, v in dict.items(value)) + "}"  # type: ignore[arg-type]
+            fields = [f"{name!r}: {literal(value[name])}" for name in value]
+            return "{" + ", ".join(fields) + "}"
         case datetime():
             return f"datetime.fromisoformat({value.isoformat()!r})"
         case date():
@@ -133,7 +136,7 @@ def _open(value: Any, names: Mapping[Fn, str]) -> str:
 def _aggregate(text: str, functions: Mapping[str, Fn]) -> Aggregate:
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError(f"{text} is not an aggregate")
+        raise TypeError(f"{text} is not an aggregate")
     parts = tuple(
         functions[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in call.args
     )

@@ -216,7 +216,6 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         "value": _item,
         "schema": _schema,
         "name": _string,
-        "integer": _integer,
         "flag": _flag,
         "columns": _columns,
         "order": _columns,
@@ -225,6 +224,8 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
     }
     if arg.kind == "choice":
         return _choice(arg, value, written)
+    if arg.kind == "integer":
+        return _integer(arg, value, written)
     return checks[arg.kind](arg.name, value, written)
 
 
@@ -267,9 +268,9 @@ def _string(name: str, value: Any, written: Any) -> str:
     return value
 
 
-def _integer(name: str, value: Any, written: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _wrong(name, "a whole number that is not negative", value, written)
+def _integer(arg: Arg, value: Any, written: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < arg.least:
+        raise _wrong(arg.name, f"a whole number, {arg.least} or more", value, written)
     return value
 
 

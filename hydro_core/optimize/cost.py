@@ -1,8 +1,9 @@
 """What a plan costs: the rows that a tick touches.
 
-Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it reads, stores and
-gives. In the tick plan a history is dear, since all of it is read each tick; in the range plan all ticks are one
-relation, so `persist`, `old`, `prev` and `delta` only change a column and are free, and a join costs its candidate pairs.
+Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
+reads, stores and gives. In the tick plan a history is dear, since all of it is read each tick; in
+the range plan all ticks are one relation, so `persist`, `old`, `prev` and `delta` only change a
+column and are free, and a join costs its candidate pairs.
 """
 
 from __future__ import annotations
@@ -19,9 +20,15 @@ Goal = Literal["tick", "range"]
 
 ROWS = 1000.0
 TICKS = 100.0
-KEYS_EXPONENT = 0.8
-"""n rows are expected to have n**0.8 different keys."""
+GROUPS_EXPONENT = 0.8
+"""n rows are expected to fall into n**0.8 groups."""
+MATCHES_EXPONENT = 0.95
+"""n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one
+side.
+"""
 SELECTIVITY = 0.5
+LOOP = 10.0
+"""How often a cycle inside a tick is expected to go round."""
 NODE = 1.0
 """What a node costs by being there."""
 
@@ -37,7 +44,7 @@ class InputStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of the data: `{"ticks": 100, "inputs": {"orders": {"rows": 10, "history": 1e6}}}`."""
+    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
 
     ticks: float = TICKS
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
@@ -51,12 +58,30 @@ class Statistics:
         if unknown:
             raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
         try:
-            inputs = {name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()}
+            inputs = {
+                name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()
+            }
         except TypeError as problem:
             raise ValueError(f"inputs have rows, history and keys: {problem}") from None
         return Statistics(
             float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {}))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where
+    they are known.
+    """
+
+    rows: float
+    ticks: float
+    keys: float | None = None
+
+    def matches(self) -> float:
+        """How many different keys the rows have when they are joined."""
+        guess = self.rows if self.rows <= 1 else self.rows**MATCHES_EXPONENT
+        return guess if self.keys is None else min(self.keys, max(self.rows, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +96,15 @@ class CostModel:
     def sizes(self, first: Sequence[int] = ()) -> list[float]:
         """The expected rows of each class in a tick (the range plan: in all ticks).
 
-        A class has the size that its nodes give when it is first reached from the inputs, the nodes at `first` before
-        all others; going on from there would let estimates shrink in a circle.
+        A class has the size that its nodes give when it is first reached from the inputs, the nodes
+        at `first` before all others; going on from there would let estimates shrink in a circle.
         """
-        found = [math.inf] * len(self.space.of)
+        found: list[Size | None] = [None] * len(self.space.of)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
-        for cls, size in enumerate(found):
-            # only streams that feed themselves have no size yet: they hold some history
-            if math.isinf(size):
-                found[cls] = ROWS * self.statistics.ticks
-        return found
+        # only streams that feed themselves have no size yet: they hold some history
+        unknown = ROWS * self.statistics.ticks
+        return [unknown if size is None else size.rows for size in found]
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
@@ -98,48 +121,71 @@ class CostModel:
         out = sizes[node.cls]
         if self.goal == "range" and name in _FREE_IN_RANGES:
             return NODE
+        if name.startswith("loop:"):
+            return NODE + LOOP * sum(into)
+        if name.startswith("step:"):
+            return NODE + sum(into) / 3 + LOOP * out
         return NODE + _COSTS.get(name, _reads)(into, out)
 
-    def _spread(self, nodes: Sequence[ENode], found: list[float]) -> None:
+    def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
         while True:
-            ready: dict[ClassId, float] = {}
+            ready: dict[ClassId, Size] = {}
             left = []
             for node in waiting:
-                if not math.isinf(found[node.cls]):
+                if found[node.cls] is not None:
                     continue
-                into = [found[c] for c in node.inputs]
-                if any(map(math.isinf, into)):
+                into = [size for c in node.inputs if (size := found[c]) is not None]
+                if len(into) < len(node.inputs):
                     left.append(node)
                     continue
-                ready[node.cls] = min(ready.get(node.cls, math.inf), self._size(node, into))
+                size = self._size(node, into)
+                if node.cls not in ready or size.rows < ready[node.cls].rows:
+                    ready[node.cls] = size
             if not ready:
                 return
             for cls, size in ready.items():
                 found[cls] = size
             waiting = left
 
-    def _size(self, node: ENode, into: list[float]) -> float:
+    def _size(self, node: ENode, into: list[Size]) -> Size:
         name = _name(node)
         if name in {"source", "source_iter"}:
             return self._given(node)
-        if name in {"persist", "old"}:
-            return into[0] * self._ticks()
-        if name == "window":
-            return into[0] * min(self._ticks(), self._args(node).get("n", 1))
-        if name in {"delta", "changes"}:
-            return into[0] / self._ticks()
-        if name in {"filter", "filter_map"}:
-            return into[0] * self._selectivity(node)
-        return _SIZES.get(name, _first)(into)
+        ticks = max((i.ticks for i in into), default=self._ticks())
+        known = [i.keys for i in into if i.keys is not None]
+        return Size(self._rows(node, name, into), ticks, min(known, default=None))
 
-    def _given(self, node: ENode) -> float:
+    def _rows(self, node: ENode, name: str, into: list[Size]) -> float:
+        if name in {"persist", "old"}:
+            return into[0].rows * into[0].ticks
+        if name == "window":
+            return into[0].rows * min(into[0].ticks, float(self._args(node).get("n", 1)))
+        if name in {"delta", "changes"}:
+            return into[0].rows / into[0].ticks
+        if name in {"filter", "filter_map"}:
+            return into[0].rows * self._selectivity(node)
+        if name.startswith("step:"):
+            return into[-1].rows / into[-1].ticks
+        if name.startswith("join"):
+            pairs = _pairs([i.rows for i in into])
+            return _joined(name, pairs / max(1e-9, *(i.matches() for i in into)), into)
+        if name in _GROUPED and into[-1].keys is not None:
+            return min(into[-1].rows, into[-1].keys)
+        return _SIZES.get(name, _first)([i.rows for i in into])
+
+    def _given(self, node: ENode) -> Size:
         args = self._args(node)
+        ticks = self._ticks()
         scale = self.statistics.ticks if self.goal == "range" else 1.0
         if "items" in args:
-            return max(0.01, len(args["items"]) / self.statistics.ticks) * scale
+            return Size(max(0.01, len(args["items"]) / self.statistics.ticks) * scale, ticks)
         known = self.statistics.inputs.get(args["name"], InputStatistics())
-        return max(known.rows, 1e-3) * scale
+        rows = max(known.rows, 1e-3)
+        history = rows * self.statistics.ticks if known.history is None else known.history
+        if self.goal == "range":
+            return Size(history, ticks, known.keys)
+        return Size(rows, max(1.0, history / rows), known.keys)
 
     def _selectivity(self, node: ENode) -> float:
         fn = self._args(node).get("f")
@@ -152,9 +198,27 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def keys(rows: float) -> float:
-    """How many different keys so many rows have."""
-    return rows if rows <= 1 else rows**KEYS_EXPONENT
+def groups(rows: float) -> float:
+    """Into how many groups so many rows fall."""
+    return rows if rows <= 1 else rows**GROUPS_EXPONENT
+
+
+def _joined(name: str, matches: float, into: list[Size]) -> float:
+    """The rows of a join that has so many matches."""
+    left, right = (i.rows for i in into)
+    match name:
+        case "join:left":
+            return max(matches, left)
+        case "join:right":
+            return max(matches, right)
+        case "join:outer":
+            return max(matches, left, right)
+        case "join:semi":
+            return min(left, right)
+        case "join:anti":
+            return left * SELECTIVITY
+        case _:
+            return matches
 
 
 def _name(node: ENode) -> str:
@@ -169,11 +233,6 @@ def _pairs(into: list[float]) -> float:
     return into[0] * into[1]
 
 
-def _matches(into: list[float]) -> float:
-    most = max(keys(into[0]), keys(into[1]))
-    return into[0] * into[1] / most if most > 0 else 0.0
-
-
 def _half(into: list[float]) -> float:
     return into[0] * SELECTIVITY
 
@@ -183,28 +242,23 @@ def _one(_: list[float]) -> float:
 
 
 def _grouped(into: list[float]) -> float:
-    return keys(into[0])
+    return groups(into[0])
 
 
 def _updated(into: list[float]) -> float:
-    return max(into[0], keys(into[1]))
+    return max(into[0], groups(into[1]))
 
 
 STATES = frozenset({"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from"})
 """Operators that update what they gave before in place: nobody stores it again."""
 
+_GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,
     "null": lambda _: 0.001,
     "chain": sum,
     "union": sum,
     "cross": _pairs,
-    "join": _matches,
-    "join:left": lambda i: max(_matches(i), i[0]),
-    "join:right": lambda i: max(_matches(i), i[1]),
-    "join:outer": lambda i: max(_matches(i), *i),
-    "join:semi": min,
-    "join:anti": _half,
     "difference": _half,
     "anti_join": _half,
     "zip": min,

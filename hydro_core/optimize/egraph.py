@@ -1,7 +1,8 @@
-"""The e-graph: a problem and its rules go in, the space of plans comes out. The only module that knows egglog.
+"""The e-graph: a problem and its rules go in, the space of plans comes out.
 
-An e-graph is used and dropped in the thread that made it. A run cannot be interrupted and has no limit of its own, so
-it goes one iteration at a time; stopping early is always sound.
+The only module that knows egglog. An e-graph is used and dropped in the thread that made it. A run
+cannot be interrupted and has no limit of its own, so it goes one iteration at a time; stopping
+early is always sound.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from hydro_core.optimize.rule import FACTS, Equal, Fact, Pat, Pattern, Rule, Var
 from hydro_core.optimize.shape import Shape, Sort
 from hydro_core.optimize.space import ENode, Problem, Space
 
-MAX_ITERATIONS = 60
+MIN_ITERATIONS = 60
+ITERATIONS_PER_STREAM = 8
+"""A long pipeline needs some rounds per operator: a split is pushed through one after another."""
 MAX_NODES = 20_000
 CHUNK = 500
 """Definitions per piece of program text: deeply nested or very long text fails."""
@@ -36,7 +39,9 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw class values."""
+    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw
+    class values.
+    """
 
     rule: Rule
     values: tuple[tuple[str, Any], ...]
@@ -64,12 +69,17 @@ class EGraph:
 
     def saturate(self) -> Saturation:
         """Applies the rules until nothing changes or a limit is reached."""
-        for iteration in range(1, MAX_ITERATIONS + 1):
+        limit = self.iterations()
+        for iteration in range(1, limit + 1):
             if not self.step():
                 return Saturation(iteration, self.size(), True)
             if self.size() > MAX_NODES:
                 return Saturation(iteration, self.size(), False)
-        return Saturation(MAX_ITERATIONS, self.size(), False)
+        return Saturation(limit, self.size(), False)
+
+    def iterations(self) -> int:
+        """After how many rounds to stop where the rules always have more to say."""
+        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * len(self.problem.definitions))
 
     def step(self) -> bool:
         """Applies every rule once; whether something changed."""
@@ -146,14 +156,14 @@ class EGraph:
         for name, shape in self._names.items():
             sorts = [*(["i64"] if shape.payload else []), *(s.value for s in shape.inputs)]
             variants[shape.output].append(f"({' '.join((name, *sorts))})")
-        for sort, constructors in variants.items():
-            constructors.append(f"({CUT}{sort.value} i64)")
+        for of, constructors in variants.items():
+            constructors.append(f"({CUT}{of.value} i64)")
         types = " ".join(f"({s.value} {' '.join(c)})" for s, c in variants.items())
         yield f"(datatype* {types})"
         yield "(ruleset r)"
         for fact, kinds in FACTS.items():
-            sorts = " ".join("i64" if kind == "P" else "B" for kind in kinds)
-            yield f"(relation {_relation(fact)} ({sorts}))"
+            of_fact = " ".join("i64" if kind == "P" else "B" for kind in kinds)
+            yield f"(relation {_relation(fact)} ({of_fact}))"
 
     def _definitions(self) -> Iterator[str]:
         cuts = {name: i for i, name in enumerate(self.problem.cuts)}
@@ -235,7 +245,7 @@ def _chunks(lines: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
 
 
 def _load() -> Any:
-    """egglog's bindings, without its Python layer, whose import alone takes longer than most programs."""
+    """The bindings, without the Python layer, whose import takes longer than most programs."""
     name = "egglog.bindings"
     if name in sys.modules:
         return sys.modules[name]
@@ -246,12 +256,14 @@ def _load() -> Any:
         for file in sorted(Path(location).glob("bindings*.so")) + sorted(
             Path(location).glob("bindings*.pyd")
         ):
-            spec = util.spec_from_file_location(name, file, loader=ExtensionFileLoader(name, str(file)))
+            spec = util.spec_from_file_location(
+                name, file, loader=ExtensionFileLoader(name, str(file))
+            )
             if spec is not None and spec.loader is not None:
                 module = util.module_from_spec(spec)
                 spec.loader.exec_module(module)
                 sys.modules[name] = module
                 return module
-    from egglog import bindings  # noqa: PLC0415 - only where the file has another name
+    from egglog import bindings
 
     return bindings

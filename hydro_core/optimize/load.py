@@ -1,19 +1,20 @@
 """From a typed program to the problem that the rules see.
 
-A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a cycle would be
-unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is equated to the stream. `tee` is
-nothing: equal streams share a class by themselves.
+A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a
+cycle would be unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is
+equated to the stream. `tee` is nothing: equal streams share a class by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.loop import Loop, loops_of
+from hydro_core.optimize.loops import goes_on
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,
@@ -31,15 +32,6 @@ from hydro_core.types.stream import Order
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """A cycle inside a tick: its nodes, what it reads from outside, and its streams that are read outside."""
-
-    nodes: tuple[NodeId, ...]
-    reads: tuple[Endpoint, ...]
-    gives: tuple[Endpoint, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Loaded:
     """A problem, and what leads back from it to the program."""
 
@@ -49,6 +41,8 @@ class Loaded:
     """The loop and its stream, by the shape that stands for it."""
     origins: Mapping[str, Node]
     """The nodes by the names of their definitions."""
+    steps: frozenset[str] = frozenset()
+    """The shapes of loops that can go on from the tick before."""
 
 
 @dataclass(slots=True)
@@ -66,15 +60,23 @@ class _Builder:
 
     def add(self, name: str, shape: Shape, payload: Payload | None, inputs: tuple[str, ...]) -> str:
         """Defines the stream `name`."""
-        known = self.shapes.setdefault(shape.name, shape)
-        if known != shape:
-            raise ValueError(f"two shapes are called {shape.name!r}")
+        shape = self._named(shape)
         number = None
         if shape.payload:
             number = self.payloads.setdefault(payload or Payload(), len(self.payloads))
         self.definitions.append(Definition(name, shape.name, number, inputs))
         self.defined[name] = name
         return name
+
+    def _named(self, shape: Shape) -> Shape:
+        """The shape, called by a name that no other shape has."""
+        plain, bang = shape.name.removesuffix("!"), "!" if shape.name.endswith("!") else ""
+        number = 1
+        while self.shapes.setdefault(shape.name, shape) != shape:
+            # columns may depend on the arguments: `limit` with a key is not `limit` without
+            number += 1
+            shape = replace(shape, name=f"{plain}:{number}{bang}")
+        return shape
 
     def order(self, endpoint: Endpoint) -> Order:
         """The order of a stream."""
@@ -101,28 +103,11 @@ def load(typed: Typed) -> Loaded:
         cuts={cut: builder.defined[name] for cut, name in builder.cuts.items()},
         roots=tuple(sink.id for sink in sinks),
     )
-    return Loaded(problem, typed, builder.looped, builder.origins)
-
-
-def loops_of(graph: Graph) -> Iterator[Loop]:
-    """The cycles inside a tick, in the order of the text."""
-    within = predecessors(graph, same_tick)
-    for members in components(within):
-        if not is_cycle(members, within):
-            continue
-        inside = set(members)
-        nodes = tuple(n.id for n in graph if n.id in inside)
-        reads: dict[Endpoint, None] = {}
-        for name in nodes:
-            for endpoint in graph[name].inputs:
-                if endpoint.node not in inside:
-                    reads.setdefault(endpoint)
-        gives: dict[Endpoint, None] = {}
-        for node in graph:
-            for endpoint in node.inputs if node.id not in inside else ():
-                if endpoint.node in inside:
-                    gives.setdefault(endpoint)
-        yield Loop(nodes, tuple(reads), tuple(gives))
+    graph = typed.graph
+    steps = frozenset(
+        name for name, (loop, end) in builder.looped.items() if goes_on(graph, loop, end)
+    )
+    return Loaded(problem, typed, builder.looped, builder.origins, steps)
 
 
 def _visit(builder: _Builder, root: Endpoint) -> None:

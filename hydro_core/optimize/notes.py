@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.space import ClassId, ENode, Space
 
@@ -66,6 +67,8 @@ def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Not
 def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
     """Whether the node goes through a history, other than to look something up in it."""
     large = [c in histories for c in node.inputs]
+    if name.startswith(PREFIX):
+        return False
     if name in PROBES:
         return all(large)
     if name in NEGATIONS:
@@ -74,7 +77,7 @@ def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
 
 
 def _histories(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes of the plan that hold all of history: the least fixpoint from `persist` and `old`."""
+    """The classes that hold all of history: the least fixpoint from `persist` and `old`."""
     found: set[ClassId] = set()
     changed = True
     while changed:

@@ -1,7 +1,8 @@
-"""From a plan back to a graph: every chosen node becomes an operator with the arguments and the place it came from.
+"""From a plan back to a graph: every chosen node becomes an operator, with arguments and place.
 
-A node that stood in the program keeps its id; another one is called by its operator and a number. It has the span of
-the statement it came from: the node of the program with its arguments and its stream, else one with its arguments.
+A node that stood in the program keeps its id; another one is called by its operator and a number.
+It has the span of the statement it came from: the node of the program with its arguments and its
+stream, else one with its arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.load import Loaded, Loop
+from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.loop import Loop
+from hydro_core.optimize.loops import PREFIX, Unrolled
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
@@ -89,6 +92,9 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     if loop is not None:
         work.endpoints[cls] = loop[1]
         return
+    if enode.shape.name.startswith(PREFIX):
+        work.endpoints[cls] = Endpoint(_step_name(work, enode))
+        return
     origin = _origin(work, cls, enode)
     op = _operator(enode)
     payload = _payload(work, enode)
@@ -101,9 +107,7 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     work.endpoints[cls] = Endpoint(_fresh(work, origin, op, work.named.get(cls, ())))
 
 
-def _fresh(
-    work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] = ()
-) -> NodeId:
+def _fresh(work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] = ()) -> NodeId:
     taken = {e.node for e in work.endpoints.values()}
     if origin is not None and origin.id not in taken:
         return origin.id
@@ -140,9 +144,12 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         _emit_loop(work, enode, found[0])
         return
     endpoint = work.endpoints[cls]
+    if enode.shape.name.startswith(PREFIX):
+        _emit_step(work, enode)
+        return
     if endpoint.node in work.nodes:
         return
-    op, payload = _operator(enode), _payload(work, enode)
+    op, payload = _called(work, cls, enode), _payload(work, enode)
     inputs = tuple(
         _input(work, enode, op, payload.args, position) for position in range(len(enode.inputs))
     )
@@ -180,8 +187,30 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
         work.nodes[name] = node.with_(inputs=inputs)
 
 
+def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
+    _, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    return f"{end.node}_new"
+
+
+def _emit_step(work: _Rebuild, enode: ENode) -> None:
+    """The nodes that find a loop's new items."""
+    loop, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    count = len(loop.reads)
+    ends = [work.endpoints[c] for c in enode.inputs]
+    given = {
+        read: (ends[i], ends[count + i], ends[2 * count + i]) for i, read in enumerate(loop.reads)
+    }
+    taken = {*work.nodes, *(e.node for e in work.endpoints.values()), *work.reserved}
+    taken.discard(_step_name(work, enode))
+    unrolled = Unrolled(work.typed.graph, loop, end, taken, given, ends[-1])
+    unrolled.build()
+    work.nodes |= unrolled.nodes
+
+
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:
-    """A node of the program that does the same elsewhere: the one that reads most of what this one reads."""
+    """A node of the program that does the same elsewhere: the one that reads most of what this one
+    reads.
+    """
     payload = _payload(work, enode)
     op = _operator(enode)
     alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]
@@ -221,6 +250,15 @@ def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
                 found.add(endpoint.node)
                 todo.append(graph[endpoint.node])
     return found
+
+
+def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:
+    """The operator; a sum is a `chain` where the program says so."""
+    if enode.shape.name == UNION:
+        nodes = (work.loaded.origins.get(name) for name in work.named.get(cls, ()))
+        if any(n is not None and n.op.name == CHAIN for n in nodes):
+            return operator(CHAIN)
+    return _operator(enode)
 
 
 def _operator(enode: ENode) -> OpSpec:

@@ -1,8 +1,9 @@
 """The three kinds of streams over a range of ticks, and which kind each operator gives.
 
-A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a *history* (H) is there
-from its tick on, for ever; a *general* row (G) is there from its tick until, but not at, the tick `until`. A stream
-without rows has no kind (None). Kinds are static: the least solution over the graph, cycles included.
+A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a
+*history* (H) is there from its tick on, for ever; a *general* row (G) is there from its tick
+until, but not at, the tick `until`. A stream without rows has no kind (None). Kinds are static:
+the least solution over the graph, cycles included.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.internal import INTERNAL
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.stream import Order
 
@@ -28,11 +30,14 @@ class Kind(Enum):
 
 MaybeKind = Kind | None
 KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
-"""From the kinds of the inputs, and whether the operator follows its input's order, to the kind of the output."""
+"""From the inputs' kinds, and whether the operator follows its input's order, to the output's."""
 
 
 def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind]:
-    """The kind of every node's output. `feedback`: the nodes that read the tick before of what depends on them."""
+    """The kind of every node's output.
+
+    `feedback` are the nodes that read the tick before of what depends on them.
+    """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
     changed = True
@@ -40,7 +45,11 @@ def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind
         changed = False
         for node in graph:
             kinds = tuple(found[e.node] for e in node.inputs)
-            kind = Kind.E if node.id in feedback else _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
+            kind = (
+                Kind.E
+                if node.id in feedback
+                else _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
+            )
             kind = merged(found[node.id], kind)
             changed = changed or kind != found[node.id]
             found[node.id] = kind
@@ -74,7 +83,9 @@ def is_in_order(node: Node, ordered: bool) -> bool:
 
 
 def _in_order(node: Node, typed: Typed) -> bool:
-    return bool(node.inputs) and is_in_order(node, typed.of(node.inputs[0].node).order is Order.TOTAL)
+    return bool(node.inputs) and is_in_order(
+        node, typed.of(node.inputs[0].node).order is Order.TOTAL
+    )
 
 
 def _same(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
@@ -131,14 +142,12 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
-    **dict.fromkeys(("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"), _event),
+    **dict.fromkeys(INTERNAL, _event),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),
     "join": _join,
     **dict.fromkeys(("anti_join", "difference"), _difference),
     "unique": _unique,
-    **dict.fromkeys(
-        ("fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"), _fold
-    ),
+    **dict.fromkeys(("fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"), _fold),
 }

@@ -1,8 +1,10 @@
-"""From a typed program to a plan: kinds, what must be kept, and which parts need more than one pass.
+"""From a typed program to a plan.
 
-Operators that depend on each other form a component. Without a reading of the tick before inside it, a component is a
-fixpoint within each tick, and all ticks reach theirs together. With one, tick t + 1 needs the result of tick t: it is
-run tick by tick, that component alone.
+Kinds, what must be kept, and which parts need more than one pass.
+
+Operators that depend on each other form a component. Without a reading of the tick before inside
+it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
+tick t + 1 needs the result of tick t: it is run tick by tick, that component alone.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     reading = predecessors(graph)
     groups = components(reading)
     parts = tuple(_component(group, graph, reading) for group in groups)
-    feedback = frozenset(n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph))
+    feedback = frozenset(
+        n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph)
+    )
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     kinds = kinds_of(typed, last_only)
     slots = _slots(typed, kinds, last_only, meanings(typed, groups))
@@ -65,9 +69,15 @@ def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
 
 
 def _slots(
-    typed: Typed, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId], found: Mapping[NodeId, str]
+    typed: Typed,
+    kinds: Mapping[NodeId, Kind],
+    feedback: Collection[NodeId],
+    found: Mapping[NodeId, str],
 ) -> tuple[StateSlot, ...]:
-    """One slot for each stream that is stored: additions serve those, too, who want the last tick only."""
+    """One slot for each stream that is stored.
+
+    Additions serve those, too, who want the last tick only.
+    """
     slots: dict[str, StateSlot] = {}
     for node in typed.graph:
         needed = _need(node, kinds, feedback)
@@ -86,7 +96,9 @@ def _slots(
 def _named(slot: StateSlot, found: Mapping[NodeId, str]) -> StateSlot:
     """The slot with its final meaning: what is stored, and in which way."""
     order = "ordered" if slot.ordered else ""
-    return replace(slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value))
+    return replace(
+        slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value)
+    )
 
 
 def _need(
@@ -117,8 +129,8 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
 def _note(component: Component, feedback: Collection[NodeId]) -> str:
     readers = [n for n in component.nodes if n in feedback]
     return (
-        f"{_listing(component.nodes)} run tick by tick, in a range too: each tick needs the result of the one before, "
-        f"through {_listing(readers)}"
+        f"{_listing(component.nodes)} run tick by tick, in a range too: "
+        f"each tick needs the result of the one before, through {_listing(readers)}"
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.analysis.cycles import shown
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.meanings.registry import Growth, meaning_of
@@ -24,6 +24,16 @@ from hydro_core.settings import Settings
 Outputs = Mapping[Endpoint, Bag]
 Apply = Callable[[Node, Sequence[Bag]], Outputs]
 """What a node gives for these inputs, in this tick."""
+
+
+class Endless(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
+    """Why a cycle was given up."""
+
+    def __init__(self, message: str, node: Node) -> None:
+        super().__init__(message)
+        self.node = node
+
+
 Fixpoint = Callable[[Sequence[Node], Outputs, Apply, Settings], Outputs]
 
 
@@ -182,21 +192,12 @@ def _post_order(
             path.append((following, iter(readers[following])))
 
 
-def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> DataError:
+def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> Endless:
     limits = {
         "rounds": ("max_iterations", settings.max_iterations),
         "items": ("max_cycle_items", settings.max_cycle_items),
     }
     name, limit = limits[what]
     ordered = in_flow_order(cycle)
-    path = " -> ".join(f"{node.id} ({node.op.name})" for node in (*ordered, ordered[0]))
-    return DataError(
-        Diagnostic(
-            "runtime",
-            f"a cycle is not done after {limit:,} {what} (`{name}`): {path}",
-            ordered[0].span,
-            ordered[0].op.name,
-            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
-            "or let it go on in the next tick, with `prev()`",
-        )
-    )
+    path = " -> ".join(shown(node) for node in (*ordered, ordered[0]))
+    return Endless(f"the cycle {path} is not done after {limit:,} {what} (`{name}`)", ordered[0])

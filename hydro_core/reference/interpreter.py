@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components, predecessors, same_tick
 from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by being imported
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.fixpoint import Fixpoint, semi_naive
+from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
 from hydro_core.reference.meanings.registry import meaning_of
 from hydro_core.reference.past import Past
 from hydro_core.reference.site import Moment, Site
@@ -107,7 +107,14 @@ class TickRun:
         entering = {e for node in component.nodes for e in _now(node) if e.node not in own}
         given = {endpoint: self._stream(endpoint) for endpoint in entering}
         fixpoint, settings = self.program.fixpoint, self.program.settings
-        self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
+        try:
+            self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
+        except Endless as problem:
+            self._site(problem.node).fail(
+                str(problem),
+                "let it stop: `unique()` keeps items from going round again, a filter bounds new "
+                "ones; or let it go on in the next tick, with `prev()`",
+            )
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)

@@ -30,7 +30,7 @@ class Past:
             case State.HISTORY:
                 return Past(keeps_all=True, ticks=0)
             case State.WINDOW:
-                return Past(keeps_all=False, ticks=node.args["n"] - 1)
+                return Past(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
                 return Past(keeps_all=False, ticks=1)
             case State.COMMANDS:

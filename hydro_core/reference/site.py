@@ -13,6 +13,7 @@ from hydro_core.errors import DataError, Diagnostic, Span
 from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
+from hydro_core.reference.fit import fits
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.types.stream import StreamType
@@ -60,6 +61,8 @@ class Site:
 
     def fit(self, item: Any, to: ItemType, fn: Fn | None = None) -> Any:
         """The item as one of type `to`: a long where doubles are due becomes a double."""
+        if fits(to)(item):
+            return item
         try:
             return conform(item, to)
         except ValueProblem as problem:

@@ -1,14 +1,16 @@
-"""Folds of arrays by Python functions, whole Arrow batches at a time. Workers load this module: it imports little."""
+"""Folds of arrays by Python functions, whole Arrow batches at a time.
+
+Workers load this module, so it imports little.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.functions import arrow_udf
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
@@ -22,7 +24,7 @@ Accumulate = Callable[[Fn, Any, Any], Any]
 Choose = Callable[[list[Any]], Any]
 
 
-def folded_in_python(  # noqa: PLR0913 - a function, its two types, its two inputs, and how it is called
+def folded_in_python(
     fn: Fn, acc: ItemType, item: ItemType, values: Column, start: Column, *, pairwise: bool
 ) -> Column:
     """The fold of each array from its start; `pairwise`: the function takes two whole items."""
@@ -49,10 +51,9 @@ def _run(
         found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
         return to_arrow([choose(accs) for accs in found], result)
 
-    run = arrow_udf(batch, spark_type(result), ArrowUDFType.SCALAR)
     # The name is what plans and Spark's own drawings show.
-    run.__name__ = fn.name
-    return run
+    batch.__name__ = fn.name
+    return arrow_udf(batch, spark_type(result))
 
 
 def _accumulators(
@@ -61,10 +62,5 @@ def _accumulators(
     """The start, and the accumulator after each value."""
     found = [start]
     for x in values:
-        before = found[-1]
-        found.append(guarded(fn, None, partial(_next, fn, before, x, acc, call), before, x))
+        found.append(guarded(fn, None, lambda a, b: conform(call(fn, a, b), acc), found[-1], x))
     return found
-
-
-def _next(fn: Fn, before: Any, x: Any, acc: ItemType, call: Accumulate) -> Any:
-    return conform(call(fn, before, x), acc)

@@ -1,10 +1,11 @@
 """Cycles within a tick: the least fixpoint, of all ticks of a range in lockstep.
 
-Round i over a range is round i of each of its ticks, since operators act tick by tick. In each round an operator gets
-what is new at its inputs only (semi-naive), and what is new at the streams that close the cycles is computed and cut
-off from the plan that led to it, so plans do not grow with the rounds. An operator that is not linear in the cycle, or
-a kind of stream whose news is not a set of rows, makes the rounds start anew from all that is known (naive): the same
-result, for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
+Round i over a range is round i of each of its ticks, since operators act tick by tick. In each
+round an operator gets what is new at its inputs only (semi-naive), and what is new at the streams
+that close the cycles is computed and cut off from the plan that led to it, so plans do not grow
+with the rounds. An operator that is not linear in the cycle, or a kind of stream whose news is
+not a set of rows, makes the rounds start anew from all that is known (naive): the same result,
+for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
 """
 
 from __future__ import annotations
@@ -28,13 +29,20 @@ from hydro_core.spark.settle import Settle, settled
 
 Streams = Mapping[Endpoint, Relation]
 
+MANY_PIECES = 16
+"""What is known of a stream comes in a piece each round; so many become one, lest plans grow."""
+
+ANCHORS, PERIOD = (8, 64, 512), 32
+"""From these rounds on, for so many rounds, it is looked whether a cycle repeats itself."""
+
 
 class Apply(Protocol):
     """What a node gives for these inputs, by its output ports."""
 
     def __call__(
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
-    ) -> Streams: ...
+    ) -> Streams:
+        """The relations by the endpoints; without the past, what is stored counts as nothing."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,17 @@ class Cycle:
         sets = (Endpoint(n.id) for n in self.nodes if n.spec.idempotent)
         return frozenset((*self.closing, *sets, *(e for n in products for e in self.inside(n))))
 
+    def is_set(self, stream: Endpoint) -> bool:
+        """Whether the stream has each item once."""
+        return self.plan.graph[stream.node].spec.idempotent
+
+    @cached_property
+    def is_memoryless(self) -> bool:
+        """Whether what is new depends on what was new before only, and not on all that is known."""
+        return not any(map(self.is_set, self.kept)) and all(
+            len(self.inside(n)) < 2 or self.is_additive(n) for n in self.nodes
+        )
+
     def is_inside(self, stream: Endpoint) -> bool:
         """Whether the stream is made in the cycle."""
         return stream.node in self.members
@@ -86,7 +105,10 @@ class Cycle:
         return [e for e in node.inputs if self.is_inside(e)]
 
     def is_additive(self, node: Node) -> bool:
-        """Whether the output for sums of all inputs is the sum of the outputs: nothing at one input takes from another."""
+        """Whether the output for sums of all inputs is the sum of the outputs.
+
+        Nothing at one input takes from another.
+        """
         return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
 
     def is_semi_naive(self) -> bool:
@@ -125,13 +147,37 @@ def _of(streams: Streams, stream: Endpoint) -> Relation:
 
 @dataclass
 class _News:
-    """What is known of a stream of the cycle, and what the last round that computed it has added."""
+    """What is known of a stream of the cycle, in pieces that add up.
 
-    total: Relation
+    `new` is the last one, if the last round added it.
+    """
+
+    empty: Relation
+    pieces: list[tuple[Relation, int]] = field(default_factory=list)
     new: Relation | None = None
-    before: Relation | None = None
-    """The total before `new` came."""
-    rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows are known."""
+        return sum(rows for _, rows in self.pieces)
+
+    @property
+    def total(self) -> Relation:
+        """All that is known."""
+        return _sum([piece for piece, _ in self.pieces] or [self.empty])
+
+    @property
+    def before(self) -> Relation:
+        """What was known before `new` came."""
+        known = self.pieces if self.new is None else self.pieces[:-1]
+        return _sum([piece for piece, _ in known] or [self.empty])
+
+    def add(self, new: Relation, rows: int, settle: Settle) -> None:
+        """Adds a piece; many pieces become one."""
+        if len(self.pieces) >= MANY_PIECES:
+            self.pieces = [settled(self.total, settle)]
+        self.pieces.append((new, rows))
+        self.new = new
 
 
 @dataclass
@@ -143,6 +189,8 @@ class _Rounds:
     kept: dict[Endpoint, _News]
     now: dict[Endpoint, Relation | None] = field(default_factory=dict)
     """What is new in this round, where it is known not to be nothing."""
+    anchor: object = None
+    """The different items that were new in an earlier round."""
 
 
 def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
@@ -153,8 +201,47 @@ def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
             _advance(rounds, node, is_first=number == 0)
         _limit([(n.total, n.rows) for n in rounds.kept.values()], cycle, settings)
         if all(rounds.kept[e].new is None for e in cycle.closing):
-            return {e: news.total for e, news in rounds.kept.items()}
+            return {e: _final(cycle, e, news) for e, news in rounds.kept.items()}
+        if _is_endless(rounds, number):
+            break
     raise _too_many("rounds", "max_iterations", settings.max_iterations, cycle)
+
+
+def _final(cycle: Cycle, stream: Endpoint, news: _News) -> Relation:
+    """The stream when the rounds are over.
+
+    Of a set in a history, each item from the earliest tick on.
+    """
+    total = news.total
+    if total.kind is Kind.H and cycle.is_set(stream):
+        return total.with_(frame=total.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
+    return total
+
+
+def _is_endless(rounds: _Rounds, number: int) -> bool:
+    """Whether the rounds repeat themselves.
+
+    Then the limit will be reached, and there is no need to go there.
+
+    In a linear cycle, which items are new depends on which items were new in the round before,
+    and on nothing else. So when the same items are new again, they will be for ever.
+    """
+    if not rounds.cycle.is_memoryless or not any(a <= number <= a + PERIOD for a in ANCHORS):
+        return False
+    support = tuple(_support(rounds.kept[e].new) for e in rounds.cycle.closing)
+    if number in ANCHORS:
+        rounds.anchor = support
+        return False
+    return support == rounds.anchor
+
+
+def _support(relation: Relation | None) -> tuple[int, int]:
+    """A number for the set of the items and their ticks."""
+    if relation is None:
+        return 0, 0
+    rows = relation.frame.select(F.xxhash64(ITEM, TICK).alias("h")).distinct()
+    row = rows.agg(F.count("h"), F.sum(F.col("h").cast("decimal(20,0)"))).collect()[0]
+    return int(row[0]), int(row[1])
 
 
 def _advance(rounds: _Rounds, node: Node, *, is_first: bool) -> None:
@@ -163,7 +250,7 @@ def _advance(rounds: _Rounds, node: Node, *, is_first: bool) -> None:
     kept = {e: None for e in rounds.cycle.kept if e.node == node.id}
     for stream, relation in {Endpoint(node.id): None, **kept, **gain}.items():
         is_kept = stream in rounds.cycle.kept
-        rounds.now[stream] = _keep(rounds, stream, node, relation) if is_kept else relation
+        rounds.now[stream] = _keep(rounds, stream, relation) if is_kept else relation
 
 
 def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
@@ -177,7 +264,10 @@ def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _latest(rounds: _Rounds, stream: Endpoint) -> Relation | None:
-    """What is new at an input of a node: in this round, or, where it closes the cycle, in the one before."""
+    """What is new at an input of a node.
+
+    In this round, or, where it closes the cycle, in the one before.
+    """
     for e in (stream, Endpoint(stream.node)):
         if e in rounds.now:
             return rounds.now[e]
@@ -199,7 +289,10 @@ def _gain(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
-    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`: the inputs of the term that has news at `position`."""
+    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`.
+
+    The inputs of the term that has news at `position`.
+    """
     inputs = []
     for i, stream in enumerate(node.inputs):
         if not rounds.cycle.is_inside(stream):
@@ -209,7 +302,7 @@ def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
         if i == position and new is not None:
             inputs.append(new)
         elif news is not None:
-            inputs.append(news.total if i < position or news.before is None else news.before)
+            inputs.append(news.total if i < position else news.before)
     return inputs
 
 
@@ -220,35 +313,32 @@ def _sum(relations: Sequence[Relation]) -> Relation:
     return whole
 
 
-def _keep(
-    rounds: _Rounds, stream: Endpoint, node: Node, relation: Relation | None
-) -> Relation | None:
-    """Adds what is new to what is known of a stream, both cut off from their plans; None if nothing is new."""
-    news, settle = rounds.kept[stream], rounds.cycle.settle
-    news.before, news.new = news.total, None
+def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relation | None:
+    """Adds what is new to what is known of a stream, cut off from its plan.
+
+    None if nothing is new.
+    """
+    news = rounds.kept[stream]
+    news.new = None
     if relation is None:
         return None
-    is_set = node.spec.idempotent
-    if is_set and news.rows:
+    if rounds.cycle.is_set(stream) and news.pieces:
         relation = _unknown(relation, news.total)
-    new, rows = settled(relation, settle)
-    if not rows:
-        return None
-    news.new = new
-    if not news.rows:
-        news.total, news.rows = news.new, rows
-        return news.new
-    whole = _sum([news.total, news.new])
-    if is_set and relation.kind is Kind.H:
-        whole = whole.with_(frame=whole.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
-    news.total, news.rows = settled(whole, settle)
+    new, rows = settled(relation, rounds.cycle.settle)
+    if rows:
+        news.add(new, rows, rounds.cycle.settle)
     return news.new
 
 
 def _unknown(relation: Relation, total: Relation) -> Relation:
-    """The rows of a set that are not known yet: of a history also those that are known from a later tick on."""
+    """The rows of a set that are not known yet.
+
+    Of a history also those that are known from a later tick on.
+    """
     known = total.frame.select(F.col(ITEM).alias("known"), F.col(TICK).alias("since"))
-    same_time = F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
+    same_time = (
+        F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
+    )
     condition = F.col(ITEM).eqNullSafe(F.col("known")) & same_time
     return relation.with_(frame=relation.frame.join(known, condition, "left_anti"))
 
@@ -273,7 +363,10 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
 
 
 def _size(relation: Relation, rows: int) -> int:
-    """A number that grows whenever the relation does: at how many ticks its items are there, up to the far future."""
+    """A number that grows whenever the relation does.
+
+    At how many ticks its items are there, up to the far future.
+    """
     if relation.kind is Kind.E or not rows:
         return rows
     until = F.col(UNTIL) if relation.kind is Kind.G else F.lit(FOREVER)

@@ -1,12 +1,16 @@
-"""Ticks that come and go in memory: what `run --engine spark` and tests use. State stays in the driver, as Arrow tables.
+"""Ticks that come and go in memory: what `run --engine spark` and tests use.
 
-A tick is one Spark job: all outputs and all new state are collected together, as the columns of one wide table.
+State stays in the driver, as Arrow tables.
+
+A tick is one Spark job: all outputs and all new state are collected together, as the columns of
+one wide table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -54,7 +58,10 @@ def run_in_memory(
     as_range: bool = False,
     spark: SparkSession | None = None,
 ) -> Iterator[Outputs]:
-    """The outputs of every tick, in their order where they have one, else sorted; `as_range`: of all ticks in one pass."""
+    """The outputs of every tick, in their order where they have one, else sorted; `as_range`.
+
+    Of all ticks in one pass.
+    """
     settings = settings or Settings()
     session = small_data_session(spark or shared_session(settings.spark))
     memory = Memory(plan(typed, strata), session, settings)
@@ -66,6 +73,7 @@ def run_in_memory(
         yield from memory.run(batch)
 
 
+@lru_cache(maxsize=4)
 def small_data_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, that is quick with few rows."""
     session = spark.newSession()
@@ -122,7 +130,9 @@ class Memory:
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            pairs = [(self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())]
+            pairs = [
+                (self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())
+            ]
             if pairs:
                 found[name] = frame_of(self.spark, pairs, item)
         return found
@@ -148,7 +158,8 @@ class Memory:
         types = self.plan.typed.outputs
         found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
         return [
-            {name: ticks.get(t, []) for name, ticks in found.items()} for t in range(first, last + 1)
+            {name: ticks.get(t, []) for name, ticks in found.items()}
+            for t in range(first, last + 1)
         ]
 
 
@@ -161,7 +172,10 @@ def _slot(slot: str) -> str:
 
 
 def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of several frames (item, t[, ord]), by one job: each brings a column of its own to a wide table."""
+    """The rows of several frames (item, t[, ord]), by one job.
+
+    Each brings a column of its own to a wide table.
+    """
     wide = None
     for i, frame in enumerate(frames.values()):
         order = F.col(ORD) if ORD in frame.columns else F.lit(None).cast("long")
@@ -180,7 +194,8 @@ def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
     """The rows of one frame out of the wide table."""
     names = [f"i{number}", TICK, *([ORD] if ordered else [])]
     rows = table.filter(pc.field("of") == number).select(names)
-    return rows.rename_columns([ITEM, *names[1:]])
+    # Made anew, so that every column may hold nulls whatever Spark knows of it.
+    return pa.Table.from_arrays(rows.columns, names=[ITEM, *names[1:]])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:

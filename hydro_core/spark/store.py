@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,6 +26,9 @@ from hydro_core.spark.store_write import Written
 
 _WRITERS = 4
 
+_STATE_FILES = 16
+"""So many small files of a state table are joined into one."""
+
 Step = Callable[[str], None]
 """Called with the name of each step that a commit has done; tests end the process there."""
 
@@ -33,9 +37,16 @@ class Store:
     """The tables of one pipeline, below its directory."""
 
     def __init__(
-        self, directory: Path, specs: Iterable[TableSpec], *, checkpoint_interval: int = 100
+        self,
+        directory: Path,
+        specs: Iterable[TableSpec],
+        *,
+        checkpoint_interval: int = 100,
+        compact_every: int = 100,
     ) -> None:
         self.directory = directory
+        # Each tick reads all files of its state, 5 to 8 ms each; outputs are read now and then.
+        self._files_before_compaction = {"state": _STATE_FILES, "output": compact_every}
         self.tables = {
             spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
             for spec in specs
@@ -100,7 +111,30 @@ class Store:
             with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
+        self._compact_one()
+        step("compacted")
         return {name: table.version for name, table in self.tables.items()}
+
+    def compact(self, keep_hours: int) -> Mapping[str, int]:
+        """Joins the small files of all tables, and gives the tables' versions after it."""
+        for table in self.tables.values():
+            table.compact(2)
+            table.vacuum(keep_hours)
+        return {name: table.version for name, table in self.tables.items()}
+
+    def _compact_one(self) -> None:
+        """Joins the small files of the table that needs it most, so that a tick stays short."""
+        need = {
+            table: table.small_files() / self._files_before_compaction[table.spec.role]
+            for table in self.tables.values()
+        }
+        most = max(need, key=lambda table: need[table], default=None)
+        if most is None or need[most] < 1:
+            return
+        try:
+            most.compact(self._files_before_compaction[most.spec.role])
+        except DeltaError:  # what was appended stands, and the next tick will try again
+            most.forget()
 
     def frame(self, spark: SparkSession, name: str, first: int, last: int) -> DataFrame | None:
         """The stored rows of the ticks `first` to `last`; None where there are none."""

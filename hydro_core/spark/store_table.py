@@ -29,11 +29,16 @@ STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
 
 
+_TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
+"""Files are joined with those of their own tier, so each byte is written again a few times only."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file of a table at a version, with what the log tells of its ticks."""
 
     path: Path
+    size: int
     rows: int | None
     first: int | None
     last: int | None
@@ -53,6 +58,7 @@ class StoredTable:
         self.path = directory / spec.name
         self._checkpoint_interval = checkpoint_interval
         self._table: DeltaTable | None = None
+        self._listed: tuple[int, list[DataFile]] | None = None
 
     @property
     def exists(self) -> bool:
@@ -71,7 +77,7 @@ class StoredTable:
         known = self._table is not None and self._table.version() == version
         if known and self._log(version).exists():
             return True
-        self._table = None
+        self.forget()
         return self._open().version() == version
 
     def create(self) -> None:
@@ -81,14 +87,18 @@ class StoredTable:
             self.path, self.spec.arrow_schema, mode="error", configuration=interval
         )
 
+    def forget(self) -> None:
+        """Looks at the table anew when it is next asked for."""
+        self._table = self._listed = None
+
     def drop(self) -> None:
         """Takes the table away."""
-        self._table = None
+        self.forget()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
         """Makes the table hold again what it held at `version`."""
-        self._table = None
+        self.forget()
         table = self._open()
         if table.version() < version:
             raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
@@ -126,17 +136,40 @@ class StoredTable:
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
-        actions = pa.table(self._open().get_add_actions(flatten=True)).to_pylist()
+        table = self._open()
+        if self._listed is None or self._listed[0] != table.version():
+            self._listed = table.version(), self._list(table)
+        return self._listed[1]
+
+    def _list(self, table: DeltaTable) -> list[DataFile]:
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         tick = self.spec.tick
         return [
             DataFile(
                 self.path / action["path"],
+                action["size_bytes"],
                 action.get("num_records"),
                 action.get(f"min.{tick}"),
                 action.get(f"max.{tick}"),
             )
             for action in actions
         ]
+
+    def small_files(self) -> int:
+        """The number of files of the smallest tier."""
+        return sum(file.size < _TIERS[0] for file in self.files())
+
+    def compact(self, least: int) -> None:
+        """Joins the files of each tier that has at least so many of them."""
+        table = self._open()
+        for tier in _TIERS:
+            if sum(file.size < tier for file in self.files()) >= least:
+                table.optimize.compact(target_size=tier)
+                table.update_incremental()
+
+    def vacuum(self, hours: int) -> None:
+        """Removes files that no version of the last so many hours holds."""
+        self._open().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
 
     @property
     def rows(self) -> int:

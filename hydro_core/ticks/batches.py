@@ -75,13 +75,13 @@ class Landing:
             return Tuple(tuple(rest.values()))
         return Row(tuple(Field(name, t) for name, t in types.items()))
 
-    def items(self, places: Sequence[int], of: ItemType) -> list[Any]:
+    def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""
         wanted = declared_columns(of) or {}
         try:
             rows = list(self.landed.rows(places, wanted))
         except ValueProblem as problem:
-            _refuse(self.file, str(problem))
+            _refuse(self.file, f"in tick {tick}, {problem}")
         match of:
             case Row():
                 return rows
@@ -96,7 +96,7 @@ def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[L
     found = []
     for file in files:
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
-        landing = Landing(file, read(file.path, columns))
+        landing = Landing(file, read(file.path, columns, file.column))
         for name in (*columns, *((file.column,) if file.column else ())):
             # An empty file of JSON lines has no columns, and needs none.
             if landing.landed.names and name not in landing.landed.names:
@@ -123,7 +123,7 @@ class Cut:
         for tick in range(self.count):
             batches = {
                 landing.file.name: landing.items(
-                    self.places[landing.file.name].get(tick, ()), types[landing.file.name]
+                    self.places[landing.file.name].get(tick, ()), types[landing.file.name], tick
                 )
                 for landing in landings
             }

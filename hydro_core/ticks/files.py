@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import gzip
 import json
@@ -22,6 +23,8 @@ from hydro_core.types.values import ValueProblem
 
 Declared = Mapping[str, ItemType]
 """The columns that a program declares, where it does."""
+Wanted = frozenset[str | None] | None
+"""The columns to be read; None: all."""
 
 _KINDS = {
     ".parquet": "Parquet",
@@ -35,17 +38,18 @@ _WILD = frozenset("*?[")
 NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
 
-def read(path: str, declared: Declared) -> Landed:
-    """The rows at a path; CSV is typed by what is declared of it."""
+def read(path: str, declared: Declared, tick_column: str | None = None) -> Landed:
+    """The rows at a path: of what is declared, only that and the tick column; else everything."""
+    wanted = frozenset((*declared, tick_column)) if declared else None
     if Path(path, "_delta_log").is_dir():
-        return _read_delta(path)
+        return _read_delta(path, wanted)
     files = _files(path)
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         _refuse(f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}")
     readers: Mapping[str, Callable[[], Landed]] = {
-        "Parquet": lambda: _read_parquet(path, files),
-        "CSV": lambda: _read_csv(files, declared),
+        "Parquet": lambda: _read_parquet(path, files, wanted),
+        "CSV": lambda: _read_csv(files, declared, wanted),
         "JSON lines": lambda: _read_json(files),
     }
     return readers[kinds.pop()]()
@@ -91,28 +95,37 @@ def _kind(file: Path) -> str:
     return kind
 
 
-def _read_delta(path: str) -> Landed:
+def _read_delta(path: str, wanted: Wanted) -> Landed:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
     try:
-        return ArrowRows(plain_table(DeltaTable(path).to_pyarrow_table()))
+        table = DeltaTable(path)
+        names = [field.name for field in table.schema().fields]
+        found = table.to_pyarrow_table(columns=_of(names, wanted))
+        return ArrowRows(plain_table(found), names)
     except (DeltaError, ValueProblem, pa.ArrowException) as problem:
         _refuse(f"the Delta table `{path}` cannot be read: {problem}")
 
 
-def _read_parquet(path: str, files: list[Path]) -> Landed:
-    tables = []
+def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
+    tables, names = [], dict[str, None]()
     base = path if Path(path).is_dir() else _fixed_part(path)
     for file in files:
         try:
             data = pyarrow.dataset.dataset(
                 str(file), format="parquet", partitioning="hive", partition_base_dir=base
             )
-            tables.append(plain_table(data.to_table()))
+            names |= dict.fromkeys(data.schema.names)
+            tables.append(plain_table(data.to_table(columns=_of(data.schema.names, wanted))))
         except (pa.ArrowException, ValueProblem, OSError) as problem:
             _refuse(f"`{file}` cannot be read: {problem}")
-    return ArrowRows(_together(path, tables))
+    return ArrowRows(_together(path, tables), list(names))
+
+
+def _of(names: Iterable[str], wanted: Wanted) -> list[str]:
+    """The columns that are read."""
+    return [name for name in names if wanted is None or name in wanted]
 
 
 def _fixed_part(path: str) -> str:
@@ -125,21 +138,31 @@ def _fixed_part(path: str) -> str:
     return str(Path(*parts)) if parts else "."
 
 
-def _read_csv(files: list[Path], declared: Declared) -> Landed:
+def _read_csv(files: list[Path], declared: Declared, wanted: Wanted) -> Landed:
     types = {name: _csv_type(name, t) for name, t in declared.items()}
-    options = pyarrow.csv.ConvertOptions(
-        column_types=types,
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    tables = []
+    tables, names = [], dict[str, None]()
     for file in files:
         try:
+            header = _header(file)
+            options = pyarrow.csv.ConvertOptions(
+                column_types=types,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                # Nothing is read in vain: what nobody wants may be of any kind.
+                include_columns=_of(header, wanted) if wanted else None,
+            )
             tables.append(plain_table(pyarrow.csv.read_csv(str(file), convert_options=options)))
+            names |= dict.fromkeys(header)
         except (pa.ArrowException, ValueProblem, OSError) as problem:
             _refuse(f"`{file}` cannot be read: {problem}")
-    return ArrowRows(_together(str(files[0].parent), tables))
+    return ArrowRows(_together(str(files[0].parent), tables), list(names))
+
+
+def _header(file: Path) -> list[str]:
+    opened = gzip.open if file.suffix == ".gz" else open
+    with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+        return next(csv.reader(lines), [])
 
 
 def _csv_type(name: str, item: ItemType) -> pa.DataType:

@@ -38,16 +38,16 @@ class Landed(Protocol):
 
 
 class ArrowRows:
-    """The rows of an Arrow table."""
+    """The rows of an Arrow table; there may be columns that were not read."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, names: Sequence[str]) -> None:
         self._table = table
+        self._names = names
 
     @property
     def names(self) -> Sequence[str]:
-        """The columns."""
-        names: list[str] = self._table.column_names
-        return names
+        """The columns, also those that were not read."""
+        return self._names
 
     @property
     def types(self) -> Mapping[str, ItemType]:
@@ -69,20 +69,25 @@ class ArrowRows:
         for name, to in wanted.items():
             column = part.column(name)
             of = item_type(column.type)
-            columns.append([_typed(name, value, of, to) for value in column.to_pylist()])
+            found = zip(places, column.to_pylist(), strict=True)
+            columns.append([_typed(name, place, value, of, to) for place, value in found])
         if not columns:
             yield from (RowItem() for _ in places)
         for values in zip(*columns, strict=True):
             yield RowItem(zip(wanted, values, strict=True))
 
 
-def _typed(name: str, value: Any, of: ItemType, to: ItemType) -> Any:
+def _typed(name: str, place: int, value: Any, of: ItemType, to: ItemType) -> Any:
     try:
         if of == STRING and isinstance(value, str):
             return from_json(value, to)
         return conform(item_of(value, of), to)
     except ValueProblem as problem:
-        raise ValueProblem(f"{problem} (in column `{name}`)") from None
+        raise _misfit(problem, place, name) from None
+
+
+def _misfit(problem: ValueProblem, place: int, name: str) -> ValueProblem:
+    return ValueProblem(f"{problem} (row {place}, column `{name}`)")
 
 
 class JsonRows:
@@ -116,15 +121,15 @@ class JsonRows:
         for place in places:
             row = self._objects[place]
             yield RowItem(
-                (name, self._value(name, row.get(name), to)) for name, to in wanted.items()
+                (name, self._value(name, place, row.get(name), to)) for name, to in wanted.items()
             )
 
     @staticmethod
-    def _value(name: str, value: Any, to: ItemType) -> Any:
+    def _value(name: str, place: int, value: Any, to: ItemType) -> Any:
         try:
             return from_json(value, to)
         except ValueProblem as problem:
-            raise ValueProblem(f"{problem} (in column `{name}`)") from None
+            raise _misfit(problem, place, name) from None
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:

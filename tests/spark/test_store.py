@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError, ProgramError
+from hydro_core.spark import store
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.ledger import LEDGER, Ledger
 from hydro_core.spark.pipeline import Pipeline
@@ -125,7 +126,7 @@ def test_large_results_go_through_files_and_are_the_same(
         assert list((directory / "outputs/notify/staged").iterdir())
 
 
-STEPS = ("state/", "outputs/notify", "outputs/counts", "tables", "ledger")
+STEPS = ("state/", "outputs/notify", "compacted", "ledger")
 
 
 @pytest.mark.parametrize("at", [0, 2], ids=["first tick", "later tick"])
@@ -241,6 +242,28 @@ def test_going_back_takes_later_ticks_away(
     assert finish(committed) == uninterrupted
     with pytest.raises(DataError, match="nothing to take back"):
         pipeline.rewind(TICKS - 1)
+
+
+@pytest.mark.parametrize("bound", [0, 100])
+def test_small_files_are_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int
+) -> None:
+    settings = SETTINGS.with_(small_write_rows=bound)
+    plain = opened(tmp_path / "plain", settings=settings)
+    monkeypatch.setattr(store, "_STATE_FILES", 2)
+    joined = opened(tmp_path / "joined", settings=settings.with_(compact_every=2))
+    for tick in range(3):
+        plain.run_tick(tick, batch(tick))
+        joined.run_tick(tick, batch(tick))
+    files = [sum(len(t.files()) for t in p.store.tables.values()) for p in (plain, joined)]
+    assert files[0] > files[1]
+    assert contents(joined) == contents(plain)
+    plain.compact(keep_hours=0)
+    joined.compact(keep_hours=0)
+    for pipeline in (plain, joined):
+        assert len(list(state_of(pipeline, "messages").rglob("*.parquet"))) == 1
+        pipeline.run_tick(3, batch(3))
+    assert contents(joined) == contents(plain)
 
 
 def test_another_program_is_refused(committed: Path) -> None:

@@ -1,4 +1,4 @@
-"""What lies beside the repository: the language page and its vectors. Tests that need it do without where it is not."""
+"""What lies beside the repository: the language page and its vectors, where they are there."""
 
 from __future__ import annotations
 

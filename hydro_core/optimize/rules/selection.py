@@ -1,14 +1,16 @@
-"""Which rules a program needs: those whose shapes it has, or may come to have through other rules."""
+"""Which rules a program needs: those whose shapes it has, or may get through other rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules import algebra, derived, state
+from hydro_core.optimize.rules import algebra, derived, functions, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -21,8 +23,9 @@ LINES: tuple[Line, ...] = (
     *algebra.BAGS,
     *algebra.RUNNING,
     *algebra.KEYED_DELTAS,
+    *functions.FILTERS,
 )
-INTRODUCED = (
+INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("persist", {}),
     ("old", {}),
     ("prev", {}),
@@ -42,11 +45,18 @@ INTRODUCED = (
 """Operators that rules bring in, as they are with these arguments."""
 
 
-def rules_for(given: Mapping[str, Shape]) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
-    """The rules that may fire on a program of these shapes, and all shapes that it may then have."""
-    known = {**introduced(), **given}
+def rules_for(
+    given: Mapping[str, Shape],
+    more: Mapping[str, Shape] = MappingProxyType({}),
+    own: tuple[Rule, ...] = (),
+) -> tuple[tuple[Rule, ...], Mapping[str, Shape]]:
+    """The rules that may fire on a program of these shapes, and all shapes that it may then have.
+
+    `own` are rules of this program alone, which bring in the shapes `more`.
+    """
+    known = {**introduced(), **unordered(given), **more, **given}
     candidates = [r for line in LINES for r in _read(line, known)]
-    candidates += derived.derived(known)
+    candidates += [*derived.derived({n: s for n, s in known.items() if n not in more}), *own]
     there = set(given)
     chosen: dict[str, Rule] = {}
     changed = True
@@ -73,6 +83,21 @@ def introduced() -> Mapping[str, Shape]:
         shape = shape_of(Node(name, op, given, inputs), (Order.NONE,) * len(inputs), Order.NONE)
         shapes[shape.name] = shape
     return shapes
+
+
+def unordered(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """The shapes on bags of those on sequences that do the same to each."""
+    found = {}
+    for shape in given.values():
+        op = shape.op
+        if op is None or op.order is not OrderRule.KEEPS or shape.output is not Sort.SEQUENCE:
+            continue
+        if op.outputs == "none" or any(p.needs is Order.TOTAL for p in op.inputs):
+            continue
+        bags = (Sort.BAG,) * len(shape.inputs)
+        flat = replace(shape, name=shape.name.removesuffix("!"), inputs=bags, output=Sort.BAG)
+        found[flat.name] = flat
+    return found
 
 
 def _read(line: Line, known: Mapping[str, Shape]) -> tuple[Rule, ...]:

@@ -56,7 +56,9 @@ def reduce_keyed(site: Site, a: Bag) -> Bag:
         result = _reduced(site, _values(key, items))
         kept = {name: field(items[0], name) for name in key.names}
         found.append(
-            RowItem({**result, **kept}) if key.names else Struct((field(items[0], 0), result))
+            RowItem({**(result or {}), **kept})
+            if key.names
+            else Struct((field(items[0], 0), result))
         )
     return Bag(found)
 

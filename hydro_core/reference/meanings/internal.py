@@ -1,4 +1,4 @@
-"""Operators that only the optimizer introduces: results that go on from those of the tick before."""
+"""Operators that only the optimizer introduces: results that go on from the tick before."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def reduce_keyed_from(site: Site, state: Bag, new: Bag) -> Bag:
 @means("latest_from", exact=True)
 def latest_from(site: Site, state: Bag, new: Bag) -> Bag:
     """Of each key the latest of the state's row and the new ones."""
-    return latest(site, state + new)
+    found = latest(site, state + new)
+    return found if isinstance(found, Bag) else Bag()
 
 
 @means("aggregate_from")
@@ -100,7 +101,9 @@ _NOTHING: Any = object()
 
 
 def _by_key(key: Columns, state: Bag, new: Bag, go_on: Going) -> Bag:
-    """The state with the keys of the new items gone on; a second item of a key is an error of the plan."""
+    """The state with the keys of the new items gone on; a second item of a key is an error of the
+    plan.
+    """
     stored: dict[Hashable, Any] = {}
     for item in state.items:
         if stored.setdefault(key(item), item) is not item:

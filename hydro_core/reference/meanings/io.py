@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.fit import fits
 from hydro_core.reference.meanings.registry import Growth, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, ValueProblem, conform
@@ -12,10 +15,11 @@ from hydro_core.types.values import RowItem, ValueProblem, conform
 @means("source", exact=True)
 def source(site: Site) -> Bag:
     """The tick's input batch."""
-    found = []
+    found: list[Any] = []
+    fit = fits(site.output)
     for position, item in enumerate(site.moment.batches.get(site.args["name"], ())):
         try:
-            found.append(conform(item, site.output))
+            found.append(item if fit(item) else conform(item, site.output))
         except ValueProblem as problem:
             raise DataError(_unfit(site, position, str(problem))) from None
     return Bag(found)

@@ -16,4 +16,7 @@ def keyed_result(key: Columns, item: Any, acc: Any) -> Any:
     if not key.names:
         return Struct((field(item, 0), acc))
     columns = {name: field(item, name) for name in key.names}
+    if acc is None:
+        # Whether it would be one column or several: they are null, which the output's type adds.
+        return RowItem(columns)
     return RowItem({**columns, **(acc if isinstance(acc, dict) else {VALUE: acc})})

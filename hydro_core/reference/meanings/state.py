@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.meanings.registry import Growth, means
 from hydro_core.reference.past import Past
@@ -23,10 +24,14 @@ def old(site: Site, a: Past) -> Bag:
     return a.earlier + EMPTY
 
 
-@means("window", growth=Growth.INPUT, exact=True)
+def _window_growth(args: Args) -> Growth:
+    return Growth.INPUT if args["n"] else Growth.ANEW
+
+
+@means("window", growth=_window_growth, exact=True)
 def window(site: Site, a: Past) -> Bag:
-    """`Σ_{t−n<s≤t} a_s`."""
-    return a.recent + a.now
+    """`Σ_{t−n<s≤t} a_s`, which is empty for n = 0."""
+    return a.recent + a.now if site.args["n"] else Bag()
 
 
 @means("prev", exact=True)

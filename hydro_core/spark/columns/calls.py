@@ -15,6 +15,7 @@ from hydro_core.spark.columns import (
     casing,
     choices,
     compare,
+    division,
     integers,
     moments,
     numbers,
@@ -23,7 +24,15 @@ from hydro_core.spark.columns import (
 )
 from hydro_core.spark.columns.constants import constant
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import NotCompilable, Value, Wide, boolean, computed, long
+from hydro_core.spark.columns.value import (
+    NotCompilable,
+    Value,
+    Wide,
+    boolean,
+    computed,
+    long,
+    refuse_loss,
+)
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Decimal, Row, Tuple
 
 _DECIMAL = "decimal(38,0)"
@@ -54,7 +63,7 @@ def _folded(scope: Scope, node: Call) -> Value | None:
     except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
         raise NotCompilable(f"`{node.name}` of these constants fails") from None
     if result is None or isinstance(result, list | range | zip | enumerate | reversed):
-        raise NotCompilable(f"`{node.name}` of constants")
+        return None
     return constant(result)
 
 
@@ -196,7 +205,8 @@ def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
     holds_none = F.exists(array.column, lambda e: e.isNull())
     found = F.when((F.size(array.column) > 1) & holds_none, none).otherwise(function(array.column))
     if "default" in keywords:
-        default = scope.branch(keywords["default"])
+        default = scope.compile(keywords["default"])
+        refuse_loss(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.fail("ValueError", f"{node.name}() of an empty list")
@@ -244,19 +254,39 @@ def _total(
     def fast(total: Column, value: Value) -> Column:
         return F.try_add(total, integers.as_long(value).column)
 
-    def exact(total: Column, value: Value) -> Column:
-        made = integers.slow(scope, value)
-        if made is None or integers.bits(value) > 94 or (value.wide and value.wide.partial):
-            raise NotCompilable("`sum` of integers that may pass 94 bits")
-        return (total + made()).cast(_DECIMAL)
-
     # Null as soon as a partial sum passes 64 bits or an element is None.
     column = F.aggregate(array.column, integers.literal(0), lambda t, e: step(t, e, fast))
-    zero = integers.literal(0).cast(_DECIMAL)
-    slow = F.aggregate(array.column, zero, lambda t, e: step(t, e, exact))
+    bound = integers.bits(parts[0])
+    made = integers.slow(scope, parts[0])
+    if made is None or bound > 126 or (parts[0].wide and parts[0].wide.partial):
+        raise NotCompilable("`sum` of integers that may pass 126 bits")
+
+    def total_of(part: Callable[[Column], Column]) -> Column:
+        def exact(total: Column, value: Value) -> Column:
+            term = integers.slow(scope, value)
+            return total if term is None else (total + part(term())).cast(_DECIMAL)
+
+        zero = integers.literal(0).cast(_DECIMAL)
+        return F.aggregate(array.column, zero, lambda t, e: step(t, e, exact))
+
     # No list has more than 2**31 elements.
-    wide = Wide(integers.bits(parts[0]) + 31, lambda: slow)
+    if bound + 31 <= 126:
+        wide = Wide(bound + 31, lambda: total_of(lambda term: term))
+    else:
+        wide = Wide(bound + 31, lambda: _in_halves(scope, total_of), partial=True)
     return computed(column, LONG, array, *parts, wide=wide)
+
+
+def _in_halves(scope: Scope, total_of: Callable[[Callable[[Column], Column]], Column]) -> Column:
+    """A sum whose terms have up to 126 bits, if it has 64: what is above 2**64 is summed apart."""
+    unit = integers.literal(2**62).cast(_DECIMAL) * integers.literal(4).cast(_DECIMAL)
+    high = total_of(lambda term: division.floor_of_decimals(term, unit))
+    low = total_of(lambda term: term - division.floor_of_decimals(term, unit) * unit)
+    carried = division.floor_of_decimals(low, unit)
+    rest, above = low - carried * unit, high + carried
+    beyond = scope.fail("OverflowError", "a sum is an integer beyond 64 bits")
+    whole = F.when(above == 0, rest).when(above == -1, rest - unit).otherwise(beyond)
+    return whole.cast(_DECIMAL)
 
 
 def _any_all(scope: Scope, node: Call) -> Value:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyspark.sql import functions as F  # noqa: N812
 
-from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Param, Unary
+from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.columns import compare, integers, lookup, numbers, structs
-from hydro_core.spark.columns.parts import parts_of
+from hydro_core.spark.columns.parts import surely_reads
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     DURATION,
@@ -44,7 +42,7 @@ def bool_op(scope: Scope, node: BoolOp) -> Value:
         condition = compare.truth(scope, result)
         other = scope.branch(following)
         pair = (other, result) if node.op == "and" else (result, other)
-        result = choose(scope, condition, *pair)
+        result = choose(scope, condition, *pair, final=scope.is_result(node) and following is rest[-1])
     return result
 
 
@@ -59,6 +57,8 @@ def choose(
     scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
 ) -> Value:
     """The one value where the condition holds, else the other."""
+    if final:
+        then, otherwise = (integers.result(scope, v) for v in (then, otherwise))
     of = (condition, then, otherwise)
     nullable = then.nullable or otherwise.nullable
     if integers.is_int(then) and integers.is_int(otherwise) and (then.wide or otherwise.wide):
@@ -83,7 +83,7 @@ def choose(
 def let(scope: Scope, node: Let) -> Value:
     """`name = value` and then `body`: the value is computed, needed or not."""
     value = scope.compile(node.value)
-    if not value.safe and not _surely_reads(node.body, node.name):
+    if not value.safe and not surely_reads(node.body, node.name):
         raise NotCompilable("a local value that may fail is not always used", node.place)
     inner = scope.inner({node.name: value})
     # The body is evaluated whenever this is: what it checks may be checked before.
@@ -206,31 +206,3 @@ def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Val
 
 def _refuse_none() -> Value:
     raise NotCompilable("a part that may fail is computed and not used")
-
-
-def _surely_reads(body: Expr, name: str) -> bool:
-    """Whether the body evaluates the name whatever the item is."""
-    return any(isinstance(node, Param) and node.name == name for node in _always(body))
-
-
-def _always(node: Expr) -> Iterator[Expr]:
-    yield node
-    for child in _first_parts(node):
-        yield from _always(child)
-
-
-def _first_parts(node: Expr) -> Iterator[Expr]:
-    """The direct parts of an expression that are evaluated whenever it is."""
-    match node:
-        case IfElse(condition):
-            yield condition
-        case BoolOp(_, values):
-            yield values[0]
-        case Compare(first, rest):
-            yield first
-            yield rest[0][1]
-        case Let(_, value, body):
-            yield value
-            yield body
-        case _:
-            yield from parts_of(node)

@@ -11,10 +11,10 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
+from hydro_core.spark.columns import structs
 from hydro_core.spark.columns.integers import as_long, either, is_int, literal
 from hydro_core.spark.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.structs import arity, fields_of, whole
 from hydro_core.spark.columns.value import (
     DURATION,
     NotCompilable,
@@ -22,6 +22,8 @@ from hydro_core.spark.columns.value import (
     boolean,
     refuse_loss,
 )
+from hydro_core.spark.types import spark_type
+from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,
     UNKNOWN,
@@ -59,18 +61,22 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a close
         return boolean(_is_none(a) & _is_none(b), a, b)
     if is_number(a) and is_number(b):
         return _equal_numbers(scope, _unmixed(a), _unmixed(b))
-    if isinstance(a.type, Tuple) and isinstance(b.type, Tuple) and arity(a) == arity(b):
-        return _equal_fields(scope, a, b, fields_of(scope, a), fields_of(scope, b))
+    if isinstance(a.type, Tuple) and isinstance(b.type, Tuple) and structs.arity(a) == structs.arity(b):
+        return _equal_fields(scope, a, b, structs.fields_of(scope, a), structs.fields_of(scope, b))
     if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
-        theirs = dict(zip(b.type.names, fields_of(scope, b), strict=True))
+        theirs = dict(zip(b.type.names, structs.fields_of(scope, b), strict=True))
         pairs = [theirs[name] for name in a.type.names]
-        return _equal_fields(scope, a, b, fields_of(scope, a), pairs)
+        return _equal_fields(scope, a, b, structs.fields_of(scope, a), pairs)
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
         if isinstance(a.type, Array) and holds_float(a.type):
             raise NotCompilable("arrays of floats are compared")
         plain = not (a.nullable or b.nullable)
         column = a.column == b.column if plain else a.column.eqNullSafe(b.column)
         return boolean(column, a, b)
+    if isinstance(a.type, Array) and isinstance(b.type, Array):
+        to = common_type(a.type, b.type)
+        if to is not None and structs.fits(a.type, to) and structs.fits(b.type, to):
+            return equal(scope, _as(a, to), _as(b, to))
     if a.mixed or b.mixed or isinstance(a.type, Array) or isinstance(b.type, Array):
         raise NotCompilable(f"{a.type} and {b.type} are compared")
     refuse_loss(a, b)
@@ -213,6 +219,10 @@ def _unmixed(value: Value) -> Value:
     return value.with_(mixed=0)
 
 
+def _as(value: Value, to: ItemType) -> Value:
+    return value.with_(column=value.column.cast(spark_type(to)), type=to, path=None, constant=None)
+
+
 def _may_be_nan(value: Value) -> bool:
     return value.constant is None or value.constant[0] != value.constant[0]
 
@@ -236,22 +246,28 @@ def _equal_fields(
 ) -> Value:
     if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
+    _refuse_computed(a, b)
     fields = [equal(scope, x, y) for x, y in zip(mine, theirs, strict=True)]
     same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
     both = boolean(same, *fields)
     if not (a.nullable or b.nullable):
         return both
-    if not both.safe:
-        raise NotCompilable("tuples or rows with computed fields are compared")
     missing, other = _is_none(a), _is_none(b)
     return boolean(F.when(missing | other, missing & other).otherwise(same), both)
 
 
+def _refuse_computed(*values: Value) -> None:
+    """All fields are computed before the first comparison, which may already decide."""
+    if not all(part.safe for value in values for part in value.parts or ()):
+        raise NotCompilable("tuples or rows with computed fields are compared")
+
+
 def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    if arity(a) != arity(b) or not arity(a) or holds_float(a.type) or holds_float(b.type):
+    if structs.arity(a) != structs.arity(b) or not structs.arity(a) or holds_float(a.type) or holds_float(b.type):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
-    a, b = scope.need(whole(scope, a), "an operand"), scope.need(whole(scope, b), "an operand")
-    pairs = list(zip(fields_of(scope, a), fields_of(scope, b), strict=True))
+    _refuse_computed(a, b)
+    a, b = scope.need(structs.whole(scope, a), "an operand"), scope.need(structs.whole(scope, b), "an operand")
+    pairs = list(zip(structs.fields_of(scope, a), structs.fields_of(scope, b), strict=True))
     last = order(scope, op, *pairs[-1])
     # The last pair decides where all before are equal; equal last pairs may hold None.
     equal_last = equal(scope, *pairs[-1])

@@ -25,7 +25,8 @@ from hydro_core.types.item import LONG
 
 _EXACT = 2**53
 _DECIMAL = "decimal(38,0)"
-_QUOTIENT_BITS = 57
+_QUOTIENT_BITS = 58
+_WIDEST = 126
 
 
 def true_divide(scope: Scope, a: Value, b: Value) -> Value:
@@ -34,7 +35,7 @@ def true_divide(scope: Scope, a: Value, b: Value) -> Value:
     plain = _within(x) & _within(y) & (y.column != 0)
     exact_x, exact_y = slow(scope, x), slow(scope, y)
     partial = any(v.wide is not None and v.wide.partial for v in (x, y))
-    if exact_x is None or exact_y is None or partial or bits(y) + _QUOTIENT_BITS + 3 > 126:
+    if exact_x is None or exact_y is None or partial or bits(y) + _QUOTIENT_BITS + 2 > _WIDEST:
         raise NotCompilable("a quotient of integers that may pass 64 bits")
     zero = scope.fail("ZeroDivisionError", "division by zero")
     top, bottom = exact_x(), exact_y()
@@ -54,7 +55,7 @@ def floor_divide(scope: Scope, a: Value, b: Value) -> Value:
         bound = max(bits(x) - max(known, 0), 0)
         operands = _exact_operands(scope, x, y)
         made = None
-        if operands is not None and bits(y) <= 63:
+        if operands is not None and bits(y) <= 64:
             made = lambda: _floor_decimal(scope, *operands)  # noqa: E731
         wide = Wide(bound, made, partial=bound > 62)
     elif b.constant is not None and b.constant[0] != -1:
@@ -140,11 +141,12 @@ def _floor_long(scope: Scope, a: Column, b: Value) -> Column:
 def _floor_decimal(scope: Scope, a: Column, b: Column) -> Column:
     zero = scope.fail("ZeroDivisionError", "integer division or modulo by zero")
     large = F.abs(a) >= F.abs(b) * _decimal(2**62)
-    quotient = F.when(large, _large_quotient(scope, a, b)).otherwise(_floor_of_decimals(a, b))
+    quotient = F.when(large, _large_quotient(scope, a, b)).otherwise(floor_of_decimals(a, b))
     return F.when(b == 0, zero).otherwise(quotient.cast(_DECIMAL))
 
 
-def _floor_of_decimals(a: Column, b: Column) -> Column:
+def floor_of_decimals(a: Column, b: Column) -> Column:
+    """The quotient, rounded down, of two decimals without fraction; it has 64 bits."""
     rest = a % b
     off = (rest != 0) & ((rest < 0) != (b < 0))
     return (_whole(a, b) - F.when(off, literal(1)).otherwise(literal(0))).cast(_DECIMAL)
@@ -158,7 +160,7 @@ def _large_quotient(scope: Scope, a: Column, b: Column) -> Column:
     # a = 4·b·coarse + left, so a // b = 4·coarse + left // b.
     coarse = _whole(a, b * _decimal(4)).cast(_DECIMAL)
     left = a - b * _decimal(4) * coarse
-    whole = (coarse * _decimal(4) + _floor_of_decimals(left, b)).cast(_DECIMAL)
+    whole = (coarse * _decimal(4) + floor_of_decimals(left, b)).cast(_DECIMAL)
     fits = whole.between(_decimal(-(2**63)), _decimal(2**63 - 1))
     return F.when(far, beyond).when(fits, whole).otherwise(beyond)
 
@@ -172,27 +174,23 @@ def _whole(a: Column, b: Column) -> Column:
 
 
 def _nearest_quotient(a: Column, b: Column) -> Column:
-    """The float nearest to a / b, of two decimals without fraction, b not 0."""
-    top, bottom = F.abs(a), F.abs(b)
-    # So many binary places make the quotient 2**55 … 2**60: 53 bits, and room for the sticky one.
-    digits = F.ceil(F.log2(bottom.cast("double"))) - F.floor(F.log2(top.cast("double")))
-    places = (digits + _QUOTIENT_BITS).cast("int")
-    up = _power_of_two(F.greatest(places, F.lit(0)))
-    down = _power_of_two(F.greatest(-places, F.lit(0)))
-    numerator, denominator = (top * up).cast(_DECIMAL), (bottom * down).cast(_DECIMAL)
+    """The float nearest to a / b, of two decimals without fraction, b not 0.
+
+    The code of it is kept short: Java does not compile methods of more than 8,000 bytes.
+    """
+    ratio = F.abs(a.cast("double") / b.cast("double"))
+    # So many binary places give the quotient 57 to 60 bits. Of 0 there is no logarithm.
+    places = F.coalesce(F.lit(_QUOTIENT_BITS) - F.floor(F.log2(ratio)), F.lit(0)).cast("int")
+    numerator = (a * _power_of_two(places)).cast(_DECIMAL)
+    denominator = (b * _power_of_two(-places)).cast(_DECIMAL)
     quotient = _whole(numerator, denominator)
-    left_over = numerator % denominator != 0
-    sticky = quotient.bitwiseOR(F.when(left_over, literal(1)).otherwise(literal(0)))
-    size = sticky.cast("double") * F.pow(F.lit(2.0), (-places).cast("double"))
-    negative = (a < 0) != (b < 0)
-    return F.when(a == 0, F.lit(0.0)).when(negative, -size).otherwise(size)
+    # Rounded towards 0, and a last bit that says whether something is left over.
+    left_over = numerator - quotient.cast(_DECIMAL) * denominator
+    away = F.when(left_over == 0, literal(0)).when((a < 0) == (b < 0), literal(1)).otherwise(literal(-1))
+    return (quotient * 2 + away).cast("double") * F.pow(F.lit(2.0), (-places - 1).cast("double"))
 
 
 def _power_of_two(exponent: Column) -> Column:
-    low = F.least(exponent, F.lit(62))
-    one = literal(1)
-    first = F.call_function("shiftleft", one, low).cast(_DECIMAL)
-    second = F.call_function("shiftleft", one, exponent - low).cast(_DECIMAL)
-    return (first * second).cast(_DECIMAL)
-
-
+    """2 ** exponent, and 1 where the exponent is negative."""
+    powers = F.array(*(F.lit(str(2**n)).cast(_DECIMAL) for n in range(_WIDEST + 1)))
+    return F.get(powers, F.greatest(exponent, F.lit(0)))

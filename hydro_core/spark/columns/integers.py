@@ -161,9 +161,9 @@ def bitwise(scope: Scope, op: str, a: Value, b: Value) -> Value:
         "^": Column.bitwiseXOR,
     }
     if a.type == b.type == BOOLEAN:
-        x, y = scope.need(a, "an operand").column, scope.need(b, "an operand").column
-        logical = {"&": x & y, "|": x | y, "^": x != y}
-        return computed(logical[op], BOOLEAN, a, b)
+        # Spark's AND and OR would leave out the second where the first decides.
+        x, y = (scope.need(v, "an operand").column.cast("int") for v in (a, b))
+        return computed(operations[op](x, y) == 1, BOOLEAN, a, b)
     x, y = exactly(scope, a).column, exactly(scope, b).column
     return long(operations[op](x, y), a, b)
 

@@ -44,8 +44,9 @@ def named(scope: Scope, base: Value, name: str) -> Value:
 def indexed(scope: Scope, base: Value, index: Value) -> Value:
     """`base[index]`."""
     key = index.constant[0] if index.constant is not None else None
-    if base.constant is not None and isinstance(base.constant[0], dict):
-        return entry(scope, base.constant[0], index, None)
+    table = table_of(base)
+    if table is not None and not (isinstance(base.type, Row) and key in base.type.names):
+        return entry(scope, table, index, None)
     match base.type:
         case Row() if isinstance(key, str):
             return named(scope, base, key)
@@ -61,6 +62,17 @@ def indexed(scope: Scope, base: Value, index: Value) -> Value:
             return strings.character(scope, base, index)
         case _:
             raise NotCompilable(f"an index into {base.type}")
+
+
+def table_of(value: Value) -> dict[Any, Any] | None:
+    """The constant dict that a value is, None if it is none: one with names is a row, too."""
+    if value.constant is not None and isinstance(value.constant[0], dict):
+        return value.constant[0]
+    if isinstance(value.type, Row) and value.parts is not None:
+        known = [part.constant for part in value.parts]
+        if all(known):
+            return dict(zip(value.type.names, (k[0] for k in known if k), strict=True))
+    return None
 
 
 def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None) -> Value:
@@ -79,6 +91,7 @@ def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None
         raise NotCompilable("a dict of values of several types")
     columns = [structs.cast(scope, v, to) for v in values]
     if default is not None:
+        refuse_loss(default)
         column_of_default = structs.cast(scope, default, to)
     nullable = any(v.nullable for v in values) or (default is not None and default.nullable)
     of = (key, default) if default is not None else (key,)
@@ -153,6 +166,8 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
     # A NaN is in a tuple that holds the very same object: nobody can tell here.
     if any(compare.holds_float(v.type) for v in (value, *fields)):
         raise NotCompilable("`in` with floats")
+    # All elements are computed before the first comparison.
+    refuse_loss(*fields)
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)

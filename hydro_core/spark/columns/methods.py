@@ -29,11 +29,12 @@ def method(scope: Scope, node: Method) -> Value:
     if node.keywords:
         raise NotCompilable(f"`.{node.name}` with named arguments")
     base = scope.compile(node.base)
-    if base.constant is not None and isinstance(base.constant[0], dict):
+    table = lookup.table_of(base)
+    if table is not None:
         if node.name == "get" and len(node.args) in (1, 2):
             values = [scope.compile(a) for a in node.args]
             default = values[1] if len(values) == 2 else constant(None)
-            return lookup.entry(scope, base.constant[0], values[0], default)
+            return lookup.entry(scope, table, values[0], default)
         raise NotCompilable(f"`.{node.name}` of a dict")
     if isinstance(base.type, Row):
         return _of_row(scope, base, node)

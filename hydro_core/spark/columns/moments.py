@@ -151,12 +151,11 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
     x, d = scope.need(a, "an operand"), scope.need(b, "an operand")
     outside = scope.fail("OverflowError", _OUT_OF_RANGE)
     if a.type == DATE:
-        # Python adds the whole days of the timedelta, rounded down; `-` adds the days of its negative.
-        microseconds = d.column if op == "+" else -d.column
-        days = F.when(microseconds % _DAY < 0, _whole(microseconds, _DAY) - 1).otherwise(
-            _whole(microseconds, _DAY)
-        )
-        moved = F.unix_date(x.column).cast("long") + days
+        # Python takes the whole days of the timedelta, rounded down.
+        down = F.when(d.column % _DAY < 0, F.lit(1)).otherwise(F.lit(0))
+        days = _whole(d.column, _DAY) - down
+        start = F.unix_date(x.column).cast("long")
+        moved = start + days if op == "+" else start - days
         low, high = (date(*d_).toordinal() - date(1970, 1, 1).toordinal() for d_ in ((1, 1, 1), (9999, 12, 31)))
         column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
         return computed(column.otherwise(outside), DATE, x, d, d, x, d)

@@ -9,14 +9,13 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from hydro_core.spark.columns import division, integers
+from hydro_core.spark.columns import division, integers, structs
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, computed, double
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28
 _FLOAT_BITS = 53
-_LONG_DIGITS = {"boolean": 1, "byte": 3, "short": 5, "integer": 10, "long": 19}
 
 
 def is_float(value: Value) -> bool:
@@ -186,4 +185,4 @@ def _decimal_type(value: Value) -> Decimal:
         raise NotCompilable(f"a decimal and {value.type} do not meet in Python")
     if value.constant is not None:
         return Decimal(len(str(abs(value.constant[0]))), 0)
-    return Decimal(_LONG_DIGITS[str(value.type)], 0)
+    return Decimal(structs.DIGITS[str(value.type)], 0)

@@ -1,67 +1,65 @@
-"""The direct parts of an expression that Python evaluates whenever it evaluates the expression."""
+"""Which parts of a function's tree are always evaluated, and which stand in its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
     BoolOp,
     Call,
     Compare,
     Comprehension,
     Expr,
-    FString,
     IfElse,
-    Index,
     Inner,
     Let,
     MakeList,
     MakeRow,
     MakeTuple,
-    Method,
-    Slice,
-    Spread,
-    Unary,
+    Opaque,
+    Param,
 )
+from hydro_core.functions.walk import children
 
 
-def parts_of(node: Expr) -> Iterator[Expr]:
-    """The parts of an expression that is no choice."""
-    match node:
-        case Attribute(base) | Unary(_, base) | Comprehension(source=base):
-            yield base
-        case Index(a, b) | Binary(_, a, b):
-            yield from (a, b)
-        case Slice(base, low, high, step):
-            yield from (part for part in (base, low, high, step) if part is not None)
-        case Call(args=args, keywords=keywords):
-            yield from (*args, *(value for _, value in keywords))
-        case Method(base, _, args, keywords):
-            yield from (base, *args, *(value for _, value in keywords))
-        case MakeTuple(parts) | MakeList(parts):
-            yield from (part.value if isinstance(part, Spread) else part for part in parts)
-        case MakeRow(fields):
-            yield from (part.value if isinstance(part, Spread) else part[1] for part in fields)
-        case FString(texts):
-            yield from (part[0] for part in texts if not isinstance(part, str))
-        case _:
-            return
+def surely_reads(node: Expr, name: str) -> bool:
+    """Whether the expression evaluates the name whatever the item is."""
+    if isinstance(node, Param):
+        return node.name == name
+    return any(surely_reads(part, name) for part in _always(node))
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
-    """The ids of the nodes whose values are results of the function, or parts of them, and nothing else."""
+    """The ids of the nodes whose values are results of the function, or in them, and nothing else."""
     results: set[int] = set()
     others: set[int] = set()
     _mark(tree, results, others, is_result=True)
     return frozenset(results - others)
 
 
+def _always(node: Expr) -> Iterator[Expr]:
+    """The direct parts that are evaluated whenever the expression is."""
+    match node:
+        case IfElse(condition):
+            yield condition
+        case BoolOp(_, values):
+            yield values[0]
+        case Compare(first, rest):
+            yield from (first, rest[0][1])
+        case Comprehension(source=source):
+            yield source
+        case Inner() | Opaque():
+            return
+        case _:
+            yield from children(node)
+
+
 def _mark(node: Expr, results: set[int], others: set[int], *, is_result: bool) -> None:
     (results if is_result else others).add(id(node))
-    for child in _children(node):
-        _mark(child, results, others, is_result=is_result and any(child is p for p in _passed_on(node)))
+    passed_on = _passed_on(node)
+    for child in children(node):
+        stands = is_result and any(child is part for part in passed_on)
+        _mark(child, results, others, is_result=stands)
 
 
 def _passed_on(node: Expr) -> tuple[Expr, ...]:
@@ -72,26 +70,10 @@ def _passed_on(node: Expr) -> tuple[Expr, ...]:
         case Let(body=body):
             return (body,)
         case MakeTuple() | MakeRow() | MakeList():
-            return tuple(parts_of(node))
+            return tuple(children(node))
         case Comprehension(element=element):
             return (element,)
+        case Call("(flatten)", args):
+            return args
         case _:
             return ()
-
-
-def _children(node: Expr) -> Iterator[Expr]:
-    match node:
-        case IfElse(test, then, otherwise):
-            yield from (test, then, otherwise)
-        case Let(_, value, body):
-            yield from (value, body)
-        case BoolOp(_, values):
-            yield from values
-        case Compare(first, rest):
-            yield from (first, *(operand for _, operand in rest))
-        case Comprehension(_, element, _, source, conditions):
-            yield from (element, source, *conditions)
-        case Inner(_, body):
-            yield body
-        case _:
-            yield from parts_of(node)

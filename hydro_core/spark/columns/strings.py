@@ -95,10 +95,7 @@ def bound(scope: Scope, value: Value | None, size: Column, default: Column) -> C
     if value.nullable and value.wide is None:
         return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
     if value.wide is not None:
-        limit = integers.either(
-            scope, (value,), lambda i: F.greatest(F.least(i, F.lit(_INT)), F.lit(-_INT)).cast("int")
-        )
-        return _clamped(limit, size)
+        return _clamped(integers.either(scope, (value,), _as_int), size)
     if value.constant is not None:
         number = max(-_INT, min(_INT, int(value.constant[0])))
         if number >= 0:
@@ -148,9 +145,12 @@ def text_of(scope: Scope, value: Value) -> Value:
 
 
 def _inside(value: Value, size: Column) -> Column:
-    i = integers.as_long(value).column
-    limit = F.greatest(F.least(i, F.lit(_INT)), F.lit(-_INT)).cast("int")
-    return _clamped(limit, size)
+    return _clamped(_as_int(integers.as_long(value).column), size)
+
+
+def _as_int(number: Column) -> Column:
+    """The number within 32 bits; null stays null."""
+    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
 
 
 def _clamped(limit: Column, size: Column) -> Column:

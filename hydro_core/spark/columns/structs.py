@@ -12,8 +12,10 @@ from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, computed
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import (
+    INTEGERS,
     UNKNOWN,
     Array,
+    Decimal,
     Field,
     ItemType,
     Row,
@@ -21,6 +23,9 @@ from hydro_core.types.item import (
     Tuple,
     is_integer,
 )
+
+DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
+"""The most digits of an integer."""
 
 
 def make_tuple(parts: Sequence[Value]) -> Value:
@@ -108,15 +113,19 @@ def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Co
     return _refuse(value, to)
 
 
-def fits(item: ItemType, to: ItemType, *, final: bool) -> bool:
+def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
     """Whether every item of the one type can be written in the other, as Python would."""
     match item, to:
         case _ if item in (to, UNKNOWN):
             return True
-        case Scalar(name), Scalar("long"):
-            return is_integer(item)
+        case Scalar(name), Scalar(wider) if is_integer(item) and is_integer(to):
+            return INTEGERS.index(name) <= INTEGERS.index(wider)
         case Scalar(name), Scalar("double"):
             return name == "float" or (final and is_integer(item))
+        case Decimal(p, s), Decimal(q, t):
+            return q - t >= p - s and (t == s or (final and t > s))
+        case Scalar(), Decimal(q, t):
+            return final and is_integer(item) and q - t >= DIGITS[str(item)]
         case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
             return all(fits(x, y, final=final) for x, y in zip(xs, ys, strict=True))
         case Row(xs), Row(ys) if item.names == to.names:

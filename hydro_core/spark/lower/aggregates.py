@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.lower.items import common, convert, named, reversed_order
+from hydro_core.spark.lower.items import named, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.relation import ITEM, ORD
 from hydro_core.spark.types import spark_type
@@ -18,7 +18,9 @@ from hydro_core.types.item import Decimal, ItemType, is_integer
 Argument = tuple[Column, ItemType]
 
 
-def aggregate_column(aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool) -> Column:
+def aggregate_column(
+    aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool
+) -> Column:
     """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
     arguments = [_argument(a, item) for a in aggregate.arguments]
     name = aggregate.function
@@ -42,7 +44,10 @@ def _argument(argument: str | Fn, item: ItemType) -> Argument:
 
 
 def _extreme(value: Argument, order: Argument, *, greatest: bool) -> Column:
-    """The value at the extreme order; null orders do not count, of several values the greatest is taken."""
+    """The value at the extreme order.
+
+    Null orders do not count, of several values the greatest is taken.
+    """
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))
     return F.max(F.when(order[0].isNotNull(), both)).getField("v")
@@ -58,7 +63,9 @@ def _sum(column: Column, item: ItemType) -> Column:
 def _average(column: Column, item: ItemType) -> Column:
     """Of integers: the exact sum, divided once."""
     if is_integer(item):
-        return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(F.count(column), F.lit(0))
+        return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(
+            F.count(column), F.lit(0)
+        )
     return F.avg(column)
 
 

@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
@@ -17,6 +16,7 @@ from hydro_core.spark.lower.algebra import (
     product,
     semi_join,
 )
+from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
     common,
@@ -44,7 +44,9 @@ def union(step: Step) -> Relation:
 
 def added_up(step: Step) -> Relation:
     """The bag sum of the inputs, in no order."""
-    parts = [as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs]
+    parts = [
+        as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs
+    ]
     return step.relation(step.kind, united([p.frame for p in parts]))
 
 
@@ -103,9 +105,11 @@ def _single(step: Step, single: Relation) -> Relation:
         case Kind.H:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
-            # In order of their beginning, a row that begins before another one's end is a second one.
-            before = Window.partitionBy().orderBy(TICK, "until").rowsBetween(
-                Window.unboundedPreceding, -1
+            # In the order of beginnings, a row that begins before another one ends is a second.
+            before = (
+                Window.partitionBy()
+                .orderBy(TICK, "until")
+                .rowsBetween(Window.unboundedPreceding, -1)
             )
             at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
     wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
@@ -201,7 +205,7 @@ def _field(side: Side, position: int, to: ItemType) -> Column:
 def _paired_columns(
     item: ItemType, on: tuple[str, ...], x: Side, y: Side, keyed: tuple[Column | None, ItemType]
 ) -> list[tuple[str, Column]]:
-    """The `on` columns, then the left's others, then the right's, under the names of the output's columns."""
+    """The `on` columns, then the left's others, then the right's, as the output names them."""
     if not isinstance(item, Row):
         return []
     mine, theirs = ([f.name for f in columns(side[1]) if f.name not in on] for side in (x, y))

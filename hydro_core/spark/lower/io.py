@@ -35,7 +35,8 @@ def tick(step: Step) -> Relation:
     known = {t: step.times[t] for t in range(step.first, step.last + 1) if t in step.times}
     if known:
         table = step.spark.createDataFrame(
-            [(t, *ends) for t, ends in known.items()], f"{TICK} long, start timestamp, end timestamp"
+            [(t, *ends) for t, ends in known.items()],
+            f"{TICK} long, start timestamp, end timestamp",
         )
         times, columns = times.join(table, TICK, "left"), [F.col(c) for c in (TICK, "start", "end")]
     else:

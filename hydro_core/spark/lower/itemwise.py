@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from hydro_core.spark.functions import apply, apply_predicate
-from hydro_core.spark.lower.failure import fail
+from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.spark.functions import apply, apply_predicate
 from hydro_core.spark.lower.algebra import guarded
+from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, named, type_at
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
-from hydro_core.functions.fn import Fn
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 
 
@@ -145,12 +145,17 @@ def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:
 
 
 def spread(step: Step, whole: Column, item: ItemType) -> Relation:
-    """A row for each part of an array or tuple; null has no parts. Positions order the parts of one item."""
+    """A row for each part of an array or tuple; null has no parts.
+
+    Positions order the parts of one item.
+    """
     match item:
         case Array(element):
             parts = F.transform(whole, lambda x: convert(x, element, step.item))
         case Tuple(fields):
-            each = [convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))]
+            each = [
+                convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))
+            ]
             parts = F.when(whole.isNotNull(), F.array(*each))
         case _:
             parts = F.array()

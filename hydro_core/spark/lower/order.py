@@ -63,7 +63,9 @@ def unique_keyed(step: Step) -> Relation:
     return first_of(step, 1, keys=keys)
 
 
-def first_of(step: Step, n: int, by: tuple[str, ...] = (), keys: list[Column] | None = None) -> Relation:
+def first_of(
+    step: Step, n: int, by: tuple[str, ...] = (), keys: list[Column] | None = None
+) -> Relation:
     """The first n items of each tick and key."""
     if keys is None:
         keys = key_of(F.col(ITEM), step.input.item, by) if by else []
@@ -101,5 +103,7 @@ def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: Item
     rows = both.select(TICK, *names, zipped).select(
         TICK, *names, F.col("z.accs").alias(ACC), F.col("z.orders").alias(ORD)
     )
-    made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc) if keys else F.col(ACC)
+    made = (
+        keyed_item(step, key_fields(step.input.item, step.arg("by")), acc) if keys else F.col(ACC)
+    )
     return step.relation(Kind.E, rows.select(made.alias(ITEM), TICK, ORD), ordered=True)

@@ -64,7 +64,7 @@ def test_help(command: str, capsys: Capture) -> None:
 def test_check(chat: str, capsys: Capture) -> None:
     assert main(["check", chat, *SCHEMAS]) == 0
     shown = capsys.readouterr()
-    assert "notify  (struct<user: string>, string)  NoOrder" in shown.out
+    assert "notify  NoOrder  (struct<user: string>, string)" in shown.out
     assert "7 operators in 2 strata" in shown.out
     assert shown.err == ""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import linecache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hydro_core.functions.field_map import field_map
+from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.read import read_callable
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import FieldPath, ItemType, at, leaves
+from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at, leaves
+from tests.support.functions import live, text
 
 
 def _vectors() -> list[Any]:
@@ -24,20 +25,6 @@ def _vectors() -> list[Any]:
 
 
 VECTORS = _vectors()
-
-
-def unknown(*_: object) -> object:
-    return 0
-
-
-def live(text: str, **names: object) -> Any:
-    """The function of a text, with a source that can be read."""
-    file = f"<vector {hash(text)}>"
-    whole = text if text.startswith("def") else f"f = {text}\n"
-    linecache.cache[file] = (len(whole), None, whole.splitlines(keepends=True), file)
-    scope: dict[str, Any] = {"g": print, "log": print, "touch": print, "LIMIT": object(), **names}
-    exec(compile(whole, file, "exec"), scope)
-    return scope["f"]
 
 
 def _path(text: str) -> FieldPath:
@@ -57,8 +44,172 @@ def _said(vector: Any, key: str, item: ItemType) -> set[tuple[FieldPath, FieldPa
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
 def test_vectors(vector: Any) -> None:
     item = parse_ddl(vector["params"])
-    found = field_map(read_callable(live(vector["function"])), (item,), use=vector["op"])
+    unknown = dict.fromkeys(("g", "log", "touch"), partial(print))
+    fn = live(vector["function"], LIMIT=object(), **unknown)
+    found = field_map(fn, (item,), use=vector["op"])
     said = {(out, f.path) for out, fields in found.equal.items() for f in fields}
     expected, may = _said(vector, "expect", item), _said(vector, "may", item)
     assert said <= expected | may, "unsound"
     assert said >= expected
+
+
+def _equal(found: FieldMap) -> dict[str, list[str]]:
+    return {
+        ".".join(out): sorted(".".join(f.path) for f in fields)
+        for out, fields in found.equal.items()
+    }
+
+
+def _computed(found: FieldMap) -> dict[str, list[str]]:
+    return {
+        ".".join(out): sorted(f"{f.input}:{'.'.join(f.path)}" for f in fields)
+        for out, fields in found.computed.items()
+    }
+
+
+TRAPS = [
+    # a list that is made here and changed afterwards
+    (
+        "flat_map",
+        "    out = [(t[0], t[1])]\n    out.append((t[1], t[0]))\n    return out\n",
+        {},
+    ),
+    (
+        "flat_map",
+        "    out = [(t[0], t[1])]\n    x = out\n    x.append((t[1], t[0]))\n    return out\n",
+        {},
+    ),
+    (
+        "flat_map",
+        "    out = [(t[0], t[1])]\n    pair = (out, 1)\n    touch(pair)\n    return out\n",
+        {},
+    ),
+    ("flat_map", "    out = [(t[0], t[1])]\n    out += [(t[1], t[0])]\n    return out\n", {}),
+    ("flat_map", "    out = [(t[0], 1)]\n    out[0] = (t[1], 1)\n    return out\n", {}),
+    ("flat_map", "    out = [(t[0], 1)]\n    del out[0]\n    return out\n", {}),
+    (
+        "flat_map",
+        "    out = [(t[0], 1)]\n    def g(): out.append((t[1], 1))\n    g()\n    return out\n",
+        {},
+    ),
+    # a name that is bound in one case only
+    ("map", "    u = t[1]\n    t[0] > 5 and (u := t[0])\n    return (u,)\n", {}),
+    ("map", "    u = t[1]\n    x = (u := t[0]) if t[0] else 1\n    return (u,)\n", {}),
+    ("map", "    u = t[1]\n    x = 1 < t[0] < (u := t[0])\n    return (u,)\n", {}),
+    ("map", "    u = t[1]\n    x = [1 for y in t[2] if (u := t[0])]\n    return (u,)\n", {}),
+    ("map", "    u = t[1]\n    for u in t[2]:\n        pass\n    return (u,)\n", {}),
+    ("map", "    u = t[1]\n    while t[0] < u:\n        u = u - 1\n    return (u,)\n", {}),
+    (
+        "map",
+        "    u = t[1]\n    try:\n        u = t[0]\n    except E:\n        pass\n    return (u,)\n",
+        {},
+    ),
+    (
+        "map",
+        "    u = t[1]\n    match t:\n        case (1, u, _):\n            pass\n    return (u,)\n",
+        {"0": ["1"]},
+    ),
+    (
+        "map",
+        "    u = t[1]\n    match t[0]:\n        case u:\n            pass\n    return (u,)\n",
+        {"0": ["0"]},
+    ),
+    # what a function within sees
+    (
+        "map",
+        "    u = t[1]\n    def g():\n        return u\n    u = t[0]\n    return (g(),)\n",
+        {"0": ["0"]},
+    ),
+    (
+        "map",
+        "    u = t[1]\n    def g(u):\n        return u\n    return (g(t[0]), u)\n",
+        {"0": ["0"], "1": ["1"]},
+    ),
+    (
+        "map",
+        "    u = t[1]\n    def g(): return u\n    def h(u): return g()\n    return (h(t[0]),)\n",
+        {},
+    ),
+    ("map", "    f = lambda u: (u, t[1])\n    return f(t[0])\n", {"0": ["0"], "1": ["1"]}),
+    ("map", "    return (lambda t: t[0])(t[2]), t[0]\n", {"1": ["0"]}),
+    ("map", "    return [t for t in t[2]], t[0]\n", {"1": ["0"]}),
+    # arrays that something may have changed, in whatever order
+    ("map", "    x = (t[2], t[0])\n    touch(x)\n    return (t[2], t[0])\n", {"1": ["0"]}),
+    ("map", "    x = t[2]\n    y = (x, 1)\n    y[0].append(1)\n    return x, t[0]\n", {"1": ["0"]}),
+    ("map", "    sorted([t[2]], key=touch)\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("map", "    keep(t)\n    return t\n", {"0": ["0"], "1": ["1"]}),
+    ("map", "    x = t[2]\n    x += [1]\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("map", "    x = t[2]\n    x *= 2\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("map", "    x = t[0]\n    x += 1\n    return t[2], t[0]\n", {"0": ["2"], "1": ["0"]}),
+    ("map", "    [x.append(1) for x in [t[2]]]\n    return t[2], t[0]\n", {"1": ["0"]}),
+    # None
+    ("map", "    if t[0]:\n        return t\n", {}),
+    ("filter_map", "    if t[0]:\n        return t\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
+    ("filter_map", "    return (t[0], None if t[0] else t[1])\n", {"0": ["0"]}),
+    ("map", "    x = t if t[0] else None\n    return (x[0], x)\n", {"0": ["0"]}),
+    ("flat_map", "    return [t[0], None]\n", {}),
+    ("flat_map", "    return [(t[0], 1)] if t[1] else []\n", {"0": ["0"]}),
+    ("flat_map", "    return [(t[0], 1)] + [(t[0], x) for x in t[2]]\n", {"0": ["0"]}),
+    ("flat_map", "    return t\n", {}),
+    ("flat_map", "    return t[2]\n", {}),
+    # rows and tuples
+    (
+        "map",
+        "    r = {'a': t[0], 'b': t[1]}\n    return {**r, 'a': 1, 'c': r['b']}\n",
+        {"b": ["1"], "c": ["1"]},
+    ),
+    ("map", "    return {'a': t[0], 'a': t[1]}\n", {"a": ["1"]}),
+    ("map", "    return {'a': t[0], **touch(t)}\n", {}),
+    ("map", "    return t[:2] + (t[0],)\n", {"0": ["0"], "1": ["1"], "2": ["0"]}),
+    ("map", "    return t[t[0]], t[0]\n", {"1": ["0"]}),
+    ("map", "    return t[True], t[-1]\n", {"0": ["1"], "1": ["2"]}),
+    ("map", "    a, *b, c = t\n    return (c, b[0], a)\n", {"0": ["2"], "1": ["1"], "2": ["0"]}),
+    ("map", "    a, b = t\n    return (a, b)\n", {}),
+    ("map", "    return tuple(t), list(t)\n", {"0.0": ["0"], "0.1": ["1"], "0.2": ["2"]}),
+    ("map", "    return max(t[0], t[1]), t[0] or t[0]\n", {"1": ["0"]}),
+    ("map", "    return (t, t)[0]\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
+]
+
+
+@pytest.mark.parametrize(("use", "body", "expected"), TRAPS)
+def test_traps(use: Any, body: str, expected: dict[str, list[str]]) -> None:
+    unknown = dict.fromkeys(("touch", "keep"), partial(print))
+    fn = live(f"def f(t):\n{body}", E=ValueError, **unknown)
+    assert _equal(field_map(fn, (parse_ddl("(long, long, array<long>)"),), use=use)) == expected
+
+
+def test_what_is_computed() -> None:
+    pair = parse_ddl("(long, struct<a: long, b: long>)")
+    found = field_map(text("lambda k, r: (k + r.a, 1, r if k else None, r.b)"), (pair,))
+    assert _computed(found) == {"0": ["0:0", "0:1.a"], "1": [], "2": ["0:0", "0:1.a", "0:1.b"]}
+    assert _equal(found) == {"3": ["1.b"]}
+
+
+def test_several_arguments() -> None:
+    fn = text("lambda acc, k, v: (acc[0], k, acc[1] + v)")
+    found = field_map(fn, (parse_ddl("(long, long)"), parse_ddl("(long, long)")))
+    assert {out: sorted(f) for out, f in found.equal.items()} == {
+        ("0",): [(0, ("0",))],
+        ("1",): [(1, ("0",))],
+    }
+    assert _computed(found) == {"2": ["0:1", "1:1"]}
+
+
+def test_what_cannot_be_read_says_nothing() -> None:
+    exec("f = lambda t: t", scope := {})  # type: ignore[var-annotated]
+    found = field_map(read_callable(scope["f"]), (parse_ddl("(long, long)"),))
+    assert found.equal == {}
+    assert _computed(found) == {"": ["0:0", "0:1"]}
+    unfit = field_map(text("lambda a, b: a"), (parse_ddl("long"),))
+    assert unfit.equal == {}
+
+
+def test_of_an_unknown_item_the_whole_is_known() -> None:
+    assert _equal(field_map(text("lambda x: x"), (UNKNOWN,))) == {"": [""]}
+    assert _equal(field_map(text("lambda x: (x, x[0])"), (UNKNOWN,))) == {"0": [""]}
+
+
+def test_a_declared_result_of_another_type_is_not_equal() -> None:
+    fn = live("def f(t) -> float:\n    return t\n")
+    assert field_map(fn, (parse_ddl("long"),)).equal == {}
+    assert _equal(field_map(fn, (parse_ddl("double"),))) == {"": [""]}

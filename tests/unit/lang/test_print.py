@@ -13,7 +13,6 @@ from hydro_core.lang.print import names_in, to_text
 from hydro_core.lang.resolve import parse
 from tests.unit.shared import vectors
 
-
 CHAT = """\
 add_member -> persist() -> [0]broadcast
 messages -> persist() -> [1]broadcast

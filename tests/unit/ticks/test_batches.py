@@ -66,7 +66,7 @@ def test_without_a_column_everything_is_in_tick_0(parquet: str) -> None:
 def test_an_undeclared_input_has_the_columns_and_types_of_its_data(parquet: str) -> None:
     landing = land([InputFile.parse(f"o={parquet}:day")], {})[0]
     assert to_ddl(landing.item_type()) == "day date, k string, v integer"
-    assert landing.items([1], landing.item_type()) == [{"day": DAYS[1], "k": "", "v": 2}]
+    assert landing.items([1], landing.item_type(), 0) == [{"day": DAYS[1], "k": "", "v": 2}]
 
 
 def test_a_start_of_its_own(parquet: str) -> None:
@@ -239,3 +239,22 @@ def test_a_colon_in_a_path(tmp_path: Path) -> None:
     assert InputFile.parse(f"o={odd}") == InputFile("o", str(odd))
     assert InputFile.parse(f"o={odd}:c") == InputFile("o", str(odd), "c")
     assert InputFile.parse("o=c:/x/y.csv") == InputFile("o", "c:/x/y.csv")
+
+
+def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    path.write_text("a,b\n1,x\n")
+    pyarrow.parquet.write_table(
+        pa.table({"a": [1], "b": pa.array([1], pa.time64("us"))}), tmp_path / "o.parquet"
+    )
+    for file in (path, tmp_path / "o.parquet"):
+        assert batches(ticks_of(f"o={file}", schemas={"o": "a long"})) == [{"o": [{"a": 1}]}]
+    with pytest.raises(HydroError, match="time64"):
+        ticks_of(f"o={tmp_path / 'o.parquet'}")
+
+
+def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')
+    with pytest.raises(HydroError, match=r"in tick 1, .*row 1, column `x`"):
+        ticks_of(f"o={path}:t", schemas={"o": "x long"})

@@ -1,0 +1,135 @@
+"""Lineage: which fields of the inputs each field of each output is, or is computed from.
+
+The maps of the operators are composed from the sources on; around a cycle to the least fixpoint.
+Where several streams add up, a field has what it has in any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.functions.field_map import FieldMap
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.types.item import FieldPath, leaves
+
+Source = tuple[str, FieldPath]
+"""A field of an input of the program, by the input's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLineage:
+    """Of one field: the input fields whose very value it is, and those it depends on else."""
+
+    equal: frozenset[Source] = frozenset()
+    computed: frozenset[Source] = frozenset()
+
+    def __or__(self, other: FieldLineage) -> FieldLineage:
+        equal = self.equal | other.equal
+        return FieldLineage(equal, self.computed | other.computed)
+
+    @property
+    def all(self) -> frozenset[Source]:
+        """Everything that the field depends on."""
+        return self.equal | self.computed
+
+
+Lineage = Mapping[FieldPath, FieldLineage]
+"""Of one stream: every leaf of its items."""
+
+
+def lineage(typed: Typed) -> Mapping[str, Lineage]:
+    """The lineage of every output of the program, by the outputs' names."""
+    streams = _streams(typed)
+    found: dict[str, dict[FieldPath, FieldLineage]] = {}
+    for name, sinks in typed.graph.sinks.items():
+        item = typed.outputs[name].item
+        parts = [streams[sink.inputs[0]] for sink in sinks]
+        found[name] = {path: _union(_at(part, path) for part in parts) for path, _ in leaves(item)}
+    return found
+
+
+def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
+    graph = typed.graph
+    streams: dict[Endpoint, Lineage] = {endpoint: {} for endpoint in typed.types}
+    outputs: dict[str, list[Endpoint]] = {node.id: [] for node in graph}
+    for endpoint in typed.types:
+        outputs[endpoint.node].append(endpoint)
+    maps = {node.id: _map(typed, node) for node in graph}
+    todo = [node.id for node in reversed(list(graph))]
+    readers = {node.id: [reader.id for reader in graph.readers(node.id)] for node in graph}
+    while todo:
+        node = graph[todo.pop()]
+        for endpoint in outputs[node.id]:
+            new = _composed(typed, node, endpoint, maps[node.id], streams)
+            if new != streams[endpoint]:
+                streams[endpoint] = new
+                todo += [r for r in readers[node.id] if r not in todo]
+    return streams
+
+
+def _map(typed: Typed, node: Node) -> FieldMap | None:
+    if node.op.name == "source":
+        return None
+    types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
+    return node.op.lineage_of(node.args, types)
+
+
+def _composed(
+    typed: Typed,
+    node: Node,
+    endpoint: Endpoint,
+    fields: FieldMap | None,
+    streams: Mapping[Endpoint, Lineage],
+) -> Lineage:
+    paths = [path for path, _ in leaves(typed.types[endpoint].item)]
+    if fields is None:
+        name = node.args["name"]
+        return {path: FieldLineage(frozenset([(name, path)])) for path in paths}
+    return {path: _field(node, fields, path, streams) for path in paths}
+
+
+def _field(
+    node: Node, fields: FieldMap, path: FieldPath, streams: Mapping[Endpoint, Lineage]
+) -> FieldLineage:
+    for length in range(len(path), -1, -1):
+        key, rest = path[:length], path[length:]
+        if key in fields.equal:
+            return _union(
+                _at(streams[node.inputs[f.input]], (*f.path, *rest)) for f in fields.equal[key]
+            )
+        if key in fields.computed:
+            found = _union(_at(streams[node.inputs[f.input]], f.path) for f in fields.computed[key])
+            return FieldLineage(computed=found.all)
+    return _deeper(node, fields, path, streams)
+
+
+def _deeper(
+    node: Node, fields: FieldMap, path: FieldPath, streams: Mapping[Endpoint, Lineage]
+) -> FieldLineage:
+    """A leaf of whose inside the map speaks: it is made of all of that."""
+    inside = [*fields.equal.items(), *fields.computed.items()]
+    found = _union(
+        _at(streams[node.inputs[f.input]], f.path)
+        for key, sources in inside
+        if key[: len(path)] == path
+        for f in sources
+    )
+    return FieldLineage(computed=found.all)
+
+
+def _at(stream: Lineage, path: FieldPath) -> FieldLineage:
+    """The lineage of a field, which need not be a leaf: of what is in it, or it is in."""
+    if path in stream:
+        return stream[path]
+    inside = [known for key, known in stream.items() if key[: len(path)] == path]
+    around = [known for key, known in stream.items() if path[: len(key)] == key]
+    return FieldLineage(computed=_union([*inside, *around]).all)
+
+
+def _union(parts: Iterable[FieldLineage]) -> FieldLineage:
+    found = FieldLineage()
+    for part in parts:
+        found |= part
+    return found

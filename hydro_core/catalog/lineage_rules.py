@@ -1,0 +1,205 @@
+"""Lineage rules: which fields of the inputs each field of an operator's output is.
+
+A rule gives a `FieldMap` over the operator's inputs. What it says of a path holds for all below
+it. An output field `equal`s input fields if in every item it is the very value of one of them; it
+is `computed` from others that its value depends on otherwise, which includes being null where a
+padded side is missing. A field in neither comes from no input: a position, a count of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hydro_core.catalog.spec import Aggregate, Args, LineageRule
+from hydro_core.functions.field_map import FieldMap, Use, field_map
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.traces import InputField
+from hydro_core.types.item import FieldPath, ItemType, Row, leaves
+
+Types = tuple[ItemType, ...]
+Fields = frozenset[InputField]
+NOTHING: Fields = frozenset()
+
+
+def of_first(args: Args, types: Types) -> FieldMap:
+    """Every item is an item of the first input."""
+    return FieldMap({(): _one(0, ())}, {})
+
+
+def computed_from_all(args: Args, types: Types) -> FieldMap:
+    """Every field may depend on everything."""
+    return FieldMap({}, {(): _everything(types)})
+
+
+def by_function(use: Use = "map") -> LineageRule:
+    """The fields of what the argument `f` gives for an item."""
+
+    def rule(args: Args, types: Types) -> FieldMap:
+        return field_map(args["f"], types, use=use)
+
+    return rule
+
+
+def pair_of_inputs(args: Args, types: Types) -> FieldMap:
+    """`(x, y)` with x of the first input and y of the second."""
+    return FieldMap({("0",): _one(0, ()), ("1",): _one(1, ())}, {})
+
+
+def padded_pair(args: Args, types: Types) -> FieldMap:
+    """`(x, y)`, where either may be missing."""
+    return FieldMap({}, {("0",): _all(0, types[0]), ("1",): _all(1, types[1])})
+
+
+def numbered(args: Args, types: Types) -> FieldMap:
+    """`(n, x)` with a number that is no field of any item."""
+    return FieldMap({("1",): _one(0, ())}, {("0",): NOTHING})
+
+
+def commanded(args: Args, types: Types) -> FieldMap:
+    """The item of a command `(verb, x)`."""
+    return FieldMap({(): _one(0, ("1",))}, {})
+
+
+def commanded_by_key(args: Args, types: Types) -> FieldMap:
+    """`(k, v)` of a command `(verb, k, v)`."""
+    return FieldMap({("0",): _one(0, ("1",)), ("1",): _one(0, ("2",))}, {})
+
+
+def selected(args: Args, types: Types) -> FieldMap:
+    """The named columns, and the computed ones."""
+    named: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in args["columns"]}
+    return _with_computed(named, args, types)
+
+
+def with_columns(args: Args, types: Types) -> FieldMap:
+    """The columns of the row, and the computed ones."""
+    replaced = {name for name, _ in args["computed"]}
+    names = [name for name in _names(types[0]) if name not in replaced]
+    kept: dict[FieldPath, Fields] = {(name,): _one(0, (name,)) for name in names}
+    return _with_computed(kept, args, types)
+
+
+def renamed(args: Args, types: Types) -> FieldMap:
+    """The columns under their new names."""
+    new = {old: name for name, old in args["renames"]}
+    return FieldMap({(new.get(n, n),): _one(0, (n,)) for n in _names(types[0])}, {})
+
+
+def joined(args: Args, types: Types) -> FieldMap:
+    """The key is that of the sides that are never padded; a padded side's fields may be null."""
+    how = args["how"]
+    if how in ("semi", "anti"):
+        return of_first(args, types)
+    sides = [how in ("inner", "left"), how in ("inner", "right")]
+    if args["on"] is None:
+        return _joined_pairs(types, sides)
+    on, suffix = args["on"], args["suffix"] or ""
+    result = _Builder(types)
+    for name in on:
+        result.add((name,), [(i, (name,)) for i in (0, 1)], sides)
+    taken = set(_names(types[0]))
+    for name in _names(types[0]):
+        if name not in on:
+            result.add((name,), [(0, (name,))], sides)
+    for name in _names(types[1]):
+        if name not in on:
+            target = name + suffix if name in taken else name
+            result.add((target,), [(1, (name,))], sides)
+    return result.done()
+
+
+def _joined_pairs(types: Types, sides: list[bool]) -> FieldMap:
+    result = _Builder(types)
+    result.add(("0",), [(0, ("0",)), (1, ("0",))], sides)
+    result.add(("1", "0"), [(0, ("1",))], sides)
+    result.add(("1", "1"), [(1, ("1",))], sides)
+    return result.done()
+
+
+def keyed(args: Args, types: Types) -> FieldMap:
+    """The key, and results of its values; the last input is the one with the items."""
+    last = len(types) - 1
+    by = args["by"]
+    if by is None:
+        value = _below(last, types[last], ("1",))
+        return FieldMap({("0",): _one(last, ("0",))}, {("1",): value})
+    keys: dict[FieldPath, Fields] = {(name,): _one(last, (name,)) for name in by}
+    return FieldMap(keys, {(): _everything(types)})
+
+
+def aggregated(args: Args, types: Types) -> FieldMap:
+    """The columns of `by`, and for each aggregate what it looks at."""
+    last = len(types) - 1
+    item = types[last]
+    keys: dict[FieldPath, Fields] = {}
+    found: dict[FieldPath, Fields] = {}
+    for name in args["by"] or ():
+        keys[name,] = _one(last, (name,))
+    for name, aggregate in args["aggregates"]:
+        found[name,] = _looked_at(aggregate, last, item)
+    return FieldMap(keys, found)
+
+
+class _Builder:
+    """Fields of a join: equal to those of sides that are always there, else computed."""
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+        self._equal: dict[FieldPath, Fields] = {}
+        self._computed: dict[FieldPath, Fields] = {}
+
+    def add(self, path: FieldPath, sources: list[tuple[int, FieldPath]], sides: list[bool]) -> None:
+        there = frozenset(InputField(i, source) for i, source in sources if sides[i])
+        if there:
+            self._equal[path] = there
+        else:
+            parts = [_below(i, self._types[i], source) for i, source in sources]
+            self._computed[path] = frozenset().union(*parts)
+
+    def done(self) -> FieldMap:
+        return FieldMap(self._equal, self._computed)
+
+
+def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -> FieldMap:
+    equal, computed = dict(kept), dict[FieldPath, Fields]()
+    for name, fn in args["computed"]:
+        found = field_map(fn, types[:1])
+        equal |= {(name, *path): fields for path, fields in found.equal.items()}
+        computed |= {(name, *path): fields for path, fields in found.computed.items()}
+    return FieldMap(equal, computed)
+
+
+def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:
+    found: Fields = NOTHING
+    for argument in aggregate.arguments:
+        found |= _of_argument(argument, i, item)
+    return found
+
+
+def _of_argument(argument: str | Fn, i: int, item: ItemType) -> Fields:
+    if isinstance(argument, str):
+        return _below(i, item, (argument,))
+    found = field_map(argument, (item,))
+    parts = [*found.equal.values(), *found.computed.values()]
+    return frozenset(InputField(i, f.path) for part in parts for f in part)
+
+
+def _names(item: ItemType) -> tuple[str, ...]:
+    return item.names if isinstance(item, Row) else ()
+
+
+def _one(i: int, path: FieldPath) -> Fields:
+    return frozenset([InputField(i, path)])
+
+
+def _all(i: int, item: ItemType) -> Fields:
+    return frozenset(InputField(i, path) for path, _ in leaves(item))
+
+
+def _below(i: int, item: ItemType, path: FieldPath) -> Fields:
+    found = {f for f in _all(i, item) if f.path[: len(path)] == path}
+    return frozenset(found) or _one(i, path)
+
+
+def _everything(types: Iterable[ItemType]) -> Fields:
+    return frozenset(f for i, item in enumerate(types) for f in _all(i, item))

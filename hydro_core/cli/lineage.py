@@ -1,0 +1,52 @@
+"""`hydrotick lineage`: which input fields every output field comes from; executes nothing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hydro_core.analysis.lineage import FieldLineage, Source, lineage
+from hydro_core.cli import output
+from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.compile import compile_graph
+from hydro_core.lang.load import load
+from hydro_core.report import table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `hydrotick lineage`."""
+    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    add_schema_argument(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints, for each field of each output, what it equals and what it is computed from."""
+    graph = load(arguments.file)
+    found = lineage(compile_graph(graph, schemas_of(arguments, graph)).typed)
+    if arguments.format == "json":
+        output.print_json({name: _as_json(fields) for name, fields in found.items()})
+        return 0
+    for name, fields in found.items():
+        rows = [
+            [".".join(path) or "(the item)", _listed(known.equal), _listed(known.computed)]
+            for path, known in fields.items()
+        ]
+        output.print_text(table([name, "equals", "computed from"], rows) + "\n")
+    return 0
+
+
+def _as_json(fields: Mapping[tuple[str, ...], FieldLineage]) -> Mapping[str, Any]:
+    return {
+        ".".join(path): {"equal": _names(known.equal), "computed": _names(known.computed)}
+        for path, known in fields.items()
+    }
+
+
+def _names(sources: Iterable[Source]) -> list[str]:
+    return sorted(".".join((name, *path)) for name, path in sources)
+
+
+def _listed(sources: Iterable[Source]) -> str:
+    return ", ".join(_names(sources)) or "–"

@@ -1,0 +1,222 @@
+"""Folds that are sums and extremes, or tuples and rows of these: what an engine has aggregates for.
+
+A function `f(acc, x)` is known if each part of its result is that part of the accumulator with a value of the item
+added to it, or the smaller or larger of the two. Such a fold does not depend on the order of the items, and what it
+has of two bags is merged by the same sums and extremes. Integers are added exactly: only a final sum beyond 64 bits
+is an error, whatever partial sums were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    Call,
+    Compare,
+    Const,
+    Expr,
+    IfElse,
+    Index,
+    MakeRow,
+    MakeTuple,
+    Param,
+    Spread,
+    Unary,
+)
+from hydro_core.functions.walk import mentions
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The start, and the sum of `value` over the items for which `where` is true."""
+
+    value: Expr
+    where: Expr | None = None
+    start: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The least or greatest of the start and of `value` over the items."""
+
+    kind: Literal["min", "max"]
+    value: Expr
+    start: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A tuple (`names` is None) or a row of folds."""
+
+    parts: tuple[KnownFold, ...]
+    names: tuple[str, ...] | None = None
+
+
+KnownFold = Total | Extreme | Parts
+
+
+def known_fold(fn: Fn, init: Any) -> KnownFold | None:
+    """What `fold(init, fn)` is, None where it is something else; values are over `fn.params[1:]`.
+
+    >>> import ast
+    >>> from hydro_core.functions.read import read_function
+    >>> f = read_function(ast.parse("lambda a, x: (a[0] + x, max(a[1], x))", mode="eval").body, {})
+    >>> [type(p).__name__ for p in known_fold(f, (0, 0)).parts]
+    ['Total', 'Extreme']
+    """
+    if fn.tree is None or len(fn.params) < 2:
+        return None
+    found = _known(fn.tree, Param(fn.params[0]), fn.params[0])
+    return None if found is None else _started(found, init)
+
+
+def known_reduce(fn: Fn) -> KnownFold | None:
+    """What `reduce(fn)` is, None where it is something else: `fn` gets two items."""
+    if fn.tree is None or len(fn.params) != 2:
+        return None
+    acc, item = fn.params
+    found = _known(fn.tree, Param(acc), acc)
+    # The first item is an accumulator: each part must take the item's very part.
+    return found if found is not None and _takes(found, Param(item)) else None
+
+
+def value_of(fn: Fn, expression: Expr) -> Fn:
+    """A value of a known fold as a function of the item alone."""
+    return replace(fn, params=fn.params[1:], tree=expression, returns=None)
+
+
+def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
+    match expr:
+        case MakeTuple(parts) if parts:
+            return _parts(dict(enumerate(parts)), acc, name, names=None)
+        case MakeRow(fields) if fields and not any(isinstance(f, Spread) for f in fields):
+            named = dict(f for f in fields if not isinstance(f, Spread))
+            return _parts(named, acc, name, names=tuple(named)) if len(named) == len(fields) else None
+        case Binary("+" | "-"):
+            return _total(expr, acc, name)
+        case Call("min" | "max", (a, b), ()):
+            other = _other(a, b, acc)
+            kind: Literal["min", "max"] = "min" if expr.name == "min" else "max"
+            return None if other is None or mentions(other, name) else Extreme(kind, other)
+        case IfElse():
+            return _choice(expr, acc, name)
+        case _:
+            return None
+
+
+def _parts(
+    fields: Mapping[Any, Expr | Spread], acc: Expr, name: str, *, names: tuple[str, ...] | None
+) -> KnownFold | None:
+    known = []
+    for key, part in fields.items():
+        found = None if isinstance(part, Spread) else _known(part, Index(acc, Const(key)), name)
+        if found is None:
+            return None
+        known.append(found)
+    return Parts(tuple(known), names)
+
+
+def _total(expr: Expr, acc: Expr, name: str) -> Total | None:
+    """`acc + x`, `acc + x - y`: the accumulator once, and terms without it."""
+    terms = list(_terms(expr, negative=False))
+    mine = [negative for term, negative in terms if _same(term, acc)]
+    others = [(term, negative) for term, negative in terms if not _same(term, acc)]
+    if mine != [False] or not others or any(mentions(term, name) for term, _ in others):
+        return None
+    (value, negative), *rest = others
+    value = Unary("-", value) if negative else value
+    for term, subtracted in rest:
+        value = Binary("-" if subtracted else "+", value, term)
+    return Total(value)
+
+
+def _terms(expr: Expr, *, negative: bool) -> list[tuple[Expr, bool]]:
+    match expr:
+        case Binary("+", left, right):
+            return [*_terms(left, negative=negative), *_terms(right, negative=negative)]
+        case Binary("-", left, right):
+            return [*_terms(left, negative=negative), *_terms(right, negative=not negative)]
+        case _:
+            return [(expr, negative)]
+
+
+def _choice(expr: IfElse, acc: Expr, name: str) -> KnownFold | None:
+    """`acc + x if test else acc`, and `acc if acc > x else x` with its like."""
+    extreme = _chosen_extreme(expr, acc, name)
+    if extreme is not None or mentions(expr.test, name):
+        return extreme
+    if _same(expr.otherwise, acc):
+        found = _known(expr.then, acc, name)
+        return replace(found, where=expr.test) if isinstance(found, Total) and not found.where else None
+    if _same(expr.then, acc):
+        found = _known(expr.otherwise, acc, name)
+        test = Unary("not", expr.test)
+        return replace(found, where=test) if isinstance(found, Total) and not found.where else None
+    return None
+
+
+def _chosen_extreme(expr: IfElse, acc: Expr, name: str) -> Extreme | None:
+    match expr.test:
+        case Compare(a, (("<" | "<=" | ">" | ">=" as op, b),)):
+            value = _other(a, b, acc)
+        case _:
+            return None
+    if value is None or mentions(value, name):
+        return None
+    left_wins = expr.then == a and expr.otherwise == b
+    right_wins = expr.then == b and expr.otherwise == a
+    if not left_wins and not right_wins:
+        return None
+    return Extreme("min" if (op in ("<", "<=")) == left_wins else "max", value)
+
+
+def _other(a: Expr, b: Expr, acc: Expr) -> Expr | None:
+    if _same(a, acc):
+        return b
+    return a if _same(b, acc) else None
+
+
+def _same(expr: Expr, reference: Expr) -> bool:
+    """Whether the expression reads the part of the accumulator that the reference is."""
+    match expr, reference:
+        case Param(a), Param(b):
+            return a == b
+        case Index(base, Const(key)), Index(other, Const(wanted)):
+            return key == wanted and type(key) is type(wanted) and _same(base, other)
+        case Attribute(base, key), Index(other, Const(wanted)):
+            named = f"_{wanted + 1}" if isinstance(wanted, int) else wanted
+            return key == named and _same(base, other)
+        case _:
+            return False
+
+
+def _started(fold: KnownFold, init: Any) -> KnownFold | None:
+    match fold:
+        case Parts(parts, names):
+            if names is None:
+                starts = list(init) if isinstance(init, tuple) else []
+            else:
+                known = isinstance(init, dict) and set(init) == set(names)
+                starts = [dict.__getitem__(init, n) for n in names] if known else []
+            if len(starts) != len(parts):
+                return None
+            started = [_started(p, s) for p, s in zip(parts, starts, strict=True)]
+            return Parts(tuple(s for s in started if s), names) if all(started) else None
+        case _:
+            return None if init is None else replace(fold, start=init)
+
+
+def _takes(fold: KnownFold, item: Expr) -> bool:
+    match fold:
+        case Parts(parts, names):
+            keys: tuple[Any, ...] = names if names is not None else tuple(range(len(parts)))
+            return all(_takes(p, Index(item, Const(k))) for p, k in zip(parts, keys, strict=True))
+        case Total(value, where):
+            return where is None and _same(value, item)
+        case Extreme(_, value):
+            return _same(value, item)

@@ -1,0 +1,175 @@
+"""Cycles inside a tick that go on from the tick before.
+
+Let `x = unique(g(x, e…))`, where g only goes item by item, adds up and joins, so which items it
+gives depends on which it gets, part by part. If every e only grows, x only grows, and what x was
+before is closed under g over what e was before. So the new items d of x are the least fixpoint of
+
+    d = difference(unique(g's terms with at least one new part), x before)
+
+in which a new part is d itself or what is new in some e; and x is the history of d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Args, State
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import components, is_cycle
+from hydro_core.optimize.loop import Loop
+from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
+from hydro_core.optimize.shape import JOINT, Shape, Sort
+
+PREFIX = "step:"
+"""Before the name of a loop's shape: the shape of its new items."""
+BECAUSE = (
+    "what the cycle found before is closed under what its inputs were: "
+    "only terms with a new part give new items"
+)
+
+
+def goes_on(graph: Graph, loop: Loop, end: Endpoint) -> bool:
+    """Whether the stream is the set of items that the loop finds, and every turn is additive."""
+    inside = set(loop.nodes)
+    if graph[end.node].op.name != "unique" or end.port:
+        return False
+    rest = [n for n in loop.nodes if n != end.node]
+    edges = {
+        n: [e.node for e in graph[n].inputs if e.node in inside and e.node != end.node]
+        for n in rest
+    }
+    if any(is_cycle(group, edges) for group in components(edges)):
+        return False
+    return all(_adds_up(graph[n], inside) for n in loop.nodes)
+
+
+def _adds_up(node: Node, inside: set[NodeId]) -> bool:
+    spec = node.spec
+    if spec.state is not State.NONE or spec.outputs != "one" or not spec.time_invariant:
+        return False
+    if node.op.name in {*JOINT, "unique"}:
+        return True
+    # every input counts as changing, also those from outside
+    return spec.zero and bool(node.inputs) and all(p.linear for p, _ in node.reads())
+
+
+def step_shape(loop_shape: Shape) -> Shape:
+    """The new items of a loop, from its inputs now, their growth, what they were, and itself."""
+    count = len(loop_shape.inputs)
+    sorts = (*loop_shape.inputs * 3, Sort.BAG)
+    return Shape(
+        name=PREFIX + loop_shape.name.removeprefix("loop:"),
+        inputs=sorts,
+        linear=(False,) * (3 * count + 1),
+        strict=(False,) * (3 * count + 1),
+    )
+
+
+def step_rule(loop_shape: Shape) -> Rule:
+    """The loop is the history of its new items, where its inputs only grow."""
+    inputs = tuple(Var(f"a{i}") for i in range(len(loop_shape.inputs)))
+    new = tuple(Pat("delta", None, (v,)) for v in inputs)
+    before = tuple(Pat("prev", None, (v,)) for v in inputs)
+    self_before = Pat("prev", None, (Var("x"),))
+    step = Pat(step_shape(loop_shape).name, None, (*inputs, *new, *before, self_before))
+    return Rule(
+        name=f"{loop_shape.name}-goes-on",
+        lhs=Var("x"),
+        rhs=Pat("persist", None, (step,)),
+        because=BECAUSE,
+        when=(
+            Equal(Var("x"), Pat(loop_shape.name, None, inputs)),
+            *(Fact("growing", (v,)) for v in inputs),
+        ),
+    )
+
+
+@dataclass(slots=True)
+class Parts:
+    """A stream of the loop in parts: what it was before, what is new, and both."""
+
+    old: Callable[[], Endpoint]
+    new: Callable[[], Endpoint]
+    now: Callable[[], Endpoint]
+
+
+@dataclass(slots=True)
+class Unrolled:
+    """The nodes that compute the new items of a loop."""
+
+    graph: Graph
+    loop: Loop
+    end: Endpoint
+    taken: set[NodeId]
+    given: Mapping[Endpoint, tuple[Endpoint, Endpoint, Endpoint]]
+    """What the loop reads: as it is, what is new, what it was."""
+    before: Endpoint
+    """The loop's items before this tick."""
+    nodes: dict[NodeId, Node] = field(default_factory=dict)
+    made: dict[tuple[object, ...], Endpoint] = field(default_factory=dict)
+
+    def build(self) -> Endpoint:
+        """The stream of new items; its nodes are in `nodes`."""
+        unique = self.graph[self.end.node]
+        result = Endpoint(self._name(f"{self.end.node}_new"))
+        self.nodes[result.node] = Node(result.node, operator("difference"))
+        parts = self._parts(unique.inputs[0], result)
+        found = self._add(unique, (parts.new(),))
+        self.nodes[result.node] = Node(
+            result.node, operator("difference"), Args(), (found, self.before), unique.span
+        )
+        return result
+
+    def _parts(self, end: Endpoint, result: Endpoint) -> Parts:
+        if end in self.given:
+            now, new, old = self.given[end]
+            return Parts(lambda: old, lambda: new, lambda: now)
+        if end == self.end:
+            both = (self.before, result)
+            return Parts(lambda: self.before, lambda: result, lambda: self._sum(both))
+        node = self.graph[end.node]
+        inputs = tuple(self._parts(e, result) for e in node.inputs)
+        if node.op.name == "unique":
+            # how often an item is found does not matter: the result is distinct
+            return inputs[0]
+        if node.op.name in JOINT or len(inputs) == 1:
+            return Parts(
+                lambda: self._add(node, tuple(i.old() for i in inputs)),
+                lambda: self._add(node, tuple(i.new() for i in inputs)),
+                lambda: self._add(node, tuple(i.now() for i in inputs)),
+            )
+        left, right = inputs
+        return Parts(
+            lambda: self._add(node, (left.old(), right.old())),
+            lambda: self._sum(
+                (
+                    self._add(node, (left.new(), right.now())),
+                    self._add(node, (left.old(), right.new())),
+                )
+            ),
+            lambda: self._add(node, (left.now(), right.now())),
+        )
+
+    def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
+        return self._make("union", Node("", operator("union")), parts)
+
+    def _add(self, node: Node, inputs: tuple[Endpoint, ...]) -> Endpoint:
+        return self._make(node.id, node, inputs)
+
+    def _make(self, base: str, node: Node, inputs: tuple[Endpoint, ...]) -> Endpoint:
+        key = (node.op, node.args, inputs)
+        if key not in self.made:
+            name = self._name(base)
+            self.nodes[name] = node.with_(id=name, inputs=inputs)
+            self.made[key] = Endpoint(name)
+        return self.made[key]
+
+    def _name(self, base: str) -> NodeId:
+        name, number = base, 1
+        while name in self.taken:
+            number += 1
+            name = f"{base}_{number}"
+        self.taken.add(name)
+        return name

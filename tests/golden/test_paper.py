@@ -1,0 +1,119 @@
+"""The programs of the paper: their plans, the derivation that is printed, and what is shared."""
+
+from __future__ import annotations
+
+from hydro_core.compile import compile_graph, compile_text
+from hydro_core.ir.convert import to_terms
+from hydro_core.ir.sexpr import flatten, show, to_tree
+from hydro_core.lang.resolve import parse
+from hydro_core.optimize.optimizer import optimize
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.validation import validate_randomly
+from tests.support import rewriting
+
+CHAT = """
+add_member -> persist() -> [0] broadcast
+messages   -> persist() -> [1] broadcast
+broadcast  = cross() -> delta() -> notify
+"""
+TWO_WAY = "(delta (cross (persist a) (persist b)))"
+PAPERS_TWO_WAY = "(chain (cross (old a) b) (chain (cross a (old b)) (cross a b)))"
+THREE_WAY = "(delta (cross (persist a) (cross (persist b) (persist c))))"
+PAPERS_THREE_WAY = """(chain (cross a (cross (old b) (old c)))
+  (cross (persist a) (chain (cross b (old c)) (cross (persist b) c))))"""
+
+
+def _cost(text: str) -> float:
+    """What an expression costs as it is written."""
+    return optimize(rewriting.program(text).typed).cost_before
+
+
+def _planned(text: str) -> float:
+    return optimize(rewriting.program(text).typed).cost_after
+
+
+def test_plans_are_at_most_as_dear_as_the_papers() -> None:
+    for program, papers in ((TWO_WAY, PAPERS_TWO_WAY), (THREE_WAY, PAPERS_THREE_WAY)):
+        for op in ("cross", "join"):
+            ours, theirs = program.replace("cross", op), papers.replace("cross", op)
+            assert _planned(ours) <= _cost(theirs) < _cost(ours)
+
+
+def test_the_papers_plans_mean_the_same() -> None:
+    for program, papers in ((TWO_WAY, PAPERS_TWO_WAY), (THREE_WAY, PAPERS_THREE_WAY)):
+        assert validate_randomly(rewriting.program(papers), rewriting.program(program), 60) is None
+
+
+def test_the_chat_of_the_paper() -> None:
+    schemas = {name: parse_ddl("long") for name in ("add_member", "messages")}
+    typed = compile_text(CHAT, schemas).typed
+    found = optimize(typed, explain=True)
+    (term,) = to_terms(found.graph).values()
+    plan = "(chain (cross (old add_member) messages) (cross add_member (persist messages)))"
+    assert show(term) == plan
+    (derivation,) = found.steps
+    assert [s.rule for s in derivation.chain.steps] == ["induction", "delta-persist"]
+    (premise,) = derivation.chain.steps[0].premises
+    used = {s.rule for s in premise.steps}
+    assert used >= {
+        "persist-split",
+        "old-is-prev",
+        "cross-split-left",
+        "cross-split-right",
+        "cross-before",
+        "chain-assoc",
+    }
+    assert derivation.render().splitlines()[:2] == [
+        "notify =",
+        "  (delta (cross (persist add_member) (persist messages)))",
+    ]
+    assert flatten(derivation.chain.end) == plan
+
+
+def test_every_step_of_an_explanation_continues_the_one_before() -> None:
+    found = optimize(rewriting.program(THREE_WAY).typed, explain=True)
+    (derivation,) = found.steps
+    assert derivation.chain.steps[-1].whole == derivation.chain.end
+    names = {fn: name for name, fn in rewriting.FUNCTIONS.items()}
+    (term,) = to_terms(rewriting.program(THREE_WAY).graph).values()
+    assert derivation.chain.start == to_tree(term, names)
+
+
+MEETUP = """
+members = add_member -> persist() -> tee()
+meetup = cross()
+members -> map(with_school) -> filter(berkeley) -> [0] meetup
+members -> map(with_school) -> filter(stanford) -> [1] meetup
+meetup -> {end} pairs
+"""
+
+
+def _meetup(end: str) -> str:
+    schools = ("berkeley", "stanford")
+    bindings = {
+        "with_school": lambda m: (m, "berkeley" if m % 2 else "stanford"),
+        schools[0]: lambda x: x[1] == "berkeley",
+        schools[1]: lambda x: x[1] == "stanford",
+    }
+    graph = parse(MEETUP.format(end=end), bindings=bindings)
+    program = compile_graph(graph, {"add_member": parse_ddl("long")})
+    found = optimize(program.typed)
+    plan = compile_graph(found.graph, {"add_member": parse_ddl("long")})
+    assert validate_randomly(plan, program, 40) is None
+    assert len(found.graph.named("map")) == 1, "what is shared is computed once"
+    (term,) = to_terms(found.graph).values()
+    return flatten(to_tree(term, {n.args["f"]: n.args["f"].name for n in graph if "f" in n.args}))
+
+
+def test_the_meetup_of_the_paper_pays_for_shared_work_once() -> None:
+    plan = _meetup("")
+    assert plan.count("with_school") == 1
+    assert "berkeley" in plan
+    assert "stanford" in plan
+
+
+def test_the_zipper_example_ends_in_its_sharing() -> None:
+    """A filter on either side of one shared `with_school`, and then made incremental."""
+    plan = _meetup("delta() ->")
+    assert plan.count("with_school") == 1
+    assert "delta" not in plan

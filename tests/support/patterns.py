@@ -1,0 +1,293 @@
+"""Rules put to the test: a pattern over inputs as a program that the reference can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Aggregate, Args, OpSpec
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.lang.resolve import parse
+from hydro_core.optimize.rule import Equal, Fact, Pat, Pattern, Rule, Var
+from hydro_core.optimize.rule import rule as make_rule
+from hydro_core.optimize.rules import derived
+from hydro_core.optimize.rules.selection import LINES, introduced
+from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.stream import Order
+
+PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
+MAPS = (
+    "lambda x: (x[1], x[0])",
+    "lambda x: (x[0], x[1] % 2)",
+    "lambda x: (0, x[0] + x[1])",
+    "lambda x: (x[0] % 2, 1)",
+)
+TESTS = ("lambda x: x[0] != 1", "lambda x: x[1] > 0", "lambda x: x[0] == x[1]", "lambda x: False")
+SPREADS = ("lambda x: [x, (x[1], x[0])] if x[0] else []", "lambda x: [x] * x[1]")
+SUMS = (
+    "lambda s, v: s + v",
+    "lambda s, v: max(s, v)",
+    "lambda s, v: (s * 3 + v) if False else s + v * v",
+)
+PAIR_SUMS = ("lambda s, x: s + x[1]", "lambda s, x: max(s, x[0] + x[1])")
+PAIR_MAXES = ("lambda x, y: max(x, y)", "lambda x, y: (x[0] + y[0], min(x[1], y[1]))")
+
+
+def _fn(text: str) -> Fn:
+    graph = parse(f"a -> map({text}) -> out")
+    fn: Fn = graph.named("map")[0].args["f"]
+    return fn
+
+
+def _commutative(text: str, op: str = "fold") -> Fn:
+    start = "0, " if op == "fold" else ""
+    graph = parse(f"a -> {op}({start}{text}, commutative=True) -> out")
+    fn: Fn = graph.named(op)[0].args["f"]
+    return fn
+
+
+def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, PLR0912
+    """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
+    given: dict[str, object] = {a.name: a.default for a in op.args}
+    name = op.name.removesuffix("_from")
+    match name:
+        case "map" | "inspect" | "sort_by_key":
+            given["f"] = _fn(rng.choice(MAPS))
+        case "filter_map":
+            given["f"] = _fn("lambda x: None if x[0] == 1 else x")
+        case "filter":
+            given["f"] = _fn(rng.choice(TESTS))
+        case "flat_map":
+            given["f"] = _fn(rng.choice(SPREADS))
+        case "partition":
+            given |= {"f": _fn('lambda x: "p" if x[0] > 0 else "q"'), "ports": ("p", "q")}
+        case "fold":
+            given |= {"init": rng.choice((0, 5)), "f": _commutative(rng.choice(PAIR_SUMS))}
+        case "fold_keyed":
+            given |= {"init": rng.choice((0, 5)), "f": _commutative(rng.choice(SUMS))}
+        case "reduce":
+            given["f"] = _commutative(rng.choice(PAIR_MAXES), "reduce")
+        case "reduce_keyed":
+            given["f"] = _commutative("lambda x, y: x + y", "reduce")
+        case "latest":
+            given |= {"by": ("k",), "order": ("v",)}
+        case "aggregate":
+            aggregates = (("n", "count", ()), ("s", "sum", ("v",)), ("m", "min", ("v",)))
+            made = tuple((n, Aggregate(f, a)) for n, f, a in aggregates)
+            given |= {"by": None if "global" in how else ("k",), "aggregates": made}
+        case "window":
+            given["n"] = rng.randint(1, 3)
+        case "join":
+            given["how"] = how.partition(":")[2] or "inner"
+        case "limit":
+            given["n"] = rng.randint(0, 2)
+    return Args(tuple(given.items()))
+
+
+SKIPPED = frozenset(
+    {
+        *("source", "source_iter", "tick", "sink", "null", "select", "with_columns", "rename"),
+        *("drop", "flatten", "zip", "zip_longest", "enumerate", "scan", "scan_keyed", "limit"),
+        *("persist_mut", "persist_mut_keyed", "unique_keyed"),
+    }
+)
+"""Operators without rules of their own, or for other items; `map` stands for the itemwise ones."""
+
+
+def all_shapes() -> Mapping[str, Shape]:
+    """A shape for every operator that rules speak of, on bags and on sequences."""
+    from hydro_core.catalog.registry import CATALOG
+
+    found = dict(introduced())
+    found |= {CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
+    found[f"{CHAIN}!"] = two(f"{CHAIN}!", Sort.SEQUENCE)
+    rng = Random(0)
+    for op in CATALOG.values():
+        if op.name in SKIPPED or op.name in {CHAIN, UNION, "tee"}:
+            continue
+        hows = [op.name]
+        if op.name == "join":
+            hows = [f"join:{h}" for h in ("inner", "left", "right", "outer", "semi", "anti")]
+        if op.name == "aggregate":
+            hows = ["aggregate", "aggregate:global"]
+        for how in hows:
+            args = arguments(op, rng, how)
+            if args is None:
+                continue
+            node = Node(op.name, op, args, tuple(Endpoint("x") for _ in op.inputs))
+            orders = (Order.NONE,) * len(op.inputs)
+            for shape in (
+                shape_of(node, orders, Order.TOTAL if op.name.startswith("sort") else Order.NONE),
+                *_ordered(node),
+            ):
+                found[shape.name] = shape
+    return found
+
+
+def _ordered(node: Node) -> Iterator[Shape]:
+    from hydro_core.catalog.spec import OrderRule
+
+    if node.spec.order is OrderRule.KEEPS and node.inputs:
+        orders = (Order.TOTAL, *(Order.NONE for _ in node.inputs[1:]))
+        yield shape_of(node, orders, Order.TOTAL)
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule that there is."""
+    shapes = all_shapes()
+    found: list[Rule] = []
+    for name, text, because, *when in LINES:
+        try:
+            found += make_rule(name, text, because, shapes, *when)
+        except KeyError as missing:
+            raise AssertionError(f"rule {name} names {missing}, which is no shape") from None
+    found += derived.derived(shapes)
+    return tuple(found)
+
+
+@dataclass
+class Instance:
+    """A rule over inputs: the graph of its two sides, and its inputs with their schemas."""
+
+    rule: Rule
+    rng: Random
+    shapes: Mapping[str, Shape]
+    nodes: dict[str, Node] = field(default_factory=dict)
+    bound: dict[str, Endpoint] = field(default_factory=dict)
+    payloads: dict[str, Args] = field(default_factory=dict)
+    ports: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def schema(self) -> str:
+        """What items the rule's operators take."""
+        names = {s.removesuffix("!") for s in self._shape_names()}
+        rows = {"latest", "latest_from", "aggregate", "aggregate_from"}
+        return ROW if names & (rows | {f"{r}:global" for r in rows}) else PAIR
+
+    def graph(self) -> Graph:
+        """The two sides as outputs `left` and `right`; of a derived fact, the stream as `left`."""
+        self._facts_first()
+        for condition in self.rule.when:
+            if isinstance(condition, Equal):
+                self._assume(condition)
+        left = self._place(self.rule.lhs)
+        self._sink("left", left)
+        if not isinstance(self.rule.rhs, Fact):
+            self._sink("right", self._place(self.rule.rhs))
+        return Graph.of(self.nodes.values())
+
+    def _shape_names(self) -> Iterator[str]:
+        from hydro_core.optimize.rule import shapes_in
+
+        for pattern in self.rule.patterns():
+            yield from shapes_in(pattern)
+
+    def _facts_first(self) -> None:
+        for condition in self.rule.when:
+            if not isinstance(condition, Fact):
+                continue
+            if condition.name == "growing":
+                name = condition.args[0].name
+                defined = any(
+                    isinstance(c, Equal) and c.left == condition.args[0] for c in self.rule.when
+                )
+                if not defined:
+                    self.bound[name] = self._add("persist", Args(), (self._input(name),))
+            elif condition.name == "semi_on":
+                by = ("k",) if self.schema == ROW else None
+                self.payloads[condition.args[1].name] = Args(
+                    (("on", by), ("how", "semi"), ("suffix", None))
+                )
+
+    def _assume(self, condition: Equal) -> None:
+        """Makes the equation true: its variable is the pattern; one that is in it is a cycle."""
+        assert isinstance(condition.left, Var)
+        name = condition.left.name
+        if name in self.bound:
+            # `?x = (persist ?a), ?x = (persist ?b)`: only equal batches have equal histories
+            assert isinstance(condition.right, Pat)
+            first = next(
+                c for c in self.rule.when if isinstance(c, Equal) and c.left == condition.left
+            )
+            assert isinstance(first.right, Pat)
+            inner, other = first.right.inputs[0], condition.right.inputs[0]
+            assert isinstance(inner, Var)
+            assert isinstance(other, Var)
+            self.bound[other.name] = self.bound[inner.name]
+            return
+        cycle = Endpoint(f"cycle_{name}")
+        self.bound[name] = cycle
+        value = self._place(condition.right)
+        self.nodes[cycle.node] = Node(cycle.node, operator("union"), Args(), (value,))
+
+    def _place(self, pattern: Pattern) -> Endpoint:
+        if isinstance(pattern, Var):
+            if pattern.name not in self.bound:
+                self.bound[pattern.name] = self._input(pattern.name)
+            return self.bound[pattern.name]
+        shape = self.shapes[pattern.shape]
+        self._fitting(pattern, shape)
+        inputs = []
+        for child, sort in zip(pattern.inputs, shape.inputs, strict=True):
+            if isinstance(child, Var) and sort is Sort.SEQUENCE and child.name not in self.bound:
+                source = self._input(child.name)
+                self.bound[child.name] = self._add("sort", Args(), (source,))
+            inputs.append(self._place(child))
+        if pattern.shape == "bag":
+            return self._add("union", Args(), tuple(inputs))
+        op = shape.op or operator(pattern.shape.removesuffix("!"))
+        if op.name == "anti_join":
+            key = _fn("lambda x: x[0]")
+            keys = self._add("map", Args((("f", key),)), (inputs[1],))
+            inputs[1] = keys
+        args = self._arguments(pattern, op)
+        port = "p" if op.outputs == "ports" else ""
+        return self._add(op.name, args, tuple(inputs), port)
+
+    def _fitting(self, pattern: Pat, shape: Shape) -> None:
+        """Binds what must be a state, or single, to a stream that is."""
+        name = pattern.shape.removesuffix("!")
+        if "_from" in name:
+            child, maker = pattern.inputs[0], operator(name.partition("_from")[0])
+        elif name == "cross_singleton":
+            child, maker = pattern.inputs[1], operator("reduce")
+        else:
+            return
+        while isinstance(child, Pat) and child.shape == "prev":
+            child = child.inputs[0]
+        if isinstance(child, Var) and child.name not in self.bound:
+            args = arguments(maker, self.rng, name) if maker.name == "reduce" else None
+            if args is None or "_from" in name:
+                args = self._arguments(pattern, shape.op or maker)
+            self.bound[child.name] = self._add(maker.name, args, (self._input(child.name),))
+
+    def _arguments(self, pattern: Pat, op: OpSpec) -> Args:
+        if pattern.payload is None:
+            return Args(tuple((a.name, a.default) for a in op.args))
+        name = pattern.payload.name
+        if name not in self.payloads:
+            made = arguments(op, self.rng, pattern.shape.removesuffix("!"))
+            assert made is not None
+            self.payloads[name] = made
+        return self.payloads[name]
+
+    def _input(self, name: str) -> Endpoint:
+        schema = parse_ddl(self.schema)
+        args = Args((("schema", schema), ("name", name), ("fds", ())))
+        self.nodes[name] = Node(name, operator("source"), args)
+        return Endpoint(name)
+
+    def _add(self, op: str, args: Args, inputs: tuple[Endpoint, ...], port: str = "") -> Endpoint:
+        self.count += 1
+        name = f"n{self.count}"
+        self.nodes[name] = Node(name, operator(op), args, inputs)
+        return Endpoint(name, port)
+
+    def _sink(self, name: str, end: Endpoint) -> None:
+        args = Args((("name", name),))
+        self.nodes[f"sink_{name}"] = Node(f"sink_{name}", operator("sink"), args, (end,))

@@ -1,0 +1,95 @@
+"""Schemas as text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from hydro_core.errors import TypeProblem
+from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.item import (
+    LONG,
+    STRING,
+    Array,
+    Decimal,
+    Field,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+)
+from tests.support.values import types
+
+
+@given(types)
+def test_reads_what_it_prints(item: ItemType) -> None:
+    assert parse_ddl(to_ddl(item)) == item
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("long", LONG),
+        ("(long)", Tuple((LONG,))),
+        ("a long", Row((Field("a", LONG),))),
+        ("(long, (string, long))", Tuple((LONG, Tuple((STRING, LONG))))),
+        ("BIGINT", LONG),
+        ("date date", Row((Field("date", Scalar("date")),))),
+        ("a: int, b: tinyint", Row((Field("a", Scalar("integer")), Field("b", Scalar("byte"))))),
+        ("a real", Row((Field("a", Scalar("float")),))),
+        ("decimal", Decimal(10, 0)),
+        ("decimal(5)", Decimal(5, 0)),
+        ("numeric(5, 2)", Decimal(5, 2)),
+        ("decimal decimal(3,1)", Row((Field("decimal", Decimal(3, 1)),))),
+        ("pos (long, long)", Row((Field("pos", Tuple((LONG, LONG))),))),
+        ("varchar(10)", STRING),
+        ("struct<_1: long, _2: string>", Tuple((LONG, STRING))),
+        ("_1 long, _2 string", Tuple((LONG, STRING))),
+        ("_2 long, _1 string", Row((Field("_2", LONG), Field("_1", STRING)))),
+        ("struct<>", Row(())),
+        ("a long NOT NULL COMMENT 'the, \\'key'", Row((Field("a", LONG),))),
+        ("`a``b, c` long", Row((Field("a`b, c", LONG),))),
+        ("timestamp_ntz", Scalar("timestamp_ntz")),
+        ("timestamp_ltz", Scalar("timestamp")),
+        ("array<array<string>>", Array(Array(STRING))),
+        ("  long \n", LONG),
+    ],
+)
+def test_reads(text: str, expected: ItemType) -> None:
+    assert parse_ddl(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty"),
+        ("  ", "is empty"),
+        ("lon", "`lon` is not a type"),
+        ("a", "`a` is not a type"),
+        ("a strin", "`strin` is not a type"),
+        ("a long,", "a name is missing at its end"),
+        ("a long b long", "`,` is missing before `b`"),
+        ("(long", "is missing at its end"),
+        ("()", "`\\)` is not a type"),
+        ("(a long)", "`a` is not a type"),
+        ("array<long", "`>` is missing"),
+        ("map<string,int>", "no maps"),
+        ("a long, a string", "`a` stands twice"),
+        ("decimal(39,0)", "1 to 38 digits"),
+        ("decimal(3,4)", "1 to 38 digits"),
+        ("decimal(x)", "not a number"),
+        ("a long; b long", "cannot be read at '; b long'"),
+        ("long)", "`\\)` is not a type"),
+        ("'a' long", "is not a name"),
+    ],
+)
+def test_refuses(text: str, said: str) -> None:
+    with pytest.raises(TypeProblem, match=said) as caught:
+        parse_ddl(text)
+    assert caught.value.code == "type"
+
+
+def test_suggests_the_type_that_was_meant() -> None:
+    with pytest.raises(TypeProblem) as caught:
+        parse_ddl("a timestmp")
+    assert caught.value.help == "did you mean `timestamp`?"
