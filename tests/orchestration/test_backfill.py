@@ -1,4 +1,4 @@
-"""A backfill as the UI launches it: real webserver, daemon and worker, one run, ticks in order."""
+"""A backfill as the UI launches it: real webserver, daemon and worker, one run in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.dagster, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 SECONDS = 400
 TICKS = 7
-LAUNCH = """mutation($p: LaunchBackfillParams!){launchPartitionBackfill(backfillParams:$p){__typename
+LAUNCH = """mutation($p: LaunchBackfillParams!){launchPartitionBackfill(backfillParams:$p){
   ... on LaunchBackfillSuccess{backfillId} ... on PythonError{message}}}"""
 STATE = """query($id:String!){partitionBackfillOrError(backfillId:$id){
   ... on PartitionBackfill{status runs(limit:50){status tags{key value}}}}}"""
