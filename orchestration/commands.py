@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,7 @@ def dev(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
     parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
     options = parser.parse_args(arguments)
+    from orchestration.resident.launcher import stop_worker
     from orchestration.ticking import end_orphans, open_instance
 
     home = project_settings().dagster_home
@@ -43,13 +45,16 @@ def dev(arguments: Sequence[str]) -> int:
             end_orphans(instance, flow)
     sys.stdout.write(f"The UI: http://127.0.0.1:{options.port}  (end it with Ctrl-C)\n")
     sys.stdout.flush()
-    command = [sys.executable, "-m", "dagster", "dev", "-m", "orchestration.definitions"]
+    workspace = str(files("orchestration.instance") / "workspace.yaml")
+    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(options.port)]
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     try:
         return subprocess.run(command, env=environment, check=False).returncode
     except KeyboardInterrupt:
         return 0
+    finally:
+        stop_worker(home)
 
 
 def status(arguments: Sequence[str]) -> int:
@@ -95,9 +100,11 @@ def backfill(arguments: Sequence[str]) -> int:
     from orchestration.ticking import run_ticks
 
     runner = TickRunner(project_settings())
-    for done in run_ticks(flow, runner, last, lambda _: None):
-        rows = ", ".join(f"{name} {count:,}" for name, count in done.report.rows.items())
-        sys.stdout.write(f"{done.window.key}  {done.seconds:.1f} s  {rows}\n")
+    together = runner.project.range_ticks
+    for done in run_ticks(flow, runner, last, lambda _: None, together=together):
+        ticks = done.window.tick - done.first.tick + 1
+        span = f"{done.first.key} to {done.window.key}" if ticks > 1 else done.window.key
+        sys.stdout.write(f"{span}: {ticks} tick(s) committed in {done.seconds:.1f} s\n")
         sys.stdout.flush()
     return 0
 

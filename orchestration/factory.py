@@ -62,7 +62,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         tags={"flow": flow.name},
         executor_def=dg.in_process_executor,
     )
-    checks = tuple(_checks(flow, shape, axis, runner))
+    checks = (_checks(flow, shape, axis, runner),) if _declared(flow, shape) else ()
     return FlowDefinitions(
         (*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner)
     )
@@ -86,11 +86,11 @@ def _specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.AssetSp
 def _stratum(
     flow: FlowAsset, stratum: StratumShape, axis: TickAxis, picture: dg.MarkdownMetadataValue
 ) -> dg.AssetSpec:
-    parents = [dg.AssetDep(_key(flow, "landing", name)) for name in stratum.inputs]
+    parents = [dg.AssetDep(asset_key(flow, f"landing/{name}")) for name in stratum.inputs]
     if stratum.number > 0:
-        parents.append(dg.AssetDep(_key(flow, f"stratum_{stratum.number - 1}")))
+        parents.append(dg.AssetDep(asset_key(flow, f"stratum_{stratum.number - 1}")))
     return dg.AssetSpec(
-        _key(flow, f"stratum_{stratum.number}"),
+        asset_key(flow, f"stratum_{stratum.number}"),
         deps=parents,
         description=f"Stratum {stratum.number} of the program: {', '.join(stratum.operators)}.",
         kinds={"spark"},
@@ -101,11 +101,11 @@ def _stratum(
 
 
 def _state(flow: FlowAsset, state: StateShape, axis: TickAxis) -> dg.AssetSpec:
-    key = _key(flow, "state", state.name)
+    key = asset_key(flow, f"state/{state.name}")
     return dg.AssetSpec(
         key,
         deps=[
-            dg.AssetDep(_key(flow, f"stratum_{state.stratum}")),
+            dg.AssetDep(asset_key(flow, f"stratum_{state.stratum}")),
             dg.AssetDep(key, partition_mapping=PREVIOUS_TICK),
         ],
         description=state.says,
@@ -118,8 +118,8 @@ def _state(flow: FlowAsset, state: StateShape, axis: TickAxis) -> dg.AssetSpec:
 
 def _output(flow: FlowAsset, output: OutputShape, axis: TickAxis) -> dg.AssetSpec:
     return dg.AssetSpec(
-        _key(flow, output.name),
-        deps=[dg.AssetDep(_key(flow, f"stratum_{output.stratum}"))],
+        asset_key(flow, output.name),
+        deps=[dg.AssetDep(asset_key(flow, f"stratum_{output.stratum}"))],
         description=flow.outputs.get(output.name, f"The output `{output.name}` of {flow.name}."),
         kinds={"deltalake"},
         tags={"role": "output"},
@@ -143,6 +143,10 @@ def _common(flow: FlowAsset, axis: TickAxis) -> dict[str, Any]:
 def _tick_asset(
     flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
+    plan = runner.plan(flow)
+    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
+    names = {asset_key(flow, table): table for table in tables}
+
     @dg.multi_asset(
         name=f"{flow.name}__tick",
         specs=specs,
@@ -165,7 +169,7 @@ def _tick_asset(
                     dg.AssetMaterialization(
                         spec.key,
                         partition=report.window.key,
-                        metadata=report.metadata_of("/".join(spec.key.path[1:])),
+                        metadata=report.metadata_of(names.get(spec.key, "")),
                     )
                 )
         return
@@ -178,7 +182,7 @@ def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: T
     for asset, verdict in report.verdicts:
         context.log_event(
             dg.AssetCheckEvaluation(
-                asset_key=_key(flow, *asset.split("/")),
+                asset_key=asset_key(flow, asset),
                 check_name=verdict.check,
                 passed=verdict.passed,
                 description=None if verdict.passed else f"broken: {verdict.says}",
@@ -191,37 +195,48 @@ def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: T
 
 def _checks(
     flow: FlowAsset, shape: FlowShape, axis: TickAxis, runner: TickRunner
-) -> Iterator[dg.AssetChecksDefinition]:
-    """The checks by themselves: run from the page, they judge what is committed once more."""
-    for state in shape.states:
-        for name, says in LAW_CHECKS.items():
-            yield _check(flow, axis, runner, f"state/{state.name}", name, says)
-    for output in shape.outputs:
-        for name, says in declared_checks(flow.expect.get(output.name, ())).items():
-            yield _check(flow, axis, runner, output.name, name, says)
-
-
-def _check(
-    flow: FlowAsset, axis: TickAxis, runner: TickRunner, asset: str, name: str, says: str
 ) -> dg.AssetChecksDefinition:
-    @dg.asset_check(
-        asset=_key(flow, *asset.split("/")),
-        name=name,
-        description=says,
-        blocking=True,
-        partitions_def=axis.partitions,
-    )
-    def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        windows = [axis.window_of(key) for key in context.partition_keys]
-        verdicts = [
-            v for w in windows for v in runner.judge_again(flow, w, asset) if v.check == name
-        ]
-        return dg.AssetCheckResult(
-            passed=bool(verdicts) and all(v.passed for v in verdicts),
-            metadata=_shown({k: seen for v in verdicts for k, seen in v.seen.items()}),
-        )
+    """The checks by themselves: run from the page, they judge what is committed once more.
 
-    return check
+    They are one step, which a run of a tick skips: it has judged the tick before it committed.
+    """
+    specs = [
+        dg.AssetCheckSpec(
+            name,
+            asset=asset_key(flow, asset),
+            description=says,
+            blocking=True,
+            partitions_def=axis.partitions,
+        )
+        for asset, checks in _declared(flow, shape).items()
+        for name, says in checks.items()
+    ]
+    assets = {asset_key(flow, asset): asset for asset in _declared(flow, shape)}
+
+    @dg.multi_asset_check(name=f"{flow.name}__judge_again", specs=specs, can_subset=True)
+    def judge_again(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        wanted = context.selected_asset_check_keys
+        window = axis.window_of(context.partition_key)
+        for key in dict.fromkeys(check.asset_key for check in wanted):
+            for verdict in runner.judge_again(flow, window, assets[key]):
+                if dg.AssetCheckKey(key, verdict.check) in wanted:
+                    yield dg.AssetCheckResult(
+                        asset_key=key,
+                        check_name=verdict.check,
+                        passed=verdict.passed,
+                        metadata=_shown(verdict.seen),
+                    )
+
+    return judge_again
+
+
+def _declared(flow: FlowAsset, shape: FlowShape) -> dict[str, Mapping[str, str]]:
+    """The checks of each asset that has some, each with what it says."""
+    laws = {f"state/{state.name}": LAW_CHECKS for state in shape.states}
+    expected = {
+        output.name: declared_checks(flow.expect.get(output.name, ())) for output in shape.outputs
+    }
+    return {asset: checks for asset, checks in {**laws, **expected}.items() if checks}
 
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,7 +254,7 @@ def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
         )
         yield dg.AssetSpec(
-            _key(flow, "landing", name),
+            asset_key(flow, f"landing/{name}"),
             group_name=flow.name,
             description=f"Landing table `{landing.path}`, {by}.",
             kinds={"deltalake"},
@@ -255,8 +270,20 @@ def _sensor(flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner) -> dg
 
 
 def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(name, type_) for name, type_ in columns])
+    # Of the names of a type, the UI knows those of SQL.
+    return dg.TableSchema(
+        [dg.TableColumn(name, "bigint" if kind == "long" else kind) for name, kind in columns]
+    )
 
 
-def _key(flow: FlowAsset, *parts: str) -> dg.AssetKey:
-    return dg.AssetKey([flow.name, *parts])
+def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
+    """The key of an asset of the flow: of "state/NAME", "landing/NAME", or an output."""
+    kind, _, name = asset.rpartition("/")
+    # The UI shows the last part of a key, and a state often has the name of an input.
+    match kind:
+        case "":
+            return dg.AssetKey([flow.name, name])
+        case "state":
+            return dg.AssetKey([flow.name, kind, f"{name}_state"])
+        case _:
+            return dg.AssetKey([flow.name, kind, name])

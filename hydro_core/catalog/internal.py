@@ -1,7 +1,7 @@
 """Operators that only the optimizer introduces: a program cannot name them, plans can.
 
-Each goes on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is `fold(persist(a))` at the price
-of the batch.
+Each goes on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is
+`fold(persist(a))` at the price of the batch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _of_new(rule: type_rules.TypeRule) -> type_rules.TypeRule:
 FOLD_FROM = OpSpec(
     name="fold_from",
     family="group",
-    meaning="`f(acc, x)` over the new items, from the state's item; from `init` where there is none",
+    meaning="`f(acc, x)` over the new items, from the state's item, or `init` if there is none",
     inputs=(_STATE, _NEW),
     args=FOLD.args,
     result=_of_new(FOLD.result),
@@ -138,8 +138,7 @@ LATEST_FROM = OpSpec(
 
 def _aggregate_columns(args: Args) -> Mapping[str, Any]:
     columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
-    kept = {name: value for name, value in columns.items() if name != "inputs"}
-    return kept
+    return {name: value for name, value in columns.items() if name != "inputs"}
 
 
 AGGREGATE_FROM = OpSpec(
@@ -178,7 +177,9 @@ MERGES: Mapping[str, str] = MappingProxyType(
         "bool_or": "bool_or",
     }
 )
-"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its results."""
+"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its
+results.
+"""
 
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {

@@ -1,4 +1,6 @@
-"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it unless validating."""
+"""`hydrotick optimize`: the optimized program, its cost before and after; executes nothing of it
+unless validating.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -24,10 +25,10 @@ OPEN: Mapping[str, Reader] = {
 
 
 def printed(op: OpSpec, args: Args, names: Mapping[Fn, str]) -> list[str]:
-    """The arguments as they are printed: positional functions, then `name=literal`, defaults left out."""
+    """The arguments as they are printed: functions, then `name=literal` where not the default."""
     first, rest = [], []
     for arg in op.args:
-        value = args[arg.name] if arg.name in args else arg.default
+        value = args.get(arg.name, arg.default)
         if arg.kind == "function" and isinstance(value, Fn):
             first.append(names[value])
         elif arg.kind in OPEN:
@@ -101,7 +102,7 @@ def _value(arg: Arg, text: str, functions: Mapping[str, Fn]) -> Any:
 def literal(value: Any) -> str:
     """The Python expression of an item."""
     match value:
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not math.isfinite(value):
             return f'float("{value}")'
         case tuple():
             parts = ", ".join(map(literal, value))
@@ -135,7 +136,7 @@ def _open(value: Any, names: Mapping[Fn, str]) -> str:
 def _aggregate(text: str, functions: Mapping[str, Fn]) -> Aggregate:
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        raise ValueError(f"{text} is not an aggregate")
+        raise TypeError(f"{text} is not an aggregate")
     parts = tuple(
         functions[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in call.args
     )

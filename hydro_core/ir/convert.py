@@ -1,14 +1,13 @@
 """Between graphs, which have cycles and sharing, and terms, which bind them by name.
 
-Every output is a term of its own. A stream that is read more than once is bound by `let`, streams that feed each other
-by `letrec`; sources are free. Ids, arguments and places survive both ways.
+Every output is a term of its own. A stream that is read more than once is bound by `let`, streams
+that feed each other by `letrec`; sources are free. Ids, arguments and places survive both ways.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
 
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.term import App, Let, LetRec, Ref, Term
@@ -124,7 +123,7 @@ class _Nodes:
         apps: dict[str, App] = {}
         for name, term in bindings:
             if not isinstance(term, App):
-                raise ValueError(f"{name} is bound to something that is no operator")
+                raise TypeError(f"{name} is bound to something that is no operator")
             made[name] = Endpoint(self._id(term), term.port)
             apps[name] = term
         inner = {**bound, **made}

@@ -2,9 +2,10 @@
 
     (delta (cross (persist add_member) (persist messages)))
 
-An operator, its arguments, its inputs. Functions appear as names; other arguments, where they are not the default, as
-`name=literal`. An output port stands in brackets after the operator. `(let v bound body)` binds a shared part,
-`(letrec x bound body)` a stream that feeds itself; where several feed each other, `(letrec (x bound y bound) body)`.
+An operator, its arguments, its inputs. Functions appear as names; other arguments, where they are
+not the default, as `name=literal`. An output port stands in brackets after the operator. `(let v
+bound body)` binds a shared part, `(letrec x bound body)` a stream that feeds itself; where several
+feed each other, `(letrec (x bound y bound) body)`.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ def read(text: str) -> Tree:
 def read_all(text: str) -> tuple[Tree, ...]:
     """All trees that are written in `text`; `;` starts a comment."""
     stack: list[list[Tree]] = [[]]
-    for token in _tokens(text):
-        if token == "(":
+    for word in _tokens(text):
+        if word == "(":
             stack.append([])
-        elif token == ")":
+        elif word == ")":
             if len(stack) == 1:
                 raise ValueError(f"a bracket is closed that was not opened: {text!r}")
             done = tuple(stack.pop())
             stack[-1].append(done)
         else:
-            stack[-1].append(Atom(token))
+            stack[-1].append(Atom(word))
     if len(stack) > 1:
         raise ValueError(f"a bracket is not closed: {text!r}")
     return tuple(stack[0])

@@ -1,7 +1,8 @@
-"""Terms: a stream as an expression over operators, with shared parts bound by `Let` and cycles by `LetRec`.
+"""Terms: a stream as an expression over operators, with shared parts bound by `Let` and cycles by
+`LetRec`.
 
-`LetRec` binds several names at once where streams feed each other. A term of a program is closed but for its inputs,
-which are `App`s of sources.
+`LetRec` binds several names at once where streams feed each other. A term of a program is closed
+but for its inputs, which are `App`s of sources.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 
 from hydro_core.catalog.spec import Args, OpSpec
 from hydro_core.errors import Span
+
+NO_ARGS = Args()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class App:
     """An operator applied to streams; `port` names the output of an operator with several."""
 
     op: OpSpec
-    args: Args = Args()
+    args: Args = NO_ARGS
     inputs: tuple[Term, ...] = ()
     port: str = ""
     origin: str = field(default="", compare=False)

@@ -1,1 +1,1 @@
-"""Equality saturation: a program over all of history becomes one that costs what the new data costs."""
+"""Equality saturation: programs over all of history become ones that cost what new data costs."""

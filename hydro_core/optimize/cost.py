@@ -1,8 +1,9 @@
 """What a plan costs: the rows that a tick touches.
 
-Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it reads, stores and
-gives. In the tick plan a history is dear, since all of it is read each tick; in the range plan all ticks are one
-relation, so `persist`, `old`, `prev` and `delta` only change a column and are free, and a join costs its candidate pairs.
+Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
+reads, stores and gives. In the tick plan a history is dear, since all of it is read each tick; in
+the range plan all ticks are one relation, so `persist`, `old`, `prev` and `delta` only change a
+column and are free, and a join costs its candidate pairs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ TICKS = 100.0
 GROUPS_EXPONENT = 0.8
 """n rows are expected to fall into n**0.8 groups."""
 MATCHES_EXPONENT = 0.95
-"""n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one side."""
+"""n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one
+side.
+"""
 SELECTIVITY = 0.5
 LOOP = 10.0
 """How often a cycle inside a tick is expected to go round."""
@@ -41,7 +44,7 @@ class InputStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of the data: `{"ticks": 100, "inputs": {"orders": {"rows": 10, "history": 1e6}}}`."""
+    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
 
     ticks: float = TICKS
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
@@ -55,7 +58,9 @@ class Statistics:
         if unknown:
             raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
         try:
-            inputs = {name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()}
+            inputs = {
+                name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()
+            }
         except TypeError as problem:
             raise ValueError(f"inputs have rows, history and keys: {problem}") from None
         return Statistics(
@@ -65,7 +70,9 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where they are known."""
+    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where
+    they are known.
+    """
 
     rows: float
     ticks: float
@@ -89,8 +96,8 @@ class CostModel:
     def sizes(self, first: Sequence[int] = ()) -> list[float]:
         """The expected rows of each class in a tick (the range plan: in all ticks).
 
-        A class has the size that its nodes give when it is first reached from the inputs, the nodes at `first` before
-        all others; going on from there would let estimates shrink in a circle.
+        A class has the size that its nodes give when it is first reached from the inputs, the nodes
+        at `first` before all others; going on from there would let estimates shrink in a circle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
         self._spread([self.space.nodes[i] for i in first], found)

@@ -1,7 +1,8 @@
-"""The e-graph: a problem and its rules go in, the space of plans comes out. The only module that knows egglog.
+"""The e-graph: a problem and its rules go in, the space of plans comes out.
 
-An e-graph is used and dropped in the thread that made it. A run cannot be interrupted and has no limit of its own, so
-it goes one iteration at a time; stopping early is always sound.
+The only module that knows egglog. An e-graph is used and dropped in the thread that made it. A run
+cannot be interrupted and has no limit of its own, so it goes one iteration at a time; stopping
+early is always sound.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hydro_core.optimize.space import ENode, Problem, Space
 
 MIN_ITERATIONS = 60
 ITERATIONS_PER_STREAM = 8
-"""A long pipeline needs some rounds for each operator: a split is pushed through one after the other."""
+"""A long pipeline needs some rounds per operator: a split is pushed through one after another."""
 MAX_NODES = 20_000
 CHUNK = 500
 """Definitions per piece of program text: deeply nested or very long text fails."""
@@ -38,7 +39,9 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw class values."""
+    """A rule fired: what its variables stood for, arguments as numbers, streams as sorts with raw
+    class values.
+    """
 
     rule: Rule
     values: tuple[tuple[str, Any], ...]
@@ -242,7 +245,7 @@ def _chunks(lines: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:
 
 
 def _load() -> Any:
-    """egglog's bindings, without its Python layer, whose import alone takes longer than most programs."""
+    """The bindings, without the Python layer, whose import takes longer than most programs."""
     name = "egglog.bindings"
     if name in sys.modules:
         return sys.modules[name]
@@ -253,12 +256,14 @@ def _load() -> Any:
         for file in sorted(Path(location).glob("bindings*.so")) + sorted(
             Path(location).glob("bindings*.pyd")
         ):
-            spec = util.spec_from_file_location(name, file, loader=ExtensionFileLoader(name, str(file)))
+            spec = util.spec_from_file_location(
+                name, file, loader=ExtensionFileLoader(name, str(file))
+            )
             if spec is not None and spec.loader is not None:
                 module = util.module_from_spec(spec)
                 spec.loader.exec_module(module)
                 sys.modules[name] = module
                 return module
-    from egglog import bindings  # noqa: PLC0415 - only where the file has another name
+    from egglog import bindings
 
     return bindings

@@ -1,7 +1,8 @@
 """Explanations: for every output the chain of rules that leads from the program to the plan.
 
-Each step applies one rule at one place. An induction rests on a premise, which has steps of its own. Where a plan feeds
-itself through `prev`, the stream on the cycle is shown as the program computes it, and its equation is proved apart.
+Each step applies one rule at one place. An induction rests on a premise, which has steps of its
+own. Where a plan feeds itself through `prev`, the stream on the cycle is shown as the program
+computes it, and its equation is proved apart.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How an output's plan follows from the program; `equations` are those of streams that feed themselves."""
+    """How an output's plan follows from the program; `equations` are those of streams that feed
+    themselves.
+    """
 
     output: str
     chain: Chain
@@ -140,7 +143,7 @@ class _Writer:
         inputs = tuple(map(self.tree, node.inputs))
         if node.shape.startswith("cut "):
             return Atom(node.shape.removeprefix("cut cut "))
-        if node.shape in {"bag"}:
+        if node.shape == "bag":
             return inputs[0]
         shape = self._problem.shapes[node.shape]
         if shape.op is None:
@@ -255,4 +258,7 @@ def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
 
 
 def _block(tree: Tree, depth: int) -> list[str]:
-    return [INDENT * depth + line for line in show_tree(tree, 0, WIDTH - len(INDENT) * depth).splitlines()]
+    return [
+        INDENT * depth + line
+        for line in show_tree(tree, 0, WIDTH - len(INDENT) * depth).splitlines()
+    ]

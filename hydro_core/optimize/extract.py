@@ -1,8 +1,8 @@
 """Extraction: the cheapest legal plan of a space, where a shared class is paid once.
 
-A greedy start, then local search: one class changes its node, or two at once where no single change helps. Legal plans
-may have cycles, each through a strict input. Deterministic: ties go to the node that comes first, and effort is
-counted, not timed.
+A greedy start, then local search: one class changes its node, or two at once where no single change
+helps. Legal plans may have cycles, each through a strict input. Deterministic: ties go to the node
+that comes first, and effort is counted, not timed.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class Search:
     """By node: the strict inputs."""
     evaluations: int = 0
 
-    def evaluate(self, choice: Choice, bound: float = math.inf) -> tuple[float, tuple[ClassId, ...]]:
-        """The cost of a plan and the classes it uses; infinite where it is illegal or above `bound`."""
+    def evaluate(
+        self, choice: Choice, bound: float = math.inf
+    ) -> tuple[float, tuple[ClassId, ...]]:
+        """A plan's cost and the classes it uses; infinite if it is illegal or above `bound`."""
         self.evaluations += 1
         total = 0.0
         done: dict[ClassId, bool] = {}
@@ -130,7 +132,9 @@ def _options(
     now: Sequence[tuple[ClassId, ...]],
     later: Sequence[tuple[ClassId, ...]],
 ) -> list[tuple[int, ...]]:
-    """The nodes of each class, without those that never help: same inputs, but dearer; or reading themselves."""
+    """The nodes of each class, without those that never help: same inputs, but dearer; or reading
+    themselves.
+    """
     options: list[tuple[int, ...]] = []
     for cls, nodes in enumerate(space.of):
         kept: dict[tuple[frozenset[int], frozenset[int]], int] = {}

@@ -1,14 +1,14 @@
 """From a typed program to the problem that the rules see.
 
-A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a cycle would be
-unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is equated to the stream. `tee` is
-nothing: equal streams share a class by themselves.
+A cycle inside a tick is one opaque shape per stream that leaves it: choosing a node through such a
+cycle would be unsound. A cycle through `prev` or `old` is cut where it is first read; the cut is
+equated to the stream. `tee` is nothing: equal streams share a class by themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier
@@ -60,15 +60,23 @@ class _Builder:
 
     def add(self, name: str, shape: Shape, payload: Payload | None, inputs: tuple[str, ...]) -> str:
         """Defines the stream `name`."""
-        known = self.shapes.setdefault(shape.name, shape)
-        if known != shape:
-            raise ValueError(f"two shapes are called {shape.name!r}")
+        shape = self._named(shape)
         number = None
         if shape.payload:
             number = self.payloads.setdefault(payload or Payload(), len(self.payloads))
         self.definitions.append(Definition(name, shape.name, number, inputs))
         self.defined[name] = name
         return name
+
+    def _named(self, shape: Shape) -> Shape:
+        """The shape, called by a name that no other shape has."""
+        plain, bang = shape.name.removesuffix("!"), "!" if shape.name.endswith("!") else ""
+        number = 1
+        while self.shapes.setdefault(shape.name, shape) != shape:
+            # columns may depend on the arguments: `limit` with a key is not `limit` without
+            number += 1
+            shape = replace(shape, name=f"{plain}:{number}{bang}")
+        return shape
 
     def order(self, endpoint: Endpoint) -> Order:
         """The order of a stream."""

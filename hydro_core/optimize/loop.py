@@ -11,7 +11,9 @@ from hydro_core.ir.walk import components, is_cycle, predecessors, same_tick
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A cycle inside a tick: its nodes, what it reads from outside, and its streams that are read outside."""
+    """A cycle inside a tick: its nodes, what it reads from outside, and its streams that are read
+    outside.
+    """
 
     nodes: tuple[NodeId, ...]
     reads: tuple[Endpoint, ...]

@@ -1,8 +1,8 @@
 """Cycles inside a tick that go on from the tick before.
 
-Let `x = unique(g(x, e…))`, where g only goes item by item, adds up and joins, so which items it gives depends on which
-it gets, part by part. If every e only grows, x only grows, and what x was before is closed under g over what e was
-before. So the new items d of x are the least fixpoint of
+Let `x = unique(g(x, e…))`, where g only goes item by item, adds up and joins, so which items it
+gives depends on which it gets, part by part. If every e only grows, x only grows, and what x was
+before is closed under g over what e was before. So the new items d of x are the least fixpoint of
 
     d = difference(unique(g's terms with at least one new part), x before)
 
@@ -19,24 +19,27 @@ from hydro_core.catalog.spec import Args, State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle
 from hydro_core.optimize.loop import Loop
-from hydro_core.optimize.rule import Fact, Pat, Rule, Var
-from hydro_core.optimize.rule import Equal
+from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
 from hydro_core.optimize.shape import JOINT, Shape, Sort
 
 PREFIX = "step:"
 """Before the name of a loop's shape: the shape of its new items."""
 BECAUSE = (
-    "what the cycle found before is closed under what its inputs were; only terms with a new part give new items"
+    "what the cycle found before is closed under what its inputs were: "
+    "only terms with a new part give new items"
 )
 
 
 def goes_on(graph: Graph, loop: Loop, end: Endpoint) -> bool:
-    """Whether the stream is the set of items that the loop finds, and every turn adds up or joins."""
+    """Whether the stream is the set of items that the loop finds, and every turn is additive."""
     inside = set(loop.nodes)
     if graph[end.node].op.name != "unique" or end.port:
         return False
     rest = [n for n in loop.nodes if n != end.node]
-    edges = {n: [e.node for e in graph[n].inputs if e.node in inside and e.node != end.node] for n in rest}
+    edges = {
+        n: [e.node for e in graph[n].inputs if e.node in inside and e.node != end.node]
+        for n in rest
+    }
     if any(is_cycle(group, edges) for group in components(edges)):
         return False
     return all(_adds_up(graph[n], inside) for n in loop.nodes)
@@ -53,7 +56,7 @@ def _adds_up(node: Node, inside: set[NodeId]) -> bool:
 
 
 def step_shape(loop_shape: Shape) -> Shape:
-    """The new items of a loop: from its inputs as they are, what is new in them, what they were, and itself before."""
+    """The new items of a loop, from its inputs now, their growth, what they were, and itself."""
     count = len(loop_shape.inputs)
     sorts = (*loop_shape.inputs * 3, Sort.BAG)
     return Shape(

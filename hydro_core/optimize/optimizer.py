@@ -1,7 +1,8 @@
 """The optimizer: a program over all of history becomes one that costs what the new data costs.
 
-The program is loaded into an e-graph, the rules are applied until they have nothing more to say, and the cheapest
-legal plan is taken out. Two plans come from one e-graph: the tick plan, in which history is dear, and the range plan.
+The program is loaded into an e-graph, the rules are applied until they have nothing more to say,
+and the cheapest legal plan is taken out. Two plans come from one e-graph: the tick plan, in which
+history is dear, and the range plan.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
+UNTOUCHED = Saturation(0, 0, True)
+
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """A plan: its graph, what the program and the plan cost, and what could not be made incremental."""
+    """A plan: its graph, the costs, and what could not be made incremental."""
 
     graph: Graph
     cost_before: float
@@ -39,7 +42,7 @@ class Optimized:
     steps: tuple[Derivation, ...] = ()
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
-    saturation: Saturation = Saturation(0, 0, True)
+    saturation: Saturation = UNTOUCHED
 
 
 def optimize(
@@ -50,7 +53,8 @@ def optimize(
     *,
     explain: bool = False,
 ) -> Optimized:
-    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the same outputs.
+    """The cheapest plan of a program that the rules lead to. It takes the same inputs and gives the
+    same outputs.
 
     With `explain` it comes with the steps that lead there.
     """
@@ -73,7 +77,7 @@ def optimize(
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
     problem = with_facts(loaded)
-    loops = [problem.shapes[name] for name in sorted(loaded.steps)]
+    loops = [s for name in sorted(loaded.steps) if (s := problem.shapes[name]).is_bags]
     steps = {shape.name: shape for shape in map(step_shape, loops)}
     rules, shapes = rules_for(problem.shapes, steps, tuple(map(step_rule, loops)))
     return replace(problem, shapes=shapes), rules
@@ -123,7 +127,7 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
 
 
 def check_types(typed: Typed, graph: Graph) -> Typed:
-    """The types of the plan; raises `AssertionError` unless every output has its item type and order."""
+    """The plan's types; an `AssertionError` if an output has another item type or less order."""
     schemas: Mapping[str, ItemType] = {
         name: typed.types[Endpoint(node.id)].item for name, node in typed.graph.sources.items()
     }

@@ -1,7 +1,9 @@
-"""A small proof-producing congruence closure: which rules, in which order, make one term out of another.
+"""A small proof-producing congruence closure: which rules, in which order, make one term out of
+another.
 
-Terms are hash-consed. Every union is remembered in a proof forest with its reason, a rule or congruence, so that the
-path between two equal terms is their proof (Nieuwenhuis and Oliveras, RTA 2005).
+Terms are hash-consed. Every union is remembered in a proof forest with its reason, a rule or
+congruence, so that the path between two equal terms is their proof (Nieuwenhuis and Oliveras, RTA
+2005).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why two terms are equal: by a rule (read backwards if `back`), or, without one, because their inputs are."""
+    """Why two terms are equal: by a rule (read backwards if `back`), or, without one, because their
+    inputs are.
+    """
 
     rule: str = ""
     back: bool = False
@@ -36,7 +40,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One step of a proof: the whole term before and after, and the rule that was applied somewhere in it."""
+    """One step of a proof: the whole term before and after a rule was applied in it."""
 
     reason: Reason
     before: TermId

@@ -1,7 +1,8 @@
-"""From a plan back to a graph: every chosen node becomes an operator with the arguments and the place it came from.
+"""From a plan back to a graph: every chosen node becomes an operator, with arguments and place.
 
-A node that stood in the program keeps its id; another one is called by its operator and a number. It has the span of
-the statement it came from: the node of the program with its arguments and its stream, else one with its arguments.
+A node that stood in the program keeps its id; another one is called by its operator and a number.
+It has the span of the statement it came from: the node of the program with its arguments and its
+stream, else one with its arguments.
 """
 
 from __future__ import annotations
@@ -106,9 +107,7 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     work.endpoints[cls] = Endpoint(_fresh(work, origin, op, work.named.get(cls, ())))
 
 
-def _fresh(
-    work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] = ()
-) -> NodeId:
+def _fresh(work: _Rebuild, origin: Node | None, op: OpSpec, own: Sequence[str] = ()) -> NodeId:
     taken = {e.node for e in work.endpoints.values()}
     if origin is not None and origin.id not in taken:
         return origin.id
@@ -209,7 +208,9 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
 
 
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:
-    """A node of the program that does the same elsewhere: the one that reads most of what this one reads."""
+    """A node of the program that does the same elsewhere: the one that reads most of what this one
+    reads.
+    """
     payload = _payload(work, enode)
     op = _operator(enode)
     alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]

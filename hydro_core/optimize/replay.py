@@ -1,7 +1,7 @@
 """Replays what the rules did to the e-graph into a congruence closure that can prove it.
 
-Every rule logs what its variables stood for. After each iteration the new entries are replayed with every
-representative that a class had before: classes that have met since have several.
+Every rule logs what its variables stood for. After each iteration the new entries are replayed with
+every representative that a class had before: classes that have met since have several.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Replay:
         """Saturates the e-graph, replaying each iteration."""
         self._representatives = self._members()[1]
         iteration, changed = 0, True
-        while changed and iteration < self._egraph.iterations() and self._egraph.size() <= MAX_NODES:
+        while (
+            changed and iteration < self._egraph.iterations() and self._egraph.size() <= MAX_NODES
+        ):
             iteration += 1
             changed = self._egraph.step()
             self._replay()
@@ -73,9 +75,7 @@ class Replay:
     ) -> TermId:
         """The chosen node of a class over the terms of its inputs."""
         node = space.nodes[plan.choice[cls]]
-        return self.closure.add(
-            node.shape.name, node.payload, tuple(terms[c] for c in node.inputs)
-        )
+        return self.closure.add(node.shape.name, node.payload, tuple(terms[c] for c in node.inputs))
 
     def _define(self) -> None:
         cuts = {c: self.closure.add(f"cut {c}", None, ()) for c in self.problem.cuts}
@@ -87,9 +87,13 @@ class Replay:
         self._cuts = cuts
 
     def _members(self) -> tuple[dict[ClassValue, list[TermId]], list[TermId]]:
-        """The known terms of every class: those of the iteration before, and one for each new class."""
+        """The known terms of every class, from the iteration before; new ones for new classes."""
         rows = {
-            (shape.name, payload, tuple(zip((s.value for s in shape.inputs), inputs, strict=True))): (
+            (
+                shape.name,
+                payload,
+                tuple(zip((s.value for s in shape.inputs), inputs, strict=True)),
+            ): (
                 shape.output.value,
                 output,
             )
@@ -208,9 +212,7 @@ def _feedback(space: Space, plan: Plan) -> tuple[ClassId, ...]:
     return tuple(found)
 
 
-def _inputs_first(
-    space: Space, plan: Plan, broken: tuple[ClassId, ...]
-) -> Iterator[ClassId]:
+def _inputs_first(space: Space, plan: Plan, broken: tuple[ClassId, ...]) -> Iterator[ClassId]:
     done = set(broken)
     for root in (*space.roots, *(c for b in broken for c in space.nodes[plan.choice[b]].inputs)):
         stack = [(root, False)]

@@ -2,8 +2,9 @@
 
     ("delta-persist", "(delta (persist ?a)) => ?a", "what is new in a history is the batch")
 
-A pattern is a variable `?a` or `(shape ?payload pattern …)`; a shape that carries arguments names them first. `when`
-holds equations `?x = (chain (prev ?x) ?b)` and facts `(growing ?n)`. A conclusion that is a fact derives it.
+A pattern is a variable `?a` or `(shape ?payload pattern …)`; a shape that carries arguments names
+them first. `when` holds equations `?x = (chain (prev ?x) ?b)` and facts `(growing ?n)`. A
+conclusion that is a fact derives it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ FACTS: Mapping[str, str] = {
     "resumable": "P",
     "semi_on": "PP",
     "mergeable": "P",
-    "to_left": "PPP",
-    "to_right": "PPP",
-    "before": "PPP",
+    "join_left": "PPP",
+    "join_right": "PPP",
+    "cross_left": "PP",
+    "cross_right": "PP",
+    "on_keys": "PPP",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 
@@ -76,7 +79,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`lhs` may be replaced by `rhs`, when `when` holds; or `lhs` and `when` prove the fact `rhs`."""
+    """`lhs` may be replaced by `rhs` where `when` holds; a `rhs` that is a fact is derived."""
 
     name: str
     lhs: Pattern
@@ -112,7 +115,7 @@ class Rule:
         return frozenset() if isinstance(self.rhs, Fact) else frozenset(shapes_in(self.rhs))
 
     def variables(self) -> Mapping[str, str]:
-        """The variables with their kinds: S for a stream, P for arguments, in the order of the rule."""
+        """The variables with their kinds: S for a stream, P for arguments."""
         found: dict[str, str] = {}
         for condition in self.when:
             if isinstance(condition, Fact):
@@ -136,7 +139,7 @@ def rule(
     left, right = (parse_pattern(side.strip(), shapes) for side in text.split(arrow))
     conditions = tuple(parse_condition(w, shapes) for w in when)
     if isinstance(left, Fact):
-        raise ValueError(f"rule {name} rewrites a fact")
+        raise TypeError(f"rule {name} rewrites a fact")
     forth = Rule(name, left, right, because, conditions, subsume)
     if arrow == "=>" or isinstance(right, Fact):
         return (forth,)
@@ -157,7 +160,7 @@ def parse_condition(text: str, shapes: Mapping[str, Shape]) -> Equal | Fact:
         return Equal(left, right)
     found = parse_pattern(text, shapes)
     if not isinstance(found, Fact):
-        raise ValueError(f"{text} is not a fact")
+        raise TypeError(f"{text} is not a fact")
     return found
 
 
@@ -174,7 +177,7 @@ def _pattern(tree: Tree, shapes: Mapping[str, Shape]) -> Pattern | Fact:
         return _variable(tree)
     head, *rest = tree
     if not isinstance(head, Atom):
-        raise ValueError(f"{tree} has no shape")
+        raise TypeError(f"{tree} has no shape")
     if head.text in FACTS:
         return Fact(head.text, tuple(_variable(r) for r in rest))
     shape = shapes[head.text]
@@ -187,7 +190,7 @@ def _pattern(tree: Tree, shapes: Mapping[str, Shape]) -> Pattern | Fact:
 
 def _variable(tree: Tree) -> Var:
     if not isinstance(tree, Atom) or not tree.text.startswith("?"):
-        raise ValueError(f"{tree} is not a variable")
+        raise TypeError(f"{tree} is not a variable")
     return Var(tree.text[1:])
 
 

@@ -1,8 +1,9 @@
 """Shapes: operators as the rules see them, typed by whether their streams are bags or sequences.
 
-A class of equal streams of no order is equal as bags, one of a total order is equal as sequences. The two are
-different sorts, so a rule that holds on bags cannot be applied to a sequence: rules are selected by the order type. A
-sequence becomes a bag through the shape `bag`, wherever an operator does not look at the order.
+A class of equal streams of no order is equal as bags, one of a total order is equal as sequences.
+The two are different sorts, so a rule that holds on bags cannot be applied to a sequence: rules are
+selected by the order type. A sequence becomes a bag through the shape `bag`, wherever an operator
+does not look at the order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Sort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """An operator with the columns that rules rely on; `name` is unique among the shapes of a problem."""
+    """An operator with the columns that rules rely on; `name` is unique within a problem."""
 
     name: str
     inputs: tuple[Sort, ...]
@@ -52,12 +53,13 @@ BAG = Shape("bag", (Sort.SEQUENCE,), linear=(True,), strict=(False,), monotone=T
 """Forgets the order of a sequence."""
 CHAIN = "chain"
 UNION = "union"
+NO_ARGS = Args()
 JOINT = frozenset({"chain", "union"})
 """Operators that are linear in all inputs together, not in each by itself."""
 
 
 def two(name: str, sort: Sort) -> Shape:
-    """Two streams of this sort added up: `chain` by the rules, `union` (a sequence: `chain!`) by the program."""
+    """Two streams of a sort added up: `chain` by rules, `union` (`chain!`) by the program."""
     return Shape(
         name=name,
         inputs=(sort, sort),
@@ -77,7 +79,9 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
     """The shape of a node whose inputs and output have these orders."""
     spec = node.spec
     sorts = tuple(
-        Sort.SEQUENCE if order is Order.TOTAL and observes_order(node, position, output) else Sort.BAG
+        Sort.SEQUENCE
+        if order is Order.TOTAL and observes_order(node, position, output)
+        else Sort.BAG
         for position, order in enumerate(inputs)
     )
     out = sort_of(output)
@@ -99,7 +103,8 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
 
 
 def observes_order(node: Node, position: int, output: Order) -> bool:
-    """Whether the node's result, as a stream of order `output`, depends on the order of an ordered input.
+    """Whether the node's result, as a stream of order `output`, depends on the order of an ordered
+    input.
 
     In doubt it does.
     """
@@ -119,10 +124,12 @@ def observes_order(node: Node, position: int, output: Order) -> bool:
 
 def _ignores_order(node: Node) -> bool:
     for arg in node.op.args:
-        value = node.args[arg.name] if arg.name in node.args else None
+        value = node.args.get(arg.name)
         if isinstance(value, Fn) and arg.leading and not value.algebra.commutative:
             return False
-        if arg.kind == "aggregates" and any(AGGREGATES[a.function].follows_order for _, a in value or ()):
+        if arg.kind == "aggregates" and any(
+            AGGREGATES[a.function].follows_order for _, a in value or ()
+        ):
             return False
     return True
 
@@ -141,7 +148,9 @@ def _variant(node: Node, spec: OpSpec) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The arguments of a node as the e-graph carries them: `port` for an operator with several outputs."""
+    """The arguments of a node as the e-graph carries them: `port` for an operator with several
+    outputs.
+    """
 
-    args: Args = Args()
+    args: Args = NO_ARGS
     port: str = ""

@@ -1,8 +1,8 @@
 """The plans to choose from: classes of equal streams, each with the nodes that compute it.
 
-A choice of one node per class is a plan. It is legal when every cycle passes an input on which the node depends
-through earlier ticks only (a strict one): then the equations have one solution, tick by tick, which the classes'
-streams are.
+A choice of one node per class is a plan. It is legal when every cycle passes an input on which the
+node depends through earlier ticks only (a strict one): then the equations have one solution, tick
+by tick, which the classes' streams are.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Definition:
 class Problem:
     """A program as the rules see it.
 
-    `definitions` come after what they read; a stream that feeds itself through `prev` is read as its cut, a stream
-    without a definition of its own, which `cuts` equates to it.
+    `definitions` come after what they read; a stream that feeds itself through `prev` is read as
+    its cut, a stream without a definition of its own, which `cuts` equates to it.
     """
 
     shapes: Mapping[str, Shape]

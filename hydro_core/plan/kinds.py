@@ -1,8 +1,9 @@
 """The three kinds of streams over a range of ticks, and which kind each operator gives.
 
-A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a *history* (H) is there
-from its tick on, for ever; a *general* row (G) is there from its tick until, but not at, the tick `until`. A stream
-without rows has no kind (None). Kinds are static: the least solution over the graph, cycles included.
+A row of a stream is one copy of an item. An *event* (E) is there in its tick only; a row of a
+*history* (H) is there from its tick on, for ever; a *general* row (G) is there from its tick
+until, but not at, the tick `until`. A stream without rows has no kind (None). Kinds are static:
+the least solution over the graph, cycles included.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.internal import INTERNAL
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.stream import Order
 
@@ -28,11 +30,14 @@ class Kind(Enum):
 
 MaybeKind = Kind | None
 KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
-"""From the kinds of the inputs, and whether the operator follows its input's order, to the kind of the output."""
+"""From the inputs' kinds, and whether the operator follows its input's order, to the output's."""
 
 
 def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind]:
-    """The kind of every node's output. `feedback`: the nodes that read the tick before of what depends on them."""
+    """The kind of every node's output.
+
+    `feedback` are the nodes that read the tick before of what depends on them.
+    """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
     changed = True
@@ -137,7 +142,7 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
-    **dict.fromkeys(("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"), _event),
+    **dict.fromkeys(INTERNAL, _event),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),

@@ -1,7 +1,8 @@
 """What a stream means: a hash of the sub-program that computes it, whatever its nodes are called.
 
-Two streams with one meaning hold the same items at every tick, so what is stored of one serves the other. Operators
-that pass their input on as it is do not count, nor does the order of the inputs of a union.
+Two streams with one meaning hold the same items at every tick, so what is stored of one serves
+the other. Operators that pass their input on as it is do not count, nor does the order of the
+inputs of a union.
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ _TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
 
 
 def meanings(typed: Typed, components: Sequence[Sequence[NodeId]]) -> Mapping[NodeId, str]:
-    """The meaning of every node; `components` are the cycles and single nodes, what is read before what reads it.
+    """The meaning of every node.
 
-    In a cycle, meanings are refined as often as it has nodes: after that, nodes that differ in anything differ.
+    `components` are the cycles and single nodes, what is read before what reads it.
+
+    In a cycle, meanings are refined as often as it has nodes: after that, nodes that differ in
+    anything differ.
     """
     found: dict[NodeId, str] = {}
     for component in components:

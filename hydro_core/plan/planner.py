@@ -1,8 +1,10 @@
-"""From a typed program to a plan: kinds, what must be kept, and which parts need more than one pass.
+"""From a typed program to a plan.
 
-Operators that depend on each other form a component. Without a reading of the tick before inside it, a component is a
-fixpoint within each tick, and all ticks reach theirs together. With one, tick t + 1 needs the result of tick t: it is
-run tick by tick, that component alone.
+Kinds, what must be kept, and which parts need more than one pass.
+
+Operators that depend on each other form a component. Without a reading of the tick before inside
+it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
+tick t + 1 needs the result of tick t: it is run tick by tick, that component alone.
 """
 
 from __future__ import annotations
@@ -72,7 +74,10 @@ def _slots(
     feedback: Collection[NodeId],
     found: Mapping[NodeId, str],
 ) -> tuple[StateSlot, ...]:
-    """One slot for each stream that is stored: additions serve those, too, who want the last tick only."""
+    """One slot for each stream that is stored.
+
+    Additions serve those, too, who want the last tick only.
+    """
     slots: dict[str, StateSlot] = {}
     for node in typed.graph:
         needed = _need(node, kinds, feedback)
@@ -124,8 +129,8 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
 def _note(component: Component, feedback: Collection[NodeId]) -> str:
     readers = [n for n in component.nodes if n in feedback]
     return (
-        f"{_listing(component.nodes)} run tick by tick, in a range too: each tick needs the result of the one before, "
-        f"through {_listing(readers)}"
+        f"{_listing(component.nodes)} run tick by tick, in a range too: "
+        f"each tick needs the result of the one before, through {_listing(readers)}"
     )
 
 

@@ -1,7 +1,9 @@
-"""What runs: the program with the kind of every stream, what is kept of the past, and how its parts are run.
+"""What runs.
 
-One plan serves every range of ticks, a single tick is the range of length one. Everything that the plan keeps is an
-output of each range that runs by it, so that any range may follow any other.
+The program with the kind of every stream, what is kept of the past, and how its parts are run.
+
+One plan serves every range of ticks, a single tick is the range of length one. Everything that
+the plan keeps is an output of each range that runs by it, so that any range may follow any other.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from hydro_core.types.item import ItemType
 
 
 class Mode(Enum):
-    """How the rows of a slot come and go. Rows are `(item, t)`, and `ord` (a long) where the slot is ordered.
+    """How the rows of a slot come and go: they are `(item, t)`, and `ord` where it is ordered.
 
-    APPEND: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with `t < first`.
-    LAST: a range leaves the rows of its last tick, all of which carry that tick as `t`; a reader sees the rows with
-    `t = first - 1` and no others, so older rows may be dropped or kept as one likes.
+    APPEND: a range adds the rows of its ticks, none is ever changed; a reader sees all rows with
+    `t < first`.
+
+    LAST: a range leaves the rows of its last tick, all of which carry that tick as `t`; a reader
+    sees the rows with `t = first - 1` and no others, so older rows may be dropped or kept.
     """
 
     APPEND = "append"
@@ -32,10 +36,13 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StateSlot:
-    """Rows that a plan keeps from tick to tick: the items of the stream `stream`, as it was in the ticks before.
+    """Rows that a plan keeps from tick to tick.
 
-    `id` is printable and unique within the plan; `meaning` is a hash of the sub-program that computes the stream, the
-    same in every plan that stores the same stream in the same way, so it is what a stored table is known by.
+    The items of the stream `stream`, as it was in the ticks before.
+
+    `id` is printable and unique within the plan; `meaning` is a hash of the sub-program that
+    computes the stream, the same in every plan that stores the same stream in the same way, so it
+    is what a stored table is known by.
     """
 
     id: str
@@ -66,9 +73,12 @@ How = Literal["once", "fixpoint", "tick by tick"]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Operators that depend on each other, in the order of evaluation; `once` where there is only one, without a loop.
+    """Operators that depend on each other, in the order of evaluation.
 
-    `parts` are the components that are left within a tick, when `prev` and `old` read the past: for `tick by tick`.
+    `once` where there is only one, without a loop.
+
+    `parts` are the components that are left within a tick, when `prev` and `old` read the past:
+    for `tick by tick`.
     """
 
     nodes: tuple[NodeId, ...]

@@ -1,4 +1,7 @@
-"""Folds of arrays by Python functions, whole Arrow batches at a time. Workers load this module: it imports little."""
+"""Folds of arrays by Python functions, whole Arrow batches at a time.
+
+Workers load this module, so it imports little.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.functions import ArrowUDFType, arrow_udf
+from pyspark.sql.functions import arrow_udf
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
@@ -48,10 +51,9 @@ def _run(
         found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
         return to_arrow([choose(accs) for accs in found], result)
 
-    run = arrow_udf(batch, spark_type(result), ArrowUDFType.SCALAR)
     # The name is what plans and Spark's own drawings show.
-    run.__name__ = fn.name
-    return run
+    batch.__name__ = fn.name
+    return arrow_udf(batch, spark_type(result))
 
 
 def _accumulators(

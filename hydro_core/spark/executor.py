@@ -1,7 +1,8 @@
 """Runs a plan over a range of ticks: one pass, in which the tick is a column.
 
-`run_range` gives DataFrames, and the caller writes or collects them, in one job or several. It starts jobs of its own
-for cycles only, and for streams with many readers behind which a long plan stands.
+`run_range` gives DataFrames, and the caller writes or collects them, in one job or several. It
+starts jobs of its own for cycles only, and for streams with many readers behind which a long plan
+stands.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from hydro_core.types.stream import Order, StreamType
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
 
 LONG_PLAN = 40
-"""From so many operators on, a stream that several operators read is computed once and not for each of them."""
+"""A stream behind so many operators is computed once, if several operators read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,12 @@ class RangeResult:
     """What a range gives: all of it must be written or none."""
 
     outputs: Mapping[str, Relation]
-    """By the outputs' names. Histories hold their past rows too: `Relation.new(first)` is what the range adds."""
+    """By the outputs' names.
+
+    Histories hold their past rows too: `Relation.new(first)` is what the range adds.
+    """
     state: Mapping[str, DataFrame]
-    """By the slots' ids, the rows `item, t[, ord]` that the range adds (APPEND) or leaves (LAST)."""
+    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves."""
 
 
 def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
@@ -62,7 +66,8 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
 ) -> RangeResult:
     """The outputs and the state of the ticks first … last.
 
-    `sources` has the batches `item, t` of the range by the inputs' names; an input that is missing is empty.
+    `sources` has the batches `item, t` of the range by the inputs' names; an input that is
+    missing is empty.
     """
     require_lowerings(plan.graph)
     setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle)
@@ -171,7 +176,10 @@ class Run:
         return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
 
     def output(self, name: str, sinks: Iterable[Node]) -> Relation:
-        """What reaches an output: sinks of one name add up, and are in no order if there are several."""
+        """What reaches an output.
+
+        Sinks of one name add up, and are in no order if there are several.
+        """
         found = [self.stream(Endpoint(sink.id)) for sink in sinks]
         if len(found) == 1:
             return found[0]
@@ -206,7 +214,7 @@ class Run:
         """Only this component; what comes before and after it is run as a range."""
         plan, members = self.setting.plan, set(component.nodes)
         slots = [s for s in plan.slots if members & set(s.readers)]
-        outside = [e for e in self._read_outside(members)]
+        outside = self._read_outside(members)
         overlay = Overlay(self.past, self.setting.settle)
         found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
         for t in range(self.first, self.last + 1):

@@ -1,10 +1,11 @@
 """Cycles within a tick: the least fixpoint, of all ticks of a range in lockstep.
 
-Round i over a range is round i of each of its ticks, since operators act tick by tick. In each round an operator gets
-what is new at its inputs only (semi-naive), and what is new at the streams that close the cycles is computed and cut
-off from the plan that led to it, so plans do not grow with the rounds. An operator that is not linear in the cycle, or
-a kind of stream whose news is not a set of rows, makes the rounds start anew from all that is known (naive): the same
-result, for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
+Round i over a range is round i of each of its ticks, since operators act tick by tick. In each
+round an operator gets what is new at its inputs only (semi-naive), and what is new at the streams
+that close the cycles is computed and cut off from the plan that led to it, so plans do not grow
+with the rounds. An operator that is not linear in the cycle, or a kind of stream whose news is
+not a set of rows, makes the rounds start anew from all that is known (naive): the same result,
+for more work. Both are right because nothing in a cycle within a tick ever takes an item away.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Apply(Protocol):
 
     def __call__(
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
-    ) -> Streams: ...
+    ) -> Streams:
+        """The relations by the endpoints; without the past, what is stored counts as nothing."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,10 @@ class Cycle:
         return [e for e in node.inputs if self.is_inside(e)]
 
     def is_additive(self, node: Node) -> bool:
-        """Whether the output for sums of all inputs is the sum of the outputs: nothing at one input takes from another."""
+        """Whether the output for sums of all inputs is the sum of the outputs.
+
+        Nothing at one input takes from another.
+        """
         return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
 
     def is_semi_naive(self) -> bool:
@@ -142,7 +147,10 @@ def _of(streams: Streams, stream: Endpoint) -> Relation:
 
 @dataclass
 class _News:
-    """What is known of a stream of the cycle, in pieces that add up; `new` is the last one, if the last round added it."""
+    """What is known of a stream of the cycle, in pieces that add up.
+
+    `new` is the last one, if the last round added it.
+    """
 
     empty: Relation
     pieces: list[tuple[Relation, int]] = field(default_factory=list)
@@ -200,7 +208,10 @@ def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
 
 
 def _final(cycle: Cycle, stream: Endpoint, news: _News) -> Relation:
-    """The stream when the rounds are over: of a set in a history, each item from the earliest tick on."""
+    """The stream when the rounds are over.
+
+    Of a set in a history, each item from the earliest tick on.
+    """
     total = news.total
     if total.kind is Kind.H and cycle.is_set(stream):
         return total.with_(frame=total.frame.groupBy(ITEM).agg(F.min(TICK).alias(TICK)))
@@ -208,10 +219,12 @@ def _final(cycle: Cycle, stream: Endpoint, news: _News) -> Relation:
 
 
 def _is_endless(rounds: _Rounds, number: int) -> bool:
-    """Whether the rounds repeat themselves: then the limit will be reached, and there is no need to go there.
+    """Whether the rounds repeat themselves.
 
-    In a linear cycle, which items are new depends on which items were new in the round before, and on nothing else. So
-    when the same items are new again, they will be for ever.
+    Then the limit will be reached, and there is no need to go there.
+
+    In a linear cycle, which items are new depends on which items were new in the round before,
+    and on nothing else. So when the same items are new again, they will be for ever.
     """
     if not rounds.cycle.is_memoryless or not any(a <= number <= a + PERIOD for a in ANCHORS):
         return False
@@ -251,7 +264,10 @@ def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _latest(rounds: _Rounds, stream: Endpoint) -> Relation | None:
-    """What is new at an input of a node: in this round, or, where it closes the cycle, in the one before."""
+    """What is new at an input of a node.
+
+    In this round, or, where it closes the cycle, in the one before.
+    """
     for e in (stream, Endpoint(stream.node)):
         if e in rounds.now:
             return rounds.now[e]
@@ -273,7 +289,10 @@ def _gain(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
-    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`: the inputs of the term that has news at `position`."""
+    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`.
+
+    The inputs of the term that has news at `position`.
+    """
     inputs = []
     for i, stream in enumerate(node.inputs):
         if not rounds.cycle.is_inside(stream):
@@ -295,7 +314,10 @@ def _sum(relations: Sequence[Relation]) -> Relation:
 
 
 def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relation | None:
-    """Adds what is new to what is known of a stream, cut off from its plan; None if nothing is new."""
+    """Adds what is new to what is known of a stream, cut off from its plan.
+
+    None if nothing is new.
+    """
     news = rounds.kept[stream]
     news.new = None
     if relation is None:
@@ -309,7 +331,10 @@ def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relat
 
 
 def _unknown(relation: Relation, total: Relation) -> Relation:
-    """The rows of a set that are not known yet: of a history also those that are known from a later tick on."""
+    """The rows of a set that are not known yet.
+
+    Of a history also those that are known from a later tick on.
+    """
     known = total.frame.select(F.col(ITEM).alias("known"), F.col(TICK).alias("since"))
     same_time = (
         F.col("since") == F.col(TICK) if relation.kind is Kind.E else F.col("since") <= F.col(TICK)
@@ -338,7 +363,10 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
 
 
 def _size(relation: Relation, rows: int) -> int:
-    """A number that grows whenever the relation does: at how many ticks its items are there, up to the far future."""
+    """A number that grows whenever the relation does.
+
+    At how many ticks its items are there, up to the far future.
+    """
     if relation.kind is Kind.E or not rows:
         return rows
     until = F.col(UNTIL) if relation.kind is Kind.G else F.lit(FOREVER)

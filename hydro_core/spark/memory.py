@@ -1,12 +1,16 @@
-"""Ticks that come and go in memory: what `run --engine spark` and tests use. State stays in the driver, as Arrow tables.
+"""Ticks that come and go in memory: what `run --engine spark` and tests use.
 
-A tick is one Spark job: all outputs and all new state are collected together, as the columns of one wide table.
+State stays in the driver, as Arrow tables.
+
+A tick is one Spark job: all outputs and all new state are collected together, as the columns of
+one wide table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -54,7 +58,10 @@ def run_in_memory(
     as_range: bool = False,
     spark: SparkSession | None = None,
 ) -> Iterator[Outputs]:
-    """The outputs of every tick, in their order where they have one, else sorted; `as_range`: of all ticks in one pass."""
+    """The outputs of every tick, in their order where they have one, else sorted; `as_range`.
+
+    Of all ticks in one pass.
+    """
     settings = settings or Settings()
     session = small_data_session(spark or shared_session(settings.spark))
     memory = Memory(plan(typed, strata), session, settings)
@@ -66,6 +73,7 @@ def run_in_memory(
         yield from memory.run(batch)
 
 
+@lru_cache(maxsize=4)
 def small_data_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, that is quick with few rows."""
     session = spark.newSession()
@@ -164,7 +172,10 @@ def _slot(slot: str) -> str:
 
 
 def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of several frames (item, t[, ord]), by one job: each brings a column of its own to a wide table."""
+    """The rows of several frames (item, t[, ord]), by one job.
+
+    Each brings a column of its own to a wide table.
+    """
     wide = None
     for i, frame in enumerate(frames.values()):
         order = F.col(ORD) if ORD in frame.columns else F.lit(None).cast("long")

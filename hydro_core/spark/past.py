@@ -16,7 +16,10 @@ class Past(Protocol):
     """What earlier ranges left."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows `item, t[, ord]` of the slot as its mode says; None where there are none."""
+        """The committed rows `item, t[, ord]` of the slot as its mode says.
+
+        None where there are none.
+        """
 
 
 class NoPast:
@@ -29,7 +32,10 @@ class NoPast:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The past of a tick within a range: what was there before the range, and what its ticks so far have left."""
+    """The past of a tick within a range.
+
+    What was there before the range, and what its ticks so far have left.
+    """
 
     before: Past
     settle: Settle
@@ -46,9 +52,9 @@ class Overlay:
         """The past of the next tick."""
         found = dict(self.found)
         for slot, frame in kept.items():
-            if slot.mode is Mode.APPEND and slot.id in found:
-                frame = found[slot.id].unionByName(frame)
-            found[slot.id], _ = self.settle(frame)
+            adds = slot.mode is Mode.APPEND and slot.id in found
+            rows = found[slot.id].unionByName(frame) if adds else frame
+            found[slot.id], _ = self.settle(rows)
         return Overlay(self.before, self.settle, found)
 
     def added(self, slot: StateSlot) -> DataFrame:

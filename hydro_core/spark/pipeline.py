@@ -11,8 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic
@@ -20,11 +18,10 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.executor import RangeResult, run_range
-from hydro_core.spark.failures import data_error
 from hydro_core.spark.ledger import Commit, Ledger, state_error
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.lower.registry import Times
+from hydro_core.spark.pipeline_jobs import RangeJobs, Tables
 from hydro_core.spark.pipeline_prepared import Prepared, Run
 from hydro_core.spark.pipeline_tables import (
     fingerprint,
@@ -34,12 +31,8 @@ from hydro_core.spark.pipeline_tables import (
 )
 from hydro_core.spark.relation import Kind
 from hydro_core.spark.session import shared_session
-from hydro_core.spark.store import CommittedPast, Step, Store
+from hydro_core.spark.store import Step, Store
 from hydro_core.spark.store_schema import TableSpec
-from hydro_core.spark.store_write import Pending, output_frame, settled_within, write_all
-
-_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
-"""Spark's names for files that are not what they should be."""
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
@@ -70,10 +63,12 @@ class Pipeline:
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
-        self.state_tables = state_tables(plan)
+        named = Tables(state_tables(plan), output_tables(plan))
+        self.state_tables = named.state
         """The tables of the state slots, by the slots' ids."""
-        self.output_tables = output_tables(plan)
+        self.output_tables = named.outputs
         """The tables of the outputs, by their names."""
+        self.tables = named.all
         self.fingerprint = fingerprint(self.tables)
         self.store = Store(
             directory,
@@ -81,11 +76,7 @@ class Pipeline:
             checkpoint_interval=self.settings.spark.checkpoint_interval,
             compact_every=self.settings.spark.compact_every,
         )
-
-    @property
-    def tables(self) -> tuple[TableSpec, ...]:
-        """All tables of the pipeline, the state first."""
-        return (*self.state_tables.values(), *self.output_tables.values())
+        self._jobs = RangeJobs(plan, named, self.store, self.settings)
 
     @property
     def spark(self) -> SparkSession:
@@ -261,27 +252,8 @@ class Pipeline:
         self.store.recover(commit)
         read = tuple(batch.read for batch in inputs.values())
         run = Run(first, last, times, self.fingerprint, read)
-        try:
-            pending = self._pending(run, self._compute(run, inputs), inputs)
-            written = write_all(pending, self._small, (first, last))
-        except (PySparkException, Py4JJavaError) as error:
-            raise self._failure(error) from error
+        written = self._jobs.compute(run, inputs, self.spark, commit)
         return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
-
-    def _failure(self, error: PySparkException | Py4JJavaError) -> DataError:
-        """What a failed job says: a stored file that cannot be read is not the program's fault."""
-        text = str(error)
-        broken = any(name in text for name in _BROKEN_FILES) and str(self.directory) in text
-        if not broken:
-            return data_error(error)
-        return state_error(
-            f"a file of the pipeline in {self.directory} cannot be read",
-            "restore the directory from a backup, or remove all of it and run the ticks again",
-        )
-
-    @property
-    def _small(self) -> int:
-        return self.settings.spark.small_write_rows
 
     def _make_directory(self) -> None:
         """The ledger is made before all else: tables without one are a loss, not a beginning."""
@@ -304,42 +276,6 @@ class Pipeline:
             found[name] = data if isinstance(data, Batch) else batch_of(name, data, item, first)
         ticks_within(found, first, last)
         return found
-
-    def _compute(self, run: Run, inputs: Mapping[str, Batch]) -> RangeResult:
-        names = {slot: spec.name for slot, spec in self.state_tables.items()}
-        return run_range(
-            self.plan,
-            run.first,
-            run.last,
-            spark=self.spark,
-            sources={name: batch.frame(self.spark) for name, batch in inputs.items()},
-            past=CommittedPast(self.store, names, self.spark, run.first),
-            settings=self.settings,
-            times=run.times,
-            settle=settled_within(self._small),
-        )
-
-    def _pending(
-        self, run: Run, result: RangeResult, inputs: Mapping[str, Batch]
-    ) -> Mapping[str, Pending]:
-        frames = {self.state_tables[slot].name: frame for slot, frame in result.state.items()}
-        for output, spec in self.output_tables.items():
-            relation = result.outputs[output]
-            frames[spec.name] = output_frame(relation, spec, run.first, run.last)
-        return {
-            name: Pending(self.store.tables[name], frame, self._is_small(name, run, inputs))
-            for name, frame in frames.items()
-        }
-
-    def _is_small(self, table: str, run: Run, inputs: Mapping[str, Batch]) -> bool:
-        """Whether few rows are to be expected: as many as last time, or as many as came in."""
-        commit = self.ledger.last
-        before = 0.0
-        if commit is not None and len(commit.ticks):
-            before = commit.rows.get(table, 0) / len(commit.ticks)
-        expected = before * (run.last - run.first + 1)
-        arrived = sum(batch.read.rows or 0 for batch in inputs.values())
-        return max(expected, arrived) <= self._small
 
     def _commit_ending_at(self, last: int) -> Commit | None:
         if last < 0:

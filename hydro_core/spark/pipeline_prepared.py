@@ -92,7 +92,7 @@ class Prepared:
         return self._store.arrow(table, self.run.first, self.run.last)
 
     def write(self) -> None:
-        """Puts the rows into the tables, ahead of the ledger: readable, but not yet part of the past.
+        """Puts the rows into the tables, ahead of the ledger: readable, not yet of the past.
 
         Checks may look at what was written before `commit` or `abandon` decides.
         """

@@ -1,11 +1,11 @@
 """A stream over a range of ticks, as a DataFrame.
 
-Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until` for general rows; `ord`, a
-column to sort by within a tick, for ordered streams.
+Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until` for
+general rows; `ord`, a column to sort by within a tick, for ordered streams.
 
-What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have t <= last, and those
-from before the range keep their own tick, which is true and needed. General rows have first <= t <= last and t < until;
-they say nothing of the ticks before first.
+What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have
+t <= last, and those from before the range keep their own tick, which is true and needed. General
+rows have first <= t <= last and t < until; they say nothing of the ticks before first.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class Relation:
         return Relation(self.kind, self.frame.drop(ORD), self.item)
 
     def events(self, first: int, last: int) -> Relation:
-        """Every item at every tick of the range at which it is there, as events: rows times ticks."""
+        """Every item at every tick of the range at which it is there, as events.
+
+        Rows times ticks.
+        """
         frame = self.frame
         if self.kind is Kind.E:
             return self

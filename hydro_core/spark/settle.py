@@ -12,7 +12,10 @@ from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType
 
 Settle = Callable[[DataFrame], tuple[DataFrame, int]]
-"""From a frame to one with the same rows and no plan behind it, and the number of its rows. It runs a job."""
+"""From a frame to one with the same rows and no plan behind it, and the number of its rows.
+
+It runs a job.
+"""
 
 
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
@@ -29,7 +32,10 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
 
 
 def exactly(frame: DataFrame, item: ItemType) -> DataFrame:
-    """The frame with items of exactly the Spark type of `item`: Spark takes what is never null for another type."""
+    """The frame with items of exactly the Spark type of `item`.
+
+    Spark takes what is never null for another type.
+    """
     return frame.withColumn(ITEM, F.col(ITEM).cast(spark_type(item)))
 
 

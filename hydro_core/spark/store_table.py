@@ -58,6 +58,7 @@ class StoredTable:
         self.path = directory / spec.name
         self._checkpoint_interval = checkpoint_interval
         self._table: DeltaTable | None = None
+        self._listed: tuple[int, list[DataFile]] | None = None
 
     @property
     def exists(self) -> bool:
@@ -76,7 +77,7 @@ class StoredTable:
         known = self._table is not None and self._table.version() == version
         if known and self._log(version).exists():
             return True
-        self._table = None
+        self.forget()
         return self._open().version() == version
 
     def create(self) -> None:
@@ -88,16 +89,16 @@ class StoredTable:
 
     def forget(self) -> None:
         """Looks at the table anew when it is next asked for."""
-        self._table = None
+        self._table = self._listed = None
 
     def drop(self) -> None:
         """Takes the table away."""
-        self._table = None
+        self.forget()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
         """Makes the table hold again what it held at `version`."""
-        self._table = None
+        self.forget()
         table = self._open()
         if table.version() < version:
             raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
@@ -135,7 +136,13 @@ class StoredTable:
 
     def files(self) -> list[DataFile]:
         """The data files of the version that was seen last."""
-        actions = pa.table(self._open().get_add_actions(flatten=True)).to_pylist()
+        table = self._open()
+        if self._listed is None or self._listed[0] != table.version():
+            self._listed = table.version(), self._list(table)
+        return self._listed[1]
+
+    def _list(self, table: DeltaTable) -> list[DataFile]:
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         tick = self.spec.tick
         return [
             DataFile(

@@ -25,8 +25,8 @@ from hydro_core.spark.store_schema import TableSpec, flattened
 from hydro_core.spark.store_table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple
 
-_JOBS = 4
-"""Jobs at once: each has parts in which a single core is at work."""
+_JOBS = 2
+"""Jobs at once: each has parts in which a single core is at work, or none."""
 
 _ROWS_OF_A_PARTITION = 1 << 33
 """`monotonically_increasing_id` counts within a partition up to here."""
@@ -53,8 +53,8 @@ class Written:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The rows as a DataFrame with the columns of the stored table."""
-        if self.table is not None:
-            return spark.createDataFrame(self.table, self.spec.spark_schema)
+        if self.table is not None or not self.files:
+            return spark.createDataFrame(self.arrow(), self.spec.spark_schema)
         paths = [str(file) for file in self.files]
         return spark.read.schema(self.spec.spark_schema).parquet(*paths)
 
@@ -96,6 +96,8 @@ def write_all(
     def write(one: Pending) -> Written:
         return _write(one, bound, ticks)
 
+    if not pending:
+        return {}
     done: dict[str, Written] = {}
     with ThreadPoolExecutor(_JOBS, thread_name_prefix="hydrotick-job") as pool:
         running = {name: pool.submit(write, one) for name, one in pending.items()}
@@ -149,8 +151,11 @@ def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -
     staged = table.path / STAGED / f"{first}-{last}-{uuid.uuid4().hex[:12]}"
     writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.parquet(str(staged))
-    files = tuple(sorted(staged.glob("*.parquet")))
-    return Written(spec, sum(pq.read_metadata(file).num_rows for file in files), None, files)
+    rows = {file: pq.read_metadata(file).num_rows for file in sorted(staged.glob("*.parquet"))}
+    for file in (file for file, count in rows.items() if count == 0):
+        file.unlink()
+    files = tuple(file for file, count in rows.items() if count)
+    return Written(spec, sum(rows.values()), None, files)
 
 
 def _typed(frame: DataFrame, schema: spark_types.StructType) -> DataFrame:

@@ -113,7 +113,7 @@ def test_the_meetup_of_the_paper_pays_for_shared_work_once() -> None:
 
 
 def test_the_zipper_example_ends_in_its_sharing() -> None:
-    """`diamond (map with_school …) (filter berkeley first) (filter stanford second)`, then made incremental."""
+    """A filter on either side of one shared `with_school`, and then made incremental."""
     plan = _meetup("delta() ->")
     assert plan.count("with_school") == 1
     assert "delta" not in plan

@@ -1,4 +1,4 @@
-"""Cycles inside a tick that go on from the tick before: their plans agree with the programs, and are incremental."""
+"""Cycles inside a tick that go on from the tick before: plans agree, and are incremental."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ GROWING = {
     + """
         reach = union() -> unique()
         known -> reach
-        reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: (p[0], p[1])) -> reach
+        reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: p) -> reach
         reach -> delta() -> out""",
     "closure by itself": EDGES
     + """
         reach = union() -> unique()
         known -> reach
         turned = reach -> map(lambda a, b: (b, a))
-        turned -> join(right=reach) -> map(lambda k, p: (p[0], p[1])) -> reach
+        turned -> join(right=reach) -> map(lambda k, p: p) -> reach
         reach -> delta() -> out""",
     "from a start, filtered": EDGES
     + START
     + """
         found = union() -> unique()
         begun -> filter(lambda x: x[0] != 2) -> found
-        found -> join(right=known) -> map(lambda k, p: (p[1], p[0] % 3)) -> filter(lambda x: x[0] > 0) -> found
+        turned = found -> join(right=known) -> map(lambda k, p: (p[1], p[0] % 3))
+        turned -> filter(lambda x: x[0] > 0) -> found
         found -> delta() -> out; found -> all""",
     "two joins": EDGES
     + START
@@ -51,14 +52,14 @@ SHRINKING = {
         edges = source("(long, long)")
         reach = union() -> unique()
         edges -> reach
-        reach -> map(lambda a, b: (b, a)) -> join(right=edges) -> map(lambda k, p: (p[0], p[1])) -> reach
+        reach -> map(lambda a, b: (b, a)) -> join(right=edges) -> map(lambda k, p: p) -> reach
         reach -> delta() -> out""",
     "a window": """
         edges = source("(long, long)")
         known = edges -> window(2)
         reach = union() -> unique()
         known -> reach
-        reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: (p[0], p[1])) -> reach
+        reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: p) -> reach
         reach -> delta() -> out""",
 }
 

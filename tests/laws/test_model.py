@@ -1,4 +1,4 @@
-"""The e-graph is checked against the reference: every node of every class computes the class's stream.
+"""The e-graph is checked against the reference: every node of a class computes its stream.
 
 Each class is computed in one way, each of its nodes from there once more, all in one program.
 """
@@ -42,11 +42,21 @@ def _saturated(compiled: Compiled, more: tuple[Rule, ...] = ()) -> tuple[Loaded,
 
 
 def _spread(problem: Problem, space: Space) -> tuple[tuple[Payload, ...], Space, Plan, list[int]]:
-    """A plan with an output for each node beside its class's chosen one, and the class of each output."""
+    """A plan with an output for each node, beside its class's chosen one, and their classes."""
     costs = [1.0] * len(space.nodes)
     chosen = {**grounded(space, costs), **preferred(problem, space)}
-    sinks = {b: Shape("sink" if b is Sort.BAG else "sink!", (b,), b, True, operator("sink"),
-                      (True,), strict=(False,)) for b in Sort}
+    sinks = {
+        b: Shape(
+            "sink" if b is Sort.BAG else "sink!",
+            (b,),
+            b,
+            True,
+            operator("sink"),
+            (True,),
+            strict=(False,),
+        )
+        for b in Sort
+    }
     nodes, of, roots = list(space.nodes), [list(o) for o in space.of], []
     payloads, classes = list(problem.payloads), []
 

@@ -1,4 +1,4 @@
-"""Random programs: their plans give what they give, and cost no more; plans do not depend on chance."""
+"""Random programs: plans give what programs give and cost no more, and do not depend on chance."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""Rules as laws over integer multiplicities, proved by an SMT solver for every stream of a few ticks.
+"""Rules as laws over integer multiplicities, proved by a solver for all streams of a few ticks.
 
-How often an item is in the result of a bag operator depends on how often some items are in its inputs. So a pattern at
-an item is a term over unknown counts: `map` sums over the items that it sends there, a join multiplies, `unique` stops
-at one. What holds for arbitrary counts of the items involved holds for all streams.
+How often an item is in the result of a bag operator depends on how often some items are in its
+inputs. So a pattern at an item is a term over unknown counts: `map` sums over the items that it
+sends there, a join multiplies, `unique` stops at one. What holds for arbitrary counts of the items
+involved holds for all streams.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 import z3
@@ -24,7 +26,18 @@ SPREAD = {"map", "flat_map", "filter_map"}
 PAIRED = {"join", "cross"}
 NEGATED = {"difference", "anti_join", "join:anti"}
 KNOWN = (
-    {"chain", "union", "prev", "old", "persist", "delta", "unique", "window", "identity", "join:semi"}
+    {
+        "chain",
+        "union",
+        "prev",
+        "old",
+        "persist",
+        "delta",
+        "unique",
+        "window",
+        "identity",
+        "join:semi",
+    }
     | {"next_stratum", "inspect"}
     | KEPT
     | SPREAD
@@ -35,7 +48,7 @@ KNOWN = (
 
 @dataclass
 class _Model:
-    """The counts of a pattern at an item, which is named by the path that leads to it from the result."""
+    """The counts of a pattern at an item, named by the path to it from the result."""
 
     inputs: dict[tuple[str, Path], Stream] = field(default_factory=dict)
     bound: Mapping[str, Pattern] = field(default_factory=dict)
@@ -50,7 +63,10 @@ class _Model:
         children = pattern.inputs
         name = pattern.shape
         if name in PAIRED:
-            left, right = self.at(children[0], (*path, "left")), self.at(children[1], (*path, "right"))
+            left, right = (
+                self.at(children[0], (*path, "left")),
+                self.at(children[1], (*path, "right")),
+            )
             return [x * y for x, y in zip(left, right, strict=True)]
         if name in SPREAD:
             f = pattern.payload.name if pattern.payload else ""
@@ -105,7 +121,7 @@ class _Model:
             self.inputs[key] = counts
             self.facts += [c >= 0 for c in counts]
             if name in self.growing:
-                self.facts += [x <= y for x, y in zip(counts, counts[1:], strict=False)]
+                self.facts += [x <= y for x, y in pairwise(counts)]
         return self.inputs[key]
 
 
@@ -136,7 +152,7 @@ def _prove(rule: Rule) -> z3.CheckSatResult:
     solver = z3.Solver()
     solver.set("timeout", 20_000)
     if isinstance(rule.rhs, Fact):
-        claim = z3.And([x <= y for x, y in zip(left, left[1:], strict=False)])
+        claim = z3.And([x <= y for x, y in pairwise(left)])
     else:
         right = model.at(rule.rhs, ())
         claim = z3.And([x == y for x, y in zip(left, right, strict=True)])

@@ -86,7 +86,6 @@ class ByHand:
                 f"select count(*) from (select {columns} from {left}"
                 f" except all select {columns} from {right})"
             )
-            row = self._connection.execute(query).fetchone()
-            assert row is not None
-            sides.append(int(row[0]))
+            ((rows,),) = self._connection.execute(query).fetchall()
+            sides.append(int(rows))
         return sides[0], sides[1]

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration.factory import project_definitions
+from orchestration.factory import asset_key, project_definitions
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
@@ -97,7 +97,7 @@ class Run:
 
     def check(self, asset: str, tick: int) -> dg.ExecuteInProcessResult:
         """Runs the checks of a committed tick by themselves."""
-        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        key = asset_key(self.flow, asset)
         job = dg.define_asset_job("checks", dg.AssetSelection.checks_for_assets(key))
         defs = dg.Definitions.merge(self._defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("checks").execute_in_process(
@@ -120,7 +120,7 @@ class Run:
 
     def recorded(self, asset: str) -> list[str]:
         """The ticks that Dagster has of an asset."""
-        key = dg.AssetKey([self.flow.name, *asset.split("/")])
+        key = asset_key(self.flow, asset)
         return sorted(self.instance.get_materialized_partitions(key))
 
 

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
+from orchestration.factory import asset_key
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticking import open_instance, run_ticks
@@ -72,7 +73,7 @@ def test_killed_within_a_tick(
         assert statuses.count(dg.DagsterRunStatus.FAILURE) == 1
         assert statuses.count(dg.DagsterRunStatus.SUCCESS) == len(statuses) - 1
         for asset in ("stratum_0", "state/payments", "totals", "before"):
-            key = dg.AssetKey(["small", *asset.split("/")])
+            key = asset_key(flow, asset)
             assert len(instance.get_materialized_partitions(key)) == TICKS
 
 

@@ -1,4 +1,6 @@
-"""Random programs that hold state in every way the optimizer knows, on pairs of small numbers, and ticks for them."""
+"""Random programs that hold state in every way the optimizer knows, on pairs of small numbers, and
+ticks for them.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,15 @@ UNARY = (
     "reduce_keyed(lambda x, y: max(x, y), commutative=True)",
     "reduce(lambda x, y: (x[0] + y[0], max(x[1], y[1])), commutative=True)",
     "fold(0, lambda s, x: s + x[1], commutative=True) -> map(lambda s: (s, s))",
-    "{row} -> fold_keyed({{'n': 0}}, lambda s, r: {{'n': s.n + r.v}}, by='k', commutative=True)"
-    " -> map(lambda r: (r.k, r.n))",
+    (
+        "{row} -> fold_keyed({{'n': 0}}, lambda s, r: {{'n': s.n + r.v}}, by='k', commutative=True)"
+        " -> map(lambda r: (r.k, r.n))"
+    ),
     '{row} -> latest(by="k", order="v") -> map(lambda r: (r.k, r.v))',
-    '{row} -> aggregate(by="k", n=count(), s=sum("v"), m=max("v"))'
-    " -> map(lambda r: (r.k, r.n + r.s - r.m))",
+    (
+        '{row} -> aggregate(by="k", n=count(), s=sum("v"), m=max("v"))'
+        " -> map(lambda r: (r.k, r.n + r.s - r.m))"
+    ),
     '{row} -> aggregate(n=count(), m=min("v")) -> map(lambda r: (r.n, r.m))',
     "changes() -> map(lambda n, x: (n, x[0]))",
 )

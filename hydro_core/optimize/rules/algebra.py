@@ -1,4 +1,4 @@
-"""Rules about distinct items, negation and running results: what carries from one tick to the next."""
+"""Rules about distinct items, negation and running results: what carries over to the next tick."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ SELECTIONS = ("filter", "partition")
 UNIQUE = (
     (
         "unique-split",
-        "(unique (chain (prev ?a) ?b))"
-        " => (chain (unique (prev ?a)) (difference (unique ?b) (prev ?a)))",
+        (
+            "(unique (chain (prev ?a) ?b))"
+            " => (chain (unique (prev ?a)) (difference (unique ?b) (prev ?a)))"
+        ),
         "an item is new if it is in the new part and was not there before",
     ),
     (
@@ -54,15 +56,16 @@ RUNNING = (
     ),
     (
         "fold-keyed-resume",
-        "(fold_keyed ?f (chain (prev ?a) ?b))"
-        " => (fold_keyed_from ?f (prev (fold_keyed ?f ?a)) ?b)",
+        "(fold_keyed ?f (chain (prev ?a) ?b)) => (fold_keyed_from ?f (prev (fold_keyed ?f ?a)) ?b)",
         "every key's fold goes on from where it was",
         "(resumable ?f)",
     ),
     (
         "reduce-keyed-resume",
-        "(reduce_keyed ?f (chain (prev ?a) ?b))"
-        " => (reduce_keyed_from ?f (prev (reduce_keyed ?f ?a)) ?b)",
+        (
+            "(reduce_keyed ?f (chain (prev ?a) ?b))"
+            " => (reduce_keyed_from ?f (prev (reduce_keyed ?f ?a)) ?b)"
+        ),
         "every key's reduction goes on from where it was",
         "(resumable ?f)",
     ),
@@ -79,8 +82,10 @@ RUNNING = (
     ),
     (
         "aggregate-global-resume",
-        "(aggregate:global ?f (chain (prev ?a) ?b))"
-        " => (aggregate_from:global ?f (prev (aggregate:global ?f ?a)) ?b)",
+        (
+            "(aggregate:global ?f (chain (prev ?a) ?b))"
+            " => (aggregate_from:global ?f (prev (aggregate:global ?f ?a)) ?b)"
+        ),
         "the aggregates are merged with those of the batch",
         "(mergeable ?f)",
     ),
@@ -90,35 +95,43 @@ _CHANGED = "of the keys that the batch names, the new results that differ from t
 KEYED_DELTAS = (
     (
         "delta-latest",
-        "(delta (latest ?f (persist ?b))) => (difference"
-        " (latest_from ?f (join:semi ?j (prev (latest ?f (persist ?b))) ?b) ?b)"
-        " (join:semi ?j (prev (latest ?f (persist ?b))) ?b))",
+        (
+            "(delta (latest ?f (persist ?b))) => (difference"
+            " (latest_from ?f (join:semi ?j (prev (latest ?f (persist ?b))) ?b) ?b)"
+            " (join:semi ?j (prev (latest ?f (persist ?b))) ?b))"
+        ),
         _CHANGED,
         "(semi_on ?f ?j)",
     ),
     (
         "delta-fold-keyed",
-        "(delta (fold_keyed ?f (persist ?b))) => (difference"
-        " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b) ?b)"
-        " (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b))",
+        (
+            "(delta (fold_keyed ?f (persist ?b))) => (difference"
+            " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b) ?b)"
+            " (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b))"
+        ),
         _CHANGED,
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-reduce-keyed",
-        "(delta (reduce_keyed ?f (persist ?b))) => (difference"
-        " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b) ?b)"
-        " (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b))",
+        (
+            "(delta (reduce_keyed ?f (persist ?b))) => (difference"
+            " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b) ?b)"
+            " (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b))"
+        ),
         _CHANGED,
         "(semi_on ?f ?j)",
         "(resumable ?f)",
     ),
     (
         "delta-aggregate",
-        "(delta (aggregate ?f (persist ?b))) => (difference"
-        " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b) ?b)"
-        " (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b))",
+        (
+            "(delta (aggregate ?f (persist ?b))) => (difference"
+            " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b) ?b)"
+            " (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b))"
+        ),
         _CHANGED,
         "(semi_on ?f ?j)",
         "(mergeable ?f)",

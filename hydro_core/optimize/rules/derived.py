@@ -41,9 +41,7 @@ def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         grow = [f"(growing {v})" for v in _variables(shape)]
         equation = f"?x = {_call(shape, _variables(shape))}"
         why = f"{shape.name} of more gives no less"
-        yield from rule(
-            f"growing-{shape.name}", "?x => (growing ?x)", why, shapes, equation, *grow
-        )
+        yield from rule(f"growing-{shape.name}", "?x => (growing ?x)", why, shapes, equation, *grow)
     if shape.op is not None and shape.op.idempotent and len(shape.inputs) == 1:
         once = _call(shape, _variables(shape))
         why = f"{shape.name} twice is {shape.name} once"

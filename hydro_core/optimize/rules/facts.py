@@ -1,8 +1,10 @@
-"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates combine."""
+"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates
+combine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hydro_core.catalog.internal import MERGES
@@ -14,9 +16,12 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
+from hydro_core.optimize.views import NOTHING, View, is_total, row_view, side_view, through
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, conform
 
+MAX_FILTERS = 60
+"""Filters, the program's and moved ones, that are looked at."""
 KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
@@ -30,6 +35,10 @@ class _Facts:
     def number(self, payload: Payload) -> int:
         """The number of these arguments."""
         return self.payloads.setdefault(payload, len(self.payloads))
+
+    def numbers_of(self, node: Node) -> tuple[int, ...]:
+        """The number of the node's arguments, nothing for an operator without."""
+        return (self.number(Payload(node.args)),) if node.op.args else ()
 
     def add(self, name: str, *args: int) -> None:
         """Something is known."""
@@ -52,7 +61,82 @@ def with_facts(loaded: Loaded) -> Problem:
             functions = {a.function for _, a in first.args["aggregates"]}
             if functions <= MERGES.keys():
                 facts.add("mergeable", payload)
+    _earlier_filters(loaded, facts)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
+
+
+def _earlier_filters(loaded: Loaded, facts: _Facts) -> None:
+    """Which filters may go before which joins and which keyed results, and as what functions."""
+    types = loaded.typed.types
+    filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
+    waiting = [(n.args, types[n.inputs[0]].item) for n in filters]
+    nodes = tuple(_of_one_type(loaded))
+    done: set[int] = set()
+    while waiting:
+        args, item = waiting.pop()
+        number = facts.number(Payload(args))
+        if number in done or len(done) > MAX_FILTERS:
+            continue
+        done.add(number)
+        for node in nodes:
+            output = types.get(Endpoint(node.id))
+            if output is None or output.item != item:
+                continue
+            for fact, fn, inner in _before(
+                node, args["f"], tuple(types[e].item for e in node.inputs), item
+            ):
+                moved = Args((("f", fn),))
+                other = facts.numbers_of(node)
+                facts.add(fact, number, *other, facts.number(Payload(moved)))
+                waiting.append((moved, inner))
+
+
+def _of_one_type(loaded: Loaded) -> Iterator[Node]:
+    """The nodes whose arguments are used on items of one type: what holds of one holds of all."""
+    types = loaded.typed.types
+    uses: dict[object, set[object]] = {}
+    nodes = [n for n in loaded.origins.values() if Endpoint(n.id) in types]
+    for node in nodes:
+        used = (*(types[e].item for e in node.inputs), types[Endpoint(node.id)].item)
+        uses.setdefault((node.op, node.args) if node.op.args else node.id, set()).add(used)
+    for node in nodes:
+        if len(uses[(node.op, node.args) if node.op.args else node.id]) == 1:
+            yield node
+
+
+def _before(
+    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType
+) -> Iterator[tuple[str, Fn, ItemType]]:
+    """The facts that let the filter go before the node: as what function, on which items."""
+    label = f"{node.op.name} {node.args.get('on') or node.args.get('by') or ''}".strip()
+    if node.op.name in {"join", "cross"}:
+        on = node.args.get("on")
+        how = node.args.get("how", "inner")
+        for left, side in ((True, "left"), (False, "right")):
+            if how not in {"inner", side}:
+                continue
+            item = inputs[0] if left else inputs[1]
+            view = _side(node, output, item, on, left)
+            moved = through(fn, view, f"the {side} of {label}") if view else None
+            # it would see items without a partner, so it must have a value for every item
+            if moved is not None and moved.tree is not None and is_total(moved.tree):
+                yield f"{node.op.name}_{side}", moved, item
+    elif node.op.name in KEYED and node.args["by"]:
+        view = (
+            row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
+        )
+        moved = through(fn, view, f"the keys of {label}") if view else None
+        if moved is not None:
+            yield "on_keys", moved, inputs[0]
+
+
+def _side(
+    node: Node, output: ItemType, item: ItemType, on: tuple[str, ...] | None, left: bool
+) -> View | None:
+    if node.op.name == "join":
+        return side_view(output, item, on, left)
+    whole = View(whole=True)
+    return View(parts=(whole, NOTHING) if left else (NOTHING, whole))
 
 
 def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
@@ -71,9 +155,11 @@ def _resumes(loaded: Loaded, node: Node) -> bool:
 
 
 def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
-    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is stored."""
+    """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is
+    stored.
+    """
     fn = node.args["f"]
-    by = node.args["by"] if "by" in node.args else None
+    by = node.args.get("by")
     keyed = node.op.name.endswith("_keyed")
     pair = isinstance(item, Tuple) and len(item.fields) == 2
     if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):

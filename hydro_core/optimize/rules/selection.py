@@ -1,4 +1,4 @@
-"""Which rules a program needs: those whose shapes it has, or may come to have through other rules."""
+"""Which rules a program needs: those whose shapes it has, or may get through other rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules import algebra, derived, state
+from hydro_core.optimize.rules import algebra, derived, functions, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -23,6 +23,7 @@ LINES: tuple[Line, ...] = (
     *algebra.BAGS,
     *algebra.RUNNING,
     *algebra.KEYED_DELTAS,
+    *functions.FILTERS,
 )
 INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("persist", {}),

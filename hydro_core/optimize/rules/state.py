@@ -1,9 +1,9 @@
 """Rules about time: what `persist`, `old`, `prev`, `delta` and `chain` are to each other.
 
-They are directed. A split of a history into "before" and "now" is made once and pushed outwards, where the induction
-rule closes it again; nothing pushes `prev` inwards, which would unroll time without end. `chain` is a split that rules
-make; the sums of the program are `union`s, the only ones whose parts are collected: collecting splits would unroll
-time, too.
+They are directed. A split of a history into "before" and "now" is made once and pushed outwards,
+where the induction rule closes it again; nothing pushes `prev` inwards, which would unroll time
+without end. `chain` is a split that rules make; the sums of the program are `union`s, the only ones
+whose parts are collected: collecting splits would unroll time, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STATE = (
     (
         "induction",
         "?x => (persist ?b)",
-        "by induction over ticks: what is empty before the first tick and grows by b in each is the history of b",
+        "by induction over ticks: what starts empty and grows by b in each is the history of b",
         "?x = (chain (prev ?x) ?b)",
     ),
     (
@@ -49,8 +49,10 @@ STATE = (
     ),
     (
         "interchange",
-        "(union (chain (prev ?a) ?b) (chain (prev ?c) ?d))"
-        " => (chain (prev (union ?a ?c)) (union ?b ?d))",
+        (
+            "(union (chain (prev ?a) ?b) (chain (prev ?c) ?d))"
+            " => (chain (prev (union ?a ?c)) (union ?b ?d))"
+        ),
         "in a union, what was before and what is new are collected apart",
     ),
     (

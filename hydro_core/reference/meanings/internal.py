@@ -1,4 +1,4 @@
-"""Operators that only the optimizer introduces: results that go on from those of the tick before."""
+"""Operators that only the optimizer introduces: results that go on from the tick before."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ _NOTHING: Any = object()
 
 
 def _by_key(key: Columns, state: Bag, new: Bag, go_on: Going) -> Bag:
-    """The state with the keys of the new items gone on; a second item of a key is an error of the plan."""
+    """The state with the keys of the new items gone on; a second item of a key is an error of the
+    plan.
+    """
     stored: dict[Hashable, Any] = {}
     for item in state.items:
         if stored.setdefault(key(item), item) is not item:

@@ -44,7 +44,10 @@ def _argument(argument: str | Fn, item: ItemType) -> Argument:
 
 
 def _extreme(value: Argument, order: Argument, *, greatest: bool) -> Column:
-    """The value at the extreme order; null orders do not count, of several values the greatest is taken."""
+    """The value at the extreme order.
+
+    Null orders do not count, of several values the greatest is taken.
+    """
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))
     return F.max(F.when(order[0].isNotNull(), both)).getField("v")

@@ -32,8 +32,9 @@ class Range:
 def guarded(condition: Column) -> Column:
     """A condition that Spark evaluates where it stands.
 
-    Spark would move a filter below a join that comes before it, and then call its function on items that never reach
-    the filter; on those it may fail. A condition that seems to depend on the partition is not moved.
+    Spark would move a filter below a join that comes before it, and then call its function on
+    items that never reach the filter; on those it may fail. A condition that seems to depend on
+    the partition is not moved.
     """
     return F.when(F.spark_partition_id() >= 0, condition).otherwise(F.lit(False))
 
@@ -50,28 +51,22 @@ def equal_keys(count: int) -> list[Column]:
 
 
 def overlap(left: Kind, right: Kind, ticks: Range) -> list[Column]:
-    """When a row of the left and one of the right are there together; nothing where that is so anyway."""
-    match left, right:
-        case Kind.E, Kind.E:
-            return [] if ticks.is_tick else [F.col("l_t") == F.col("r_t")]
-        case Kind.E, Kind.H:
-            return [] if ticks.is_tick else [F.col("r_t") <= F.col("l_t")]
-        case Kind.H, Kind.E:
-            return [] if ticks.is_tick else [F.col("l_t") <= F.col("r_t")]
-        case Kind.H, Kind.H:
-            return []
-        case Kind.E, Kind.G:
-            return [F.col("r_t") <= F.col("l_t"), F.col("l_t") < F.col("r_until")]
-        case Kind.G, Kind.E:
-            return [F.col("l_t") <= F.col("r_t"), F.col("r_t") < F.col("l_until")]
-        case Kind.G, Kind.H:
-            return [F.col("r_t") < F.col("l_until")]
-        case Kind.H, Kind.G:
-            return [F.col("l_t") < F.col("r_until")]
-        case _:
-            return [
-                F.greatest(F.col("l_t"), F.col("r_t")) < F.least(F.col("l_until"), F.col("r_until"))
-            ]
+    """When a row of the left and one of the right are there together.
+
+    Nothing where that is so anyway.
+    """
+    if ticks.is_tick and Kind.G not in (left, right):
+        return []
+    if left is right is Kind.E:
+        return [F.col("l_t") == F.col("r_t")]
+    found = []
+    for one, other, kind in (("l", "r", right), ("r", "l", left)):
+        # A row has begun when the other one is there, or before the other one ends.
+        if kind is Kind.E:
+            found.append(F.col(f"{one}_t") <= F.col(f"{other}_t"))
+        elif kind is Kind.G:
+            found.append(F.col(f"{one}_t") < F.col(f"{other}_until"))
+    return found
 
 
 def product(
@@ -82,7 +77,10 @@ def product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
-    """The pairs of rows with equal keys, at the ticks at which both are there; in the order of the left."""
+    """The pairs of rows with equal keys, at the ticks at which both are there.
+
+    In the order of the left.
+    """
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
@@ -112,7 +110,10 @@ def all_of(conditions: Sequence[Column]) -> Column:
 
 
 def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
-    """When there is at least one row of each key: rows whose item is the tuple of the key's parts, disjoint in time."""
+    """When there is at least one row of each key.
+
+    Rows whose item is the tuple of the key's parts, disjoint in time.
+    """
     keyed = relation.frame.select(key_struct(keys).alias(ITEM), *map(F.col, relation.times))
     match relation.kind:
         case Kind.E:
@@ -158,7 +159,10 @@ def semi_join(
 def anti_join(
     left: Relation, right: Relation, keys: tuple[Sequence[Column], Sequence[Column]], ticks: Range
 ) -> Relation:
-    """The left rows, at the ticks at which their key is not on the right: events stay, all else becomes general."""
+    """The left rows, at the ticks at which their key is not on the right.
+
+    Events stay, all else becomes general.
+    """
     if ticks.is_tick:
         left, right = left.events(ticks.first, ticks.last), right.events(ticks.first, ticks.last)
     if left.kind is Kind.E:
@@ -196,7 +200,10 @@ def _native(
 
 
 def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
-    """When no row of a key is there, for keys that have rows: r_k0 …, r_t, r_until, before, between and after them."""
+    """When no row of a key is there, for keys that have rows.
+
+    R_k0 …, r_t, r_until, before, between and after them.
+    """
     ends = {
         Kind.E: F.col(TICK) + 1,
         Kind.H: F.lit(FOREVER),
@@ -234,7 +241,10 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
 
 
 def signed(relation: Relation, past: DataFrame | None, ticks: Range) -> DataFrame:
-    """By how much the copies of an item change from tick to tick: (item, t, n), n never 0, at most once each."""
+    """By how much the copies of an item change from tick to tick.
+
+    (item, t, n), n never 0, at most once each.
+    """
     rows = [relation.new(ticks.first).frame.select(ITEM, TICK, F.lit(1).alias(COUNT))]
     if relation.kind is Kind.E:
         gone = relation.frame.where(F.col(TICK) < ticks.last)

@@ -105,7 +105,7 @@ def _single(step: Step, single: Relation) -> Relation:
         case Kind.H:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
-            # In order of their beginning, a row that begins before another one's end is a second one.
+            # In the order of beginnings, a row that begins before another one ends is a second.
             before = (
                 Window.partitionBy()
                 .orderBy(TICK, "until")
@@ -205,7 +205,7 @@ def _field(side: Side, position: int, to: ItemType) -> Column:
 def _paired_columns(
     item: ItemType, on: tuple[str, ...], x: Side, y: Side, keyed: tuple[Column | None, ItemType]
 ) -> list[tuple[str, Column]]:
-    """The `on` columns, then the left's others, then the right's, under the names of the output's columns."""
+    """The `on` columns, then the left's others, then the right's, as the output names them."""
     if not isinstance(item, Row):
         return []
     mine, theirs = ([f.name for f in columns(side[1]) if f.name not in on] for side in (x, y))

@@ -14,7 +14,10 @@ from hydro_core.spark.relation import TICK
 
 
 def fail(node: Node, reason: str, item: Column | None = None, fn: Fn | None = None) -> Column:
-    """A column without values: where it is evaluated, the tick fails for this reason, on this item."""
+    """A column without values.
+
+    Where it is evaluated, the tick fails for this reason, on this item.
+    """
     known = payload(fn, f"`{node.op.name}`", reason)
     if known["span"] is None and node.span is not None:
         s = node.span

@@ -1,8 +1,8 @@
 """Folds with functions of the program, as aggregate columns.
 
-A fold that Spark has an aggregate for is that aggregate. Any other one gathers its items into an array, in their order
-where the function depends on it, and folds the array: as columns where the function compiles, else in Python, an array
-at a time.
+A fold that Spark has an aggregate for is that aggregate. Any other one gathers its items into an
+array, in their order where the function depends on it, and folds the array: as columns where the
+function compiles, else in Python, an array at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def folded(
     *,
     pairwise: bool = False,
 ) -> Column:
-    """The fold of a group's values, each in a struct of its own; `pairwise`: the function takes two whole items."""
+    """The fold of a group's values, each in a struct of its own; `pairwise`.
+
+    The function takes two whole items.
+    """
     return _over(step, start, acc, _gathered(step, wrapped), item, pairwise=pairwise)
 
 
@@ -55,7 +58,10 @@ def reduced(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Colum
 
 
 def _gathered(step: Step, wrapped: Column) -> Column:
-    """A group's values as an array, nulls among them; in their order where the function depends on it."""
+    """A group's values as an array, nulls among them.
+
+    In their order where the function depends on it.
+    """
     if not is_in_order(step.node, step.input.ordered):
         return F.transform(F.collect_list(wrapped), lambda each: each.getField("x"))
     placed = F.struct(F.col(ORD).alias("o"), wrapped.alias("w"))

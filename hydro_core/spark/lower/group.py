@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -52,9 +52,13 @@ def _first_of_each(step: Step) -> Relation:
 @per_tick
 def fold(step: Step) -> Relation:
     """One item each tick: `init` if nothing came."""
-    item = step.input.item
-    acc = fold_column(step, step.arg("init"), step.item, F.col(ITEM), item)
-    rows = at_every_tick(step, step.input.frame, [acc.alias(ITEM)])
+
+    def columns(step: Step) -> list[Column]:
+        item = step.input.item
+        acc = fold_column(step, step.arg("init"), step.item, F.col(ITEM), item)
+        return [acc.alias(ITEM)]
+
+    rows = at_every_tick(step, step.input.frame, columns)
     return step.relation(Kind.E, rows.select(ITEM, TICK))
 
 
@@ -67,14 +71,17 @@ def reduce_(step: Step) -> Relation:
     return step.relation(Kind.E, frame)
 
 
-def at_every_tick(step: Step, frame: DataFrame, columns: Sequence[Column]) -> DataFrame:
+def at_every_tick(
+    step: Step, frame: DataFrame, columns: Callable[[Step], Sequence[Column]]
+) -> DataFrame:
     """Aggregates of each tick of the range, those without rows too: (the columns, t)."""
     if step.is_tick:
         # An aggregate over nothing has a row.
-        return frame.agg(*columns).withColumn(TICK, F.lit(step.first).cast("long"))
-    found = frame.groupBy(TICK).agg(*columns)
+        return frame.agg(*columns(step)).withColumn(TICK, F.lit(step.first).cast("long"))
+    found = frame.groupBy(TICK).agg(*columns(step))
     rest = tick_axis(step).join(found.select(TICK), TICK, "left_anti")
-    return found.unionByName(rest.crossJoin(frame.where(F.lit(False)).agg(*columns)))
+    nothing = frame.where(F.lit(False)).agg(*columns(step.with_(last=step.first)))
+    return found.unionByName(rest.crossJoin(nothing))
 
 
 @lowers("aggregate")
@@ -89,7 +96,7 @@ def aggregate(step: Step) -> Relation:
     ]
     made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
     if not by:
-        rows = at_every_tick(step, step.input.frame, found)
+        rows = at_every_tick(step, step.input.frame, lambda _: found)
         return step.relation(Kind.E, rows.select(make_row(made).alias(ITEM), TICK))
     keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
     grouped = step.input.frame.groupBy(TICK, *keys)

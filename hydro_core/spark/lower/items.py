@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column
@@ -20,7 +20,6 @@ from hydro_core.types.item import (
     Scalar,
     Tuple,
     Unknown,
-    is_integer,
 )
 from hydro_core.types.values import conform
 
@@ -85,7 +84,10 @@ def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
 
 
 def convert(column: Column, item: ItemType, to: ItemType) -> Column:
-    """The items as items of another type in which all of them can be written: columns by name, numbers widened."""
+    """The items as items of another type in which all of them can be written.
+
+    Columns by name, numbers widened.
+    """
     if item == to or isinstance(to, Unknown):
         return column
     match item, to:
@@ -134,22 +136,6 @@ def _reversed(column: Column, item: ItemType) -> Column:
     match item:
         case Unknown():
             return F.lit(0)
-        case Scalar("boolean"):
-            return ~column
-        case Scalar("float" | "double"):
-            return F.struct(~F.isnan(column), -column)
-        case Scalar("string" | "binary"):
-            # Complemented digits, and at the end something greater than any: a prefix comes after what it begins.
-            digits = F.translate(F.hex(column), "0123456789ABCDEF", "FEDCBA9876543210")
-            return F.concat(digits, F.lit("G"))
-        case Scalar("date"):
-            return F.bitwise_not(F.unix_date(column))
-        case Scalar("timestamp"):
-            return F.bitwise_not(F.unix_micros(column))
-        case Scalar("timestamp_ntz"):
-            return F.bitwise_not(F.unix_micros(column.cast("timestamp")))
-        case Decimal():
-            return -column
         case Array(element):
             parts = F.transform(column, lambda x: F.struct(F.lit(0), reversed_order(x, element)))
             end = F.array(F.struct(F.lit(1), reversed_order(null(element), element)))
@@ -157,7 +143,32 @@ def _reversed(column: Column, item: ItemType) -> Column:
         case Tuple() | Row():
             fields = [(at(column, item, i), type_at(item, i)) for i in range(len(item.fields))]
             return make_tuple(*(reversed_order(*field) for field in fields))
-        case _ if is_integer(item):
-            return F.bitwise_not(column)
-        case _:
-            raise TypeError(f"items of type {item} have no order")
+        case Decimal():
+            return -column
+        case Scalar(name):
+            return _REVERSED[name](column) if name in _REVERSED else F.bitwise_not(column)
+
+
+def _complement(column: Column) -> Column:
+    """Texts and bytes as complemented digits, with something greater than any digit at the end.
+
+    So what begins with another one comes before it.
+    """
+    digits = F.translate(F.hex(column), "0123456789ABCDEF", "FEDCBA9876543210")
+    return F.concat(digits, F.lit("G"))
+
+
+def _opposite(column: Column) -> Column:
+    return F.struct(~F.isnan(column), -column)
+
+
+_REVERSED: Mapping[str, Callable[[Column], Column]] = {
+    "boolean": lambda column: ~column,
+    "float": _opposite,
+    "double": _opposite,
+    "string": _complement,
+    "binary": _complement,
+    "date": lambda column: F.bitwise_not(F.unix_date(column)),
+    "timestamp": lambda column: F.bitwise_not(F.unix_micros(column)),
+    "timestamp_ntz": lambda column: F.bitwise_not(F.unix_micros(column.cast("timestamp"))),
+}

@@ -145,7 +145,10 @@ def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:
 
 
 def spread(step: Step, whole: Column, item: ItemType) -> Relation:
-    """A row for each part of an array or tuple; null has no parts. Positions order the parts of one item."""
+    """A row for each part of an array or tuple; null has no parts.
+
+    Positions order the parts of one item.
+    """
     match item:
         case Array(element):
             parts = F.transform(whole, lambda x: convert(x, element, step.item))

@@ -1,7 +1,8 @@
 """The lowerings by operator name: `@lowers("delta")` on a function from a `Step` to a `Relation`.
 
-A lowering is a function of DataFrames: it starts no job. What it gives holds in the range [first, last], and has the
-item type of the operator's output; the executor brings it to the kind and order that the plan says.
+A lowering is a function of DataFrames: it starts no job. What it gives holds in the range [first,
+last], and has the item type of the operator's output; the executor brings it to the kind and
+order that the plan says.
 """
 
 from __future__ import annotations
@@ -95,7 +96,10 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def per_tick(lowering: Lowering) -> Lowering:
-    """A lowering that gets all inputs as events: exact for every kind, at the price of rows times ticks."""
+    """A lowering that gets all inputs as events.
+
+    Exact for every kind, at the price of rows times ticks.
+    """
     return lambda step: lowering(step.as_events())
 
 

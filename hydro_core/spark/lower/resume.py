@@ -5,17 +5,22 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.combine import added_up
 from hydro_core.spark.lower.folds import folded, reduced
 from hydro_core.spark.lower.group import (
     ACC,
     accumulator_type,
+    aggregate,
     at_every_tick,
     keyed_item,
     keyed_value,
+    latest,
 )
 from hydro_core.spark.lower.items import at, convert, key_fields, key_of, literal, named, type_at
-from hydro_core.spark.lower.registry import Step, lowers, per_tick
+from hydro_core.spark.lower.registry import Lowered, Step, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType, Row
 
@@ -26,10 +31,13 @@ STATE, NEW = "state", "new"
 @per_tick
 def fold_from(step: Step) -> Relation:
     """`f(acc, x)` over the new items, from the state's item; from `init` where there is none."""
-    on = _on_new(step)
-    acc = _resumed_fold(on, step.item, on.input.item)
+
+    def columns(step: Step) -> list[Column]:
+        on = _on_new(step)
+        return [_resumed_fold(on, step.item, on.input.item).alias(ITEM)]
+
     both = _both(step, [], F.col(ITEM), F.col(ITEM))
-    rows = at_every_tick(step, both, [acc.alias(ITEM)])
+    rows = at_every_tick(step, both, columns)
     return step.relation(Kind.E, rows.select(ITEM, TICK))
 
 
@@ -63,6 +71,33 @@ def reduce_keyed_from(step: Step) -> Relation:
     return _by_key(on, both, _resumed_reduction(on, acc_type, of), acc_type)
 
 
+@lowers("latest_from")
+@per_tick
+def latest_from(step: Step) -> Relation:
+    """Of each key the latest of the state's row and the new ones."""
+    return one_relation(latest(step.with_(inputs=(added_up(step),))))
+
+
+@lowers("aggregate_from")
+def aggregate_from(step: Step) -> Relation:
+    """The state's aggregates and those of the new rows, merged."""
+    state, new = (r.events(step.first, step.last) for r in step.inputs)
+    of_new = one_relation(aggregate(step.with_(inputs=(new,))))
+    both = added_up(step.with_(inputs=(state, of_new), kind=Kind.E))
+    merges = tuple(
+        (name, Aggregate(MERGES[a.function], (name,))) for name, a in step.arg("aggregates")
+    )
+    merging = step.node.with_(args=step.node.args.with_(aggregates=merges))
+    return one_relation(aggregate(step.with_(node=merging, inputs=(both,))))
+
+
+def one_relation(found: Lowered) -> Relation:
+    """What an operator with one output gives."""
+    if not isinstance(found, Relation):
+        raise TypeError("an operator with several outputs")
+    return found
+
+
 def _on_new(step: Step) -> Step:
     """The step as the operator without a state would have it."""
     return step.with_(inputs=step.inputs[1:])
@@ -94,7 +129,10 @@ def _stored_accumulator(step: Step, acc: ItemType) -> Column:
 
 
 def _both(step: Step, keys: list[list[Column]], stored: Column, value: Column) -> DataFrame:
-    """(t, k0 …, state, new, ord): what is stored and what is new, each wrapped so that a null is an item."""
+    """(t, k0 …, state, new, ord).
+
+    What is stored and what is new, each wrapped so that a null is an item.
+    """
     state, new = step.inputs
     mine, theirs = keys or [[], []]
     old = state.frame.select(TICK, *mine, F.struct(stored.alias("x")).alias(STATE))

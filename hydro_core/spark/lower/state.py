@@ -58,7 +58,10 @@ def window(step: Step) -> Relation:
 
 @lowers("prev")
 def prev(step: Step) -> Relation:
-    """`a_{t−1}`: the rows, a tick later, and at the first tick those that are stored of the tick before."""
+    """`a_{t−1}`.
+
+    The rows, a tick later, and at the first tick those that are stored of the tick before.
+    """
     if step.kind is Kind.H:
         frame = _later(step.input.frame).where(F.col(TICK) <= step.last)
         return step.input.with_(frame=frame)
@@ -147,7 +150,10 @@ def persist_mut_keyed(step: Step) -> Relation:
 
 
 def _commands(step: Step, operands: int) -> DataFrame:
-    """(t, ord, is_delete, x0, …): the commands of the range, after those that would give what was there before it."""
+    """(t, ord, is_delete, x0, …).
+
+    The commands of the range, after those that would give what was there before it.
+    """
     events = step.input.events(step.first, step.last).frame
     word = F.col(ITEM).getField("_1").cast("string")
     wrong = fail(step.node, 'commands are "persist" and "delete"', F.col(ITEM)).cast("boolean")

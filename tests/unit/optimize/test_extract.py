@@ -23,7 +23,7 @@ INFINITY = 1e30
 
 
 def exact(space: Space, costs: list[float]) -> float:
-    """The cost of the best legal plan: one node per class that is used, levels forbid cycles within a tick."""
+    """The cost of the best legal plan: one node per used class; levels forbid cycles in a tick."""
     classes = space.reachable()
     nodes = [i for c in classes for i in space.of[c]]
     column = {node: i for i, node in enumerate(nodes)}
@@ -58,7 +58,11 @@ def exact(space: Space, costs: list[float]) -> float:
                 if child == node.cls:
                     row(0, 0, {column[i]: 1.0})
                     continue
-                row(-most, INFINITY, {level[node.cls]: 1.0, level[child]: -1.0, column[i]: -most - 1})
+                row(
+                    -most,
+                    INFINITY,
+                    {level[node.cls]: 1.0, level[child]: -1.0, column[i]: -most - 1},
+                )
     model.run()
     if model.modelStatusToString(model.getModelStatus()) != "Optimal":
         pytest.skip("the exact search takes too long")
@@ -122,8 +126,6 @@ def test_a_cycle_within_a_tick_is_no_plan() -> None:
 
 
 def test_a_cycle_through_an_earlier_tick_is_a_plan() -> None:
-    space = _space(
-        ENode(ONE, None, (1,), 0), ENode(LATER, None, (0,), 1), ENode(LEAF, None, (), 1)
-    )
+    space = _space(ENode(ONE, None, (1,), 0), ENode(LATER, None, (0,), 1), ENode(LEAF, None, (), 1))
     plan = extract(space, [1.0, 1.0, 100.0], {0: 0, 1: 2})
     assert plan.cost == 2.0

@@ -1,0 +1,74 @@
+"""Rules that ask a function earlier than the program does, so that state stays small."""
+
+from __future__ import annotations
+
+_SIDE = "the filter looks at this side only, and has a value for every item of it"
+_KEYS = "the filter looks at the key only, and a key's rows stay together"
+
+FILTERS = (
+    (
+        "filter-unique",
+        "(filter ?p (unique ?a)) => (unique (filter ?p ?a))",
+        "a filter keeps all copies of an item or none",
+    ),
+    (
+        "filter-join-left",
+        "(filter ?p (join ?j ?a ?b)) => (join ?j (filter ?q ?a) ?b)",
+        _SIDE,
+        "(join_left ?p ?j ?q)",
+    ),
+    (
+        "filter-join-right",
+        "(filter ?p (join ?j ?a ?b)) => (join ?j ?a (filter ?q ?b))",
+        _SIDE,
+        "(join_right ?p ?j ?q)",
+    ),
+    (
+        "filter-left-join",
+        "(filter ?p (join:left ?j ?a ?b)) => (join:left ?j (filter ?q ?a) ?b)",
+        _SIDE,
+        "(join_left ?p ?j ?q)",
+    ),
+    (
+        "filter-right-join",
+        "(filter ?p (join:right ?j ?a ?b)) => (join:right ?j ?a (filter ?q ?b))",
+        _SIDE,
+        "(join_right ?p ?j ?q)",
+    ),
+    (
+        "filter-cross-left",
+        "(filter ?p (cross ?a ?b)) => (cross (filter ?q ?a) ?b)",
+        _SIDE,
+        "(cross_left ?p ?q)",
+    ),
+    (
+        "filter-cross-right",
+        "(filter ?p (cross ?a ?b)) => (cross ?a (filter ?q ?b))",
+        _SIDE,
+        "(cross_right ?p ?q)",
+    ),
+    (
+        "filter-latest",
+        "(filter ?p (latest ?f ?a)) => (latest ?f (filter ?q ?a))",
+        _KEYS,
+        "(on_keys ?p ?f ?q)",
+    ),
+    (
+        "filter-aggregate",
+        "(filter ?p (aggregate ?f ?a)) => (aggregate ?f (filter ?q ?a))",
+        _KEYS,
+        "(on_keys ?p ?f ?q)",
+    ),
+    (
+        "filter-fold-keyed",
+        "(filter ?p (fold_keyed ?f ?a)) => (fold_keyed ?f (filter ?q ?a))",
+        _KEYS,
+        "(on_keys ?p ?f ?q)",
+    ),
+    (
+        "filter-reduce-keyed",
+        "(filter ?p (reduce_keyed ?f ?a)) => (reduce_keyed ?f (filter ?q ?a))",
+        _KEYS,
+        "(on_keys ?p ?f ?q)",
+    ),
+)

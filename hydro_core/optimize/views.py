@@ -1,0 +1,318 @@
+"""Functions of one item seen as functions of another: a filter of joined rows as one of a side.
+
+A view builds the item that a function expects out of the item that there is; what it cannot know is
+missing. A function that touches nothing missing may be asked earlier, if asking cannot fail: it
+would see items that the program never shows it, those without a partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import (
+    Attribute,
+    BoolOp,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    IfElse,
+    Index,
+    Inner,
+    Let,
+    MakeRow,
+    MakeTuple,
+    Opaque,
+    Param,
+    Spread,
+    Unary,
+)
+from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.values import RowItem, Struct
+
+ITEM = "x"
+MISSING = Opaque("missing", ())
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How to build an item out of another: itself, a field of it, null, or a tuple or row of such
+    parts.
+    """
+
+    step: int | str | None = None
+    parts: tuple[View, ...] = ()
+    names: tuple[str, ...] = ()
+    missing: bool = False
+    whole: bool = False
+
+    def __call__(self, item: Any) -> Any:
+        """The item that is built."""
+        if self.whole:
+            return item
+        if self.missing:
+            return None
+        if self.step is not None:
+            return None if item is None else item[self.step]
+        made = [part(item) for part in self.parts]
+        return RowItem(zip(self.names, made, strict=True)) if self.names else Struct(made)
+
+    def tree(self) -> Expr:
+        """The same as an expression of the parameter `x`."""
+        if self.whole:
+            return Param(ITEM)
+        if self.missing:
+            return MISSING
+        if self.step is not None:
+            return field_of(Param(ITEM), self.step)
+        made = tuple(part.tree() for part in self.parts)
+        return MakeRow(tuple(zip(self.names, made, strict=True))) if self.names else MakeTuple(made)
+
+
+NOTHING = View(missing=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The call of a function on what a view makes of an item."""
+
+    fn: Fn
+    view: View
+
+    def __call__(self, item: Any) -> Any:
+        """The function's result."""
+        return call_item(self.fn, self.view(item))
+
+
+def field_of(item: Expr, step: int | str) -> Expr:
+    """A field of an item, null of a null item."""
+    there = Index(item, Const(step)) if isinstance(step, int) else Attribute(item, step)
+    return IfElse(Compare(item, (("is", Const(None)),)), Const(None), there)
+
+
+def row_view(row: Row, known: Mapping[str, str]) -> View:
+    """A row of that type, its columns from the columns that `known` names."""
+    parts = tuple(View(step=known[f.name]) if f.name in known else NOTHING for f in row.fields)
+    return View(parts=parts, names=row.names)
+
+
+def through(fn: Fn, view: View, label: str) -> Fn | None:
+    """The function on what there is before the view; None if it needs more, or cannot be read."""
+    tree = seen(fn, view)
+    if tree is None or touches_missing(tree):
+        return None
+    source = f"{fn.source} of {label}"
+    return Fn(fn.name, source, (ITEM,), Seen(fn, view), tree, fn.algebra, fn.returns, fn.span)
+
+
+def seen(fn: Fn, view: View) -> Expr | None:
+    """The function's expression over the parameter `x`, which the view is built from."""
+    if fn.tree is None:
+        return None
+    whole = view.tree()
+    bound: Mapping[str, Expr] = {fn.params[0]: whole}
+    if len(fn.params) > 1:
+        parts = _parts(whole)
+        if len(parts) != len(fn.params):
+            return None
+        bound = dict(zip(fn.params, parts, strict=True))
+    return substituted(fn.tree, bound)
+
+
+def substituted(tree: Expr, bound: Mapping[str, Expr]) -> Expr:
+    """The expression with parameters replaced; fields of what is made on the spot are taken."""
+    found: Expr
+    match tree:
+        case Param(name):
+            return bound.get(name, tree)
+        case Comprehension(targets=names) | Inner(params=names):
+            found = _inside(tree, {n: e for n, e in bound.items() if n not in names})
+            return found
+        case Let(name, value, body):
+            inner = {n: e for n, e in bound.items() if n != name}
+            return replace(tree, value=substituted(value, bound), body=substituted(body, inner))
+        case _:
+            return _taken(_inside(tree, bound))
+
+
+def touches_missing(tree: Any) -> bool:
+    """Whether something missing is asked for."""
+    if tree == MISSING:
+        return True
+    if isinstance(tree, tuple):
+        return any(map(touches_missing, tree))
+    if not is_dataclass(tree) or isinstance(tree, Const):
+        return False
+    return any(touches_missing(getattr(tree, f.name)) for f in fields(tree))
+
+
+def is_total(tree: Expr, known: tuple[Expr, ...] = ()) -> bool:
+    """Whether the expression has a value for every item; `known` are expressions that are not null.
+
+    Its types fit each other, since the program has been typed: what is left to fail is null.
+    """
+    match tree:
+        case Const() | Param():
+            return True
+        case IfElse():
+            return _is_field(tree) or _all_total((tree.test, tree.then, tree.otherwise), known)
+        case MakeTuple(parts):
+            values = tuple(p for p in parts if not isinstance(p, Spread))
+            return len(values) == len(parts) and _all_total(values, known)
+        case Unary("not", operand):
+            return is_total(operand, known)
+        case BoolOp("or", values):
+            return _all_total(values, known)
+        case BoolOp("and", values):
+            return _in_turn(values, known)
+        case Compare(first, rest):
+            return is_total(first, known) and _compares(first, rest, known)
+    return False
+
+
+def _is_field(tree: IfElse) -> bool:
+    """Whether it is a field of the item, null of a null item: what `field_of` makes."""
+    match tree:
+        case IfElse(Compare(Param() as item, (("is", Const(None)),)), Const(None), there):
+            return isinstance(there, (Index, Attribute)) and there.base == item
+    return False
+
+
+def _all_total(trees: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
+    return all(is_total(tree, known) for tree in trees)
+
+
+def _in_turn(values: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
+    """Whether each has a value where all before it are true."""
+    for value in values:
+        if not is_total(value, known):
+            return False
+        known = (*known, *_not_null(value))
+    return True
+
+
+def _compares(first: Expr, rest: tuple[Any, ...], known: tuple[Expr, ...]) -> bool:
+    left = first
+    for op, right in rest:
+        if not is_total(right, known):
+            return False
+        if op in {"in", "not in"}:
+            listed = isinstance(right, MakeTuple) or (
+                isinstance(right, Const) and isinstance(right.value, (tuple, list))
+            )
+            if not listed:
+                return False
+        elif op not in {"==", "!=", "is", "is not"} and not (
+            _is_there(left, known) and _is_there(right, known)
+        ):
+            return False
+        left = right
+    return True
+
+
+def _is_there(tree: Expr, known: tuple[Expr, ...]) -> bool:
+    """Whether the expression is not null."""
+    if tree in known:
+        return True
+    match tree:
+        case Const(value):
+            return value is not None
+        case BoolOp("or", values):
+            return _is_there(values[-1], known)
+        case _:
+            return False
+
+
+def _not_null(tree: Expr) -> tuple[Expr, ...]:
+    """What cannot be null where the expression is true."""
+    match tree:
+        case Compare(first, (("is not", Const(None)),)):
+            return (first,)
+        case Compare(first, (("==", Const(value)),)) if value is not None:
+            return (first,)
+        case _:
+            return ()
+
+
+def _inside(tree: Any, bound: Mapping[str, Expr]) -> Any:
+    """The expression with its parts replaced."""
+    changes = {}
+    for f in fields(tree):
+        value = getattr(tree, f.name)
+        changed = _part(value, bound)
+        if changed is not value:
+            changes[f.name] = changed
+    return replace(tree, **changes) if changes else tree
+
+
+def _part(value: Any, bound: Mapping[str, Expr]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_part(v, bound) for v in value)
+    if isinstance(value, Spread):
+        return Spread(substituted(value.value, bound))
+    if is_dataclass(value) and not isinstance(value, type):
+        return substituted(value, bound)  # type: ignore[arg-type]
+    return value
+
+
+def _taken(tree: Expr) -> Expr:
+    """A field of a tuple or row that is made on the spot is what it is made of."""
+    match tree:
+        case Index(MakeTuple(parts), Const(int() as i)) if 0 <= i < len(parts):
+            return _plain(parts, i, tree)
+        case Attribute(MakeTuple(parts), name) if name[:1] == "_" and name[1:].isdigit():
+            i = int(name[1:]) - 1
+            return _plain(parts, i, tree) if 0 <= i < len(parts) else tree
+        case Attribute(MakeRow(parts), name) | Index(MakeRow(parts), Const(str() as name)):
+            named = [p for p in parts if not isinstance(p, Spread)]
+            values = [value for n, value in named if n == name]
+            found: Expr = values[-1] if values and len(named) == len(parts) else tree
+            return found
+        case Compare(MakeTuple() | MakeRow(), ((("is" | "is not") as op, Const(None)),)):
+            return Const(op == "is not")
+        case _:
+            return tree
+
+
+def _plain(parts: tuple[Any, ...], i: int, otherwise: Expr) -> Expr:
+    """The part at a place, where nothing is spread before it."""
+    if any(isinstance(p, Spread) for p in parts):
+        return otherwise
+    part: Expr = parts[i]
+    return part
+
+
+def _parts(whole: Expr) -> tuple[Expr, ...]:
+    match whole:
+        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
+            return tuple(p for p in parts if not isinstance(p, Spread))
+        case MakeRow(parts):
+            return tuple(p[1] for p in parts if not isinstance(p, Spread))
+        case _:
+            return ()
+
+
+def side_view(
+    joined: ItemType, side: ItemType, on: tuple[str, ...] | None, left: bool
+) -> View | None:
+    """The item of a join out of that of one side; None where their keys have other types."""
+    if on is None:
+        match joined, side:
+            case Tuple((key, _)), Tuple((own, _)) if key == own:
+                value, other = View(step=1), NOTHING
+                pair = (value, other) if left else (other, value)
+                return View(parts=(View(step=0), View(parts=pair)))
+            case _:
+                return None
+    if not isinstance(joined, Row) or not isinstance(side, Row):
+        return None
+    if any(joined.column(k) != side.column(k) for k in on):
+        return None
+    mine = [n for n in side.names if n not in on]
+    rest = [n for n in joined.names if n not in on]
+    taken = rest[: len(mine)] if left else rest[len(rest) - len(mine) :]
+    return row_view(joined, dict(zip(taken, mine, strict=True)) | {k: k for k in on})

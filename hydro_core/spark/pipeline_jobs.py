@@ -1,0 +1,186 @@
+"""From the batches of a range to the rows of its tables: which Spark jobs run, and how.
+
+A small range is mostly overhead, so it runs without what serves large ones, and rows that a slot
+keeps as they came in need no job at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from hydro_core.errors import DataError
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.settings import MEBIBYTE, Settings
+from hydro_core.spark.batches import Batch
+from hydro_core.spark.executor import RangeResult, run_range
+from hydro_core.spark.failures import data_error
+from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.pipeline_prepared import Run
+from hydro_core.spark.relation import ITEM, TICK
+from hydro_core.spark.store import CommittedPast, Store
+from hydro_core.spark.store_schema import TableSpec
+from hydro_core.spark.store_write import (
+    Pending,
+    Written,
+    output_frame,
+    settled_within,
+    write_all,
+)
+
+_QUICK = {
+    # Its estimates and its stages cost more than a small job does; sizes of files are known.
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What differs in the session for small ranges."""
+
+_QUICK_STATE = 64 * MEBIBYTE
+"""State of more bytes than this wants the session for large ranges."""
+
+_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
+"""Spark's names for files that are not what they should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a plan, by the slots' ids and by the outputs' names."""
+
+    state: Mapping[str, TableSpec]
+    outputs: Mapping[str, TableSpec]
+
+    @property
+    def all(self) -> tuple[TableSpec, ...]:
+        """All of them, the state first."""
+        return (*self.state.values(), *self.outputs.values())
+
+
+class RangeJobs:
+    """Computes ranges of a plan over the tables of a store."""
+
+    def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
+        self._plan, self._tables, self._store, self._settings = plan, tables, store, settings
+        self._quick: SparkSession | None = None
+
+    def compute(
+        self, run: Run, inputs: Mapping[str, Batch], spark: SparkSession, before: Commit | None
+    ) -> Mapping[str, Written]:
+        """What each table gets, by the tables' names; `before` is the last commit.
+
+        Raises:
+            DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
+        """
+        session = self._session(spark, inputs)
+        try:
+            result = self._result(run, inputs, session)
+            as_they_came = self._as_they_came(run, inputs)
+            pending = self._pending(run, result, inputs, before)
+            jobs = {name: one for name, one in pending.items() if name not in as_they_came}
+            return {**as_they_came, **write_all(jobs, self._bound, (run.first, run.last))}
+        except (PySparkException, Py4JJavaError) as error:
+            raise _failure(self._store.directory, error) from error
+
+    @property
+    def _bound(self) -> int:
+        return self._settings.spark.small_write_rows
+
+    def _session(self, spark: SparkSession, inputs: Mapping[str, Batch]) -> SparkSession:
+        """The session that suits the size of the range; all its DataFrames belong to it."""
+        stored = (self._store.tables[spec.name] for spec in self._tables.state.values())
+        if (
+            not all(batch.is_small for batch in inputs.values())
+            or sum(file.size for table in stored for file in table.files()) > _QUICK_STATE
+        ):
+            return spark
+        if self._quick is None:
+            self._quick = spark.newSession()
+            for key, value in {**_settings_of(spark), **_QUICK}.items():
+                self._quick.conf.set(key, value)
+        return self._quick
+
+    def _result(self, run: Run, inputs: Mapping[str, Batch], session: SparkSession) -> RangeResult:
+        names = {slot: spec.name for slot, spec in self._tables.state.items()}
+        return run_range(
+            self._plan,
+            run.first,
+            run.last,
+            spark=session,
+            sources={name: batch.frame(session) for name, batch in inputs.items()},
+            past=CommittedPast(self._store, names, session, run.first),
+            settings=self._settings,
+            times=run.times,
+            settle=settled_within(self._bound),
+        )
+
+    def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+        """What the slots keep that store an input, where its rows are at hand."""
+        sources = {node.id: name for name, node in self._plan.graph.sources.items()}
+        found = {}
+        for slot in self._plan.slots:
+            if slot.ordered or slot.stream.node not in sources:
+                continue
+            spec = self._tables.state[slot.id]
+            batch = inputs.get(sources[slot.stream.node])
+            if batch is None:
+                found[spec.name] = Written(spec, 0, spec.arrow_schema.empty_table())
+            elif isinstance(batch.rows, pa.Table):
+                rows = _kept(batch.rows, slot, run.last).cast(spec.arrow_schema)
+                found[spec.name] = Written(spec, rows.num_rows, rows)
+        return found
+
+    def _pending(
+        self,
+        run: Run,
+        result: RangeResult,
+        inputs: Mapping[str, Batch],
+        before: Commit | None,
+    ) -> Mapping[str, Pending]:
+        frames = {self._tables.state[slot].name: frame for slot, frame in result.state.items()}
+        for output, spec in self._tables.outputs.items():
+            relation = result.outputs[output]
+            frames[spec.name] = output_frame(relation, spec, run.first, run.last)
+        arrived = sum(batch.read.rows or 0 for batch in inputs.values())
+        return {
+            name: Pending(
+                self._store.tables[name],
+                frame,
+                max(arrived, _expected(before, name, run)) <= self._bound,
+            )
+            for name, frame in frames.items()
+        }
+
+
+def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
+    if slot.mode is Mode.LAST:
+        rows = rows.filter(pc.field(TICK) == last)
+    return rows.select([TICK, ITEM])
+
+
+def _expected(before: Commit | None, table: str, run: Run) -> float:
+    """How many rows a table is to get if the range is as the one before."""
+    if before is None or not before.ticks:
+        return 0
+    return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)
+
+
+def _settings_of(spark: SparkSession) -> Mapping[str, str]:
+    """What was set on the session after it was started, which a new one does not inherit."""
+    keys = ("spark.sql.shuffle.partitions",)
+    return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}
+
+
+def _failure(directory: Path, error: PySparkException | Py4JJavaError) -> DataError:
+    """What a failed job says: a stored file that cannot be read is not the program's fault."""
+    text = str(error)
+    if not (any(name in text for name in _BROKEN_FILES) and str(directory) in text):
+        return data_error(error)
+    return state_error(
+        f"a file of the pipeline in {directory} cannot be read",
+        "restore the directory from a backup, or remove all of it and run the ticks again",
+    )

@@ -1,0 +1,132 @@
+"""Filters that are asked earlier: where they may, that plans agree, and where they may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydro_core.compile import Compiled, compile_graph, compile_text
+from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.load import load
+from hydro_core.optimize.optimizer import optimize, prepare
+from hydro_core.validation import validate_randomly
+
+PAIRS = 'a = source("(long, long)"); b = source("(long, long)")\n'
+ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'
+RIGHT = "j = a -> join(right=b{how}); j -> filter({p}) -> out"
+CASES = {
+    "filter-join-left": (
+        PAIRS + RIGHT.format(how="", p="lambda k, p: p[0] == 1"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v != 2"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda r: (r.v or 0) > 1"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v is not None and r.v > 1"),
+    ),
+    "filter-join-right": (
+        PAIRS + RIGHT.format(how="", p="lambda x: x[1][1] in (1, 2)"),
+        ROWS + RIGHT.format(how=', on="k", suffix="_r"', p="lambda r: not r.w"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda k, v, w: w == k"),
+    ),
+    "filter-left-join": (PAIRS + RIGHT.format(how=', how="left"', p="lambda k, p: p[0] == 1"),),
+    "filter-right-join": (
+        ROWS + RIGHT.format(how=', on="k", how="right"', p="lambda r: r.w == 1"),
+    ),
+    "filter-cross-left": (
+        PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x != (1, 2)) -> out",
+    ),
+    "filter-cross-right": (
+        PAIRS + "a -> cross(right=b) -> filter(lambda x: x[1] != (1, 2)) -> out",
+    ),
+    "filter-latest": (
+        ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.k > 1) -> out',
+    ),
+    "filter-aggregate": (
+        ROWS
+        + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.k == 1) -> out',
+    ),
+    "filter-fold-keyed": (
+        ROWS
+        + 'a -> persist() -> fold_keyed(0, lambda s, r: s + (r.v or 0), by="k", commutative=True)'
+        + " -> filter(lambda r: r.k == 1) -> out",
+    ),
+    "filter-reduce-keyed": (
+        ROWS
+        + "p = a -> persist(); "
+        + 'p -> reduce_keyed(lambda x, y: max(x, y, key=str), by="k", commutative=True)'
+        + " -> filter(lambda r: r.k != 1) -> out",
+    ),
+}
+SILENT = {
+    "filter-join-left": (
+        # it fails on null, and would be asked about items without a partner
+        PAIRS + RIGHT.format(how="", p="lambda k, p: p[0] > 1"),
+        PAIRS + RIGHT.format(how="", p="lambda k, p: 6 // p[0] > 1"),
+        # it looks at both sides
+        PAIRS + RIGHT.format(how="", p="lambda k, p: p[0] == p[1]"),
+        PAIRS + RIGHT.format(how="", p="lambda x: x[1] == (1, 1)"),
+        # rows of the left side are padded
+        PAIRS + RIGHT.format(how=', how="right"', p="lambda k, p: p[0] == 1"),
+        # the key of the join has another type than that of the side
+        'a = source("(long, long)"); b = source("(double, long)")\n'
+        + RIGHT.format(how="", p="lambda x: x[0] == 1"),
+    ),
+    "filter-join-right": (PAIRS + RIGHT.format(how=', how="left"', p="lambda k, p: p[1] == 1"),),
+    "filter-left-join": (PAIRS + RIGHT.format(how=', how="left"', p="lambda k, p: p[1] == 1"),),
+    "filter-right-join": (PAIRS + RIGHT.format(how=', how="right"', p="lambda k, p: p[0] == 1"),),
+    "filter-cross-left": (PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x == y) -> out",),
+    "filter-cross-right": (PAIRS + "a -> cross(right=b) -> filter(lambda x, y: x[0] > 1) -> out",),
+    "filter-latest": (
+        ROWS + 'a -> persist() -> latest(by="k", order="v") -> filter(lambda r: r.v == 1) -> out',
+    ),
+    "filter-aggregate": (
+        ROWS
+        + 'a -> persist() -> aggregate(by="k", n=count()) -> filter(lambda r: r.n == 1) -> out',
+    ),
+    "filter-fold-keyed": (
+        ROWS
+        + 'a -> persist() -> fold_keyed(0, lambda s, r: s + (r.v or 0), by="k", commutative=True)'
+        + " -> filter(lambda r: r.value == 1) -> out",
+    ),
+    "filter-reduce-keyed": (
+        ROWS
+        + "p = a -> persist(); "
+        + 'p -> reduce_keyed(lambda x, y: max(x, y, key=str), by="k", commutative=True)'
+        + " -> filter(lambda r: r.v != 1) -> out",
+    ),
+}
+
+
+def _fired(program: Compiled) -> set[str]:
+    problem, rules = prepare(load(program.typed))
+    egraph = EGraph(problem, rules, log=True)
+    egraph.saturate()
+    return {f.rule.name for f in egraph.firings()}
+
+
+@pytest.mark.parametrize(("rule", "text"), [(r, t) for r, texts in CASES.items() for t in texts])
+def test_a_filter_is_asked_earlier(rule: str, text: str) -> None:
+    program = compile_text(text)
+    assert rule in _fired(program)
+    found = optimize(program.typed)
+    plan = compile_graph(found.graph)
+    (last,) = plan.graph.sinks["out"]
+    assert plan.graph[last.inputs[0].node].op.name != "filter", "it went before the other operator"
+    assert validate_randomly(plan, program, 60) is None
+
+
+@pytest.mark.parametrize(("rule", "text"), [(r, t) for r, texts in SILENT.items() for t in texts])
+def test_a_filter_stays(rule: str, text: str) -> None:
+    program = compile_text(text)
+    assert rule not in _fired(program)
+    assert validate_randomly(compile_graph(optimize(program.typed).graph), program, 30) is None
+
+
+def test_two_joins_with_the_same_arguments_on_other_rows_are_not_confused() -> None:
+    program = compile_text(
+        """
+        a = source("k long, v long"); b = source("k long, w long")
+        c = source("k long, w long"); d = source("k long, v long")
+        p = a -> join(right=b, on="k") -> select("k", "v", "w") -> filter(lambda r: r.v == 1)
+        q = c -> join(right=d, on="k") -> filter(lambda r: r.v == 1)
+        p -> out; q -> more
+        """
+    )
+    assert validate_randomly(compile_graph(optimize(program.typed).graph), program, 60) is None

@@ -1,0 +1,61 @@
+"""The shared vectors on Spark: tick by tick, as one range, and as two that follow each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hydro_core.errors import HydroError
+from tests.golden.vectors import Vector, key, vectors
+from tests.spark.engines import Json, on_spark, program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VECTORS = vectors("dfir", "fuzz")
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(not VECTORS, reason="the shared vectors are not here"),
+]
+
+
+def check(vector: Vector, ranges: tuple[int, ...], spark: SparkSession) -> None:
+    ticks = vector.get("ticks", [{}])
+    schemas = vector.get("schemas", {})
+    if "error" in vector:
+        with pytest.raises(HydroError) as caught:
+            on_spark(program(vector["program"], schemas, ticks), ticks, ranges, spark)
+        assert caught.value.code in [vector["error"], *vector.get("error_alternatives", [])]
+        return
+    found = on_spark(program(vector["program"], schemas, ticks), ticks, ranges, spark)
+    compare(vector, found)
+
+
+def compare(vector: Vector, found: Json) -> None:
+    for got, wanted in zip(found, vector["expect"], strict=True):
+        assert got.keys() == wanted.keys()
+        for name, items in wanted.items():
+            collect = list if name in vector.get("ordered", []) else Counter
+            assert collect(map(key, got[name])) == collect(map(key, items))
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
+def test_tick_by_tick(vector: Vector, spark: SparkSession) -> None:
+    check(vector, (1,) * len(vector.get("ticks", [{}])), spark)
+
+
+LONG = [v for v in VECTORS if len(v.get("ticks", [])) > 1]
+
+
+@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
+def test_one_range(vector: Vector, spark: SparkSession) -> None:
+    check(vector, (len(vector["ticks"]),), spark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
+def test_two_ranges(vector: Vector, spark: SparkSession) -> None:
+    first = len(vector["ticks"]) // 2
+    check(vector, (first, len(vector["ticks"]) - first), spark)

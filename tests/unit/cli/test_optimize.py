@@ -1,0 +1,98 @@
+"""`hydrotick optimize` in all its formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hydro_core.cli.main import main
+
+CHAT = """
+add_member = source("string"); messages = source("string")
+add_member -> persist() -> [0] broadcast
+messages -> persist() -> [1] broadcast
+broadcast = cross() -> delta() -> notify
+"""
+SORTED = 'a = source("long")\na -> persist() -> sort() -> out\n'
+PLAN = "(chain (cross (old add_member) messages) (cross add_member (persist messages)))"
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> str:
+    file = tmp_path / "chat.hydro"
+    file.write_text(CHAT, encoding="utf-8")
+    return str(file)
+
+
+def test_text(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", chat, "--validate", "5"]) == 0
+    printed = capsys.readouterr()
+    assert PLAN in printed.out
+    assert "times as much" in printed.out
+    assert "agree on 5 random runs" in printed.err
+
+
+def test_sexpr(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", chat, "--format", "sexpr"]) == 0
+    assert capsys.readouterr().out == f"; notify\n{PLAN}\n"
+
+
+def test_json_with_an_explanation(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", chat, "--format", "json", "--explain"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outputs"] == {"notify": PLAN}
+    assert found["cost_after"] < found["cost_before"]
+    (derivation,) = found["explanation"]
+    assert [s["rule"] for s in derivation["steps"]] == ["induction", "delta-persist"]
+
+
+def test_an_explanation_for_people(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", chat, "--explain"]) == 0
+    printed = capsys.readouterr().out
+    assert "1. induction: by induction over ticks" in printed
+    assert "chain-assoc" in printed
+
+
+@pytest.mark.parametrize("style", ["mermaid", "svg"])
+def test_drawings(chat: str, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["optimize", chat, "--format", style]) == 0
+    assert "old" in capsys.readouterr().out
+
+
+def test_statistics_change_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, stats = tmp_path / "p.hydro", tmp_path / "s.json"
+    file.write_text(
+        'a = source("(long, long)"); b = source("(long, long)")\n'
+        "a -> persist() -> fold_keyed(0, lambda s, v: s + v, commutative=True) -> out; b -> more",
+        encoding="utf-8",
+    )
+    plans = []
+    for rows, history in ((1000, 1e6), (1000, 1000)):
+        stats.write_text(json.dumps({"inputs": {"a": {"rows": rows, "history": history}}}), "utf-8")
+        assert main(["optimize", str(file), "--format", "json", "--stats", str(stats)]) == 0
+        plans.append(json.loads(capsys.readouterr().out))
+    assert plans[0]["cost_before"] > plans[1]["cost_before"]
+
+
+def test_statistics_that_make_no_sense(chat: str, tmp_path: Path) -> None:
+    stats = tmp_path / "s.json"
+    stats.write_text('{"rows": 3}', encoding="utf-8")
+    assert main(["optimize", chat, "--stats", str(stats)]) == 1
+
+
+def test_strict(tmp_path: Path, chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sorted.hydro"
+    file.write_text(SORTED, encoding="utf-8")
+    assert main(["optimize", str(file)]) == 0
+    assert "reads all of history" in capsys.readouterr().out
+    assert main(["optimize", str(file), "--strict"]) == 1
+    assert "sort" in capsys.readouterr().err
+    assert main(["optimize", chat, "--strict"]) == 0
+
+
+def test_misuse(chat: str) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["optimize", chat, "--explain", "--format", "svg"])
+    assert stop.value.code == 2
