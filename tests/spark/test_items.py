@@ -30,7 +30,7 @@ _ITEMS: list[tuple[str | ItemType, list[Any]]] = [
     ("timestamp", [dt.datetime(1, 1, 1, tzinfo=dt.UTC), None]),
     ("timestamp", [dt.datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=dt.UTC)]),
     ("timestamp_ntz", [dt.datetime(1, 1, 1), dt.datetime(1969, 12, 31, 23, 59, 59, 999999), None]),
-    ("decimal(38,10)", [Decimal("1.5000000000"), Decimal("-9999999999999999999999999999.9999999999")]),
+    ("decimal(38,10)", [Decimal("1.5000000000"), Decimal("-9999999999999999999.9999999999")]),
     ("decimal(3,0)", [Decimal(-7), None]),
     (UNKNOWN, [None, None]),
     (Array(UNKNOWN), [[], [None], None]),
@@ -42,7 +42,10 @@ _ITEMS: list[tuple[str | ItemType, list[Any]]] = [
     ),
     (
         "a long, b struct<x: timestamp>",
-        [RowItem(a=1, b=RowItem(x=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))), RowItem(a=None, b=None)],
+        [
+            RowItem(a=1, b=RowItem(x=dt.datetime(2020, 1, 1, tzinfo=dt.UTC))),
+            RowItem(a=None, b=None),
+        ],
     ),
     (Tuple(()), [Struct(()), None]),
     (Tuple((UNKNOWN,)), [Struct((None,)), None]),
