@@ -160,6 +160,7 @@ class Run:
             first=self.first,
             last=self.last,
             spark=setting.spark,
+            singles=tuple(setting.type_of(e).single for e in node.inputs),
             past=past,
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,

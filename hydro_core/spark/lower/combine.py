@@ -30,7 +30,7 @@ from hydro_core.spark.lower.items import (
     type_at,
 )
 from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
-from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.item import Field, ItemType, Row, Tuple
 
 Keys = tuple[list[Column], list[Column]]
@@ -90,15 +90,29 @@ def cross(step: Step) -> Relation:
 def cross_singleton(step: Step) -> Relation:
     """Each item with the single item of the other side; a second single item fails the tick."""
     left, single = step.inputs
-    checked = _single(step, single.unordered())
-    return product(left, checked, ([], []), make_tuple, step.item, ticks_of(step))
+    single = single.unordered()
+    if step.singles[1]:
+        return product(left, single, ([], []), make_tuple, step.item, ticks_of(step))
+    marked = _marked(single.events(step.first, step.last) if step.is_tick else single)
+    wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
+    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
+    checked = marked.with_(frame=marked.frame.where(guarded(fine)).drop("at_once"))
+    found = product(left, checked, ([], []), make_tuple, step.item, ticks_of(step))
+    # Where nothing meets the single items Spark would not look at them: this part, which has no
+    # rows, makes it look.
+    nothing = marked.frame.where(guarded(~fine)).select(
+        null(step.item).alias(ITEM), *(F.col(name) for name in _times(marked, found))
+    )
+    whole = found.frame.unionByName(nothing, allowMissingColumns=True)
+    return found.with_(frame=whole)
 
 
-def _single(step: Step, single: Relation) -> Relation:
-    """The single side, which fails when at some tick it has more than one item."""
-    if step.is_tick:
-        single = single.events(step.first, step.last)
-    at_once: Column
+def _times(marked: Relation, found: Relation) -> tuple[str, ...]:
+    return tuple(name for name in marked.times if name in found.times)
+
+
+def _marked(single: Relation) -> Relation:
+    """The rows of the single side, with how many are there together, as `at_once`."""
     match single.kind:
         case Kind.E:
             at_once = F.count(F.lit(1)).over(Window.partitionBy(TICK))
@@ -106,16 +120,11 @@ def _single(step: Step, single: Relation) -> Relation:
             at_once = F.count(F.lit(1)).over(Window.partitionBy())
         case Kind.G:
             # In the order of beginnings, a row that begins before another one ends is a second.
-            before = (
-                Window.partitionBy()
-                .orderBy(TICK, "until")
-                .rowsBetween(Window.unboundedPreceding, -1)
-            )
-            at_once = F.when(F.max("until").over(before) > F.col(TICK), 2).otherwise(1)
-    wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
-    counted = single.frame.withColumn("at_once", at_once)
-    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
-    return single.with_(frame=counted.where(guarded(fine)).drop("at_once"))
+            in_time = Window.partitionBy().orderBy(TICK, UNTIL)
+            before = in_time.rowsBetween(Window.unboundedPreceding, -1)
+            is_second = F.max(UNTIL).over(before) > F.col(TICK)
+            at_once = F.when(is_second, 2).otherwise(1)
+    return single.with_(frame=single.frame.withColumn("at_once", at_once))
 
 
 @lowers("join")

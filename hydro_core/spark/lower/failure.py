@@ -13,7 +13,14 @@ from hydro_core.spark.failures import MARKER, payload
 from hydro_core.spark.relation import TICK
 
 
-def fail(node: Node, reason: str, item: Column | None = None, fn: Fn | None = None) -> Column:
+def fail(
+    node: Node,
+    reason: str,
+    item: Column | None = None,
+    *,
+    fn: Fn | None = None,
+    tick: Column | None = None,
+) -> Column:
     """A column without values.
 
     Where it is evaluated, the tick fails for this reason, on this item.
@@ -23,7 +30,7 @@ def fail(node: Node, reason: str, item: Column | None = None, fn: Fn | None = No
         s = node.span
         known["span"] = (s.file, s.line, s.column, s.end_line, s.end_column, s.text)
     start = F.lit(MARKER + json.dumps(known)[:-1] + ', "tick": ')
-    parts = [start, F.col(TICK).cast("string")]
+    parts = [start, (F.col(TICK) if tick is None else tick).cast("string")]
     if item is not None:
         listed = F.to_json(F.array(item))
         parts += [F.lit(', "item": '), F.substr(listed, F.lit(2), F.length(listed) - 2)]

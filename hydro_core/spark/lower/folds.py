@@ -17,6 +17,7 @@ from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.array_udf import folded_in_python, scanned_in_python
 from hydro_core.spark.columns import NotCompilable, to_column
 from hydro_core.spark.lower.items import convert, literal
+from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import ORD
 from hydro_core.spark.types import spark_type
@@ -46,11 +47,18 @@ def folded(
 
     The function takes two whole items.
     """
+    if not pairwise:
+        found = native_fold(step, start.cast(spark_type(acc)), acc, wrapped, item)
+        if found is not None:
+            return found
     return _over(step, start, acc, _gathered(step, wrapped), item, pairwise=pairwise)
 
 
 def reduced(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Column:
     """The reduction of a group's values, each in a struct of its own; null if there are none."""
+    found = native_reduction(step, acc, wrapped, item)
+    if found is not None:
+        return found
     values = _gathered(step, wrapped)
     first = convert(F.get(values, F.lit(0)), item, acc)
     rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))

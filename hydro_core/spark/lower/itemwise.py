@@ -91,7 +91,7 @@ def partition(step: Step) -> Mapping[str, Relation]:
     found = evaluated(fn, step.input.item)
     port = F.coalesce(found.cast("string"), F.lit(""))
     reason = f"names a port that is not declared; the ports are {', '.join(ports)}"
-    wrong = fail(step.node, reason, F.col(ITEM), fn)
+    wrong = fail(step.node, reason, F.col(ITEM), fn=fn)
     declared = found.isNotNull() & port.isin(*ports)
     return {
         name: kept(step.input, F.when(declared, port == name).otherwise(wrong.cast("boolean")))

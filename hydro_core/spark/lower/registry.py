@@ -40,6 +40,8 @@ class Step:
     first: int
     last: int
     spark: SparkSession
+    singles: tuple[bool, ...] = ()
+    """Which inputs surely have at most one item in each tick."""
     past: DataFrame | None = None
     """What the node's slot holds: rows `item, t[, ord]`."""
     source: DataFrame | None = None
