@@ -67,7 +67,7 @@ def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Not
 
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
-    """Whether the rules found a way to store the stream, which is only dearer than to compute it."""
+    """Whether the rules found a way to store the stream, which is dearer than to compute it."""
     return any(_plain(space.nodes[i]) in {"persist", "old"} for i in space.of[cls])
 
 
