@@ -69,10 +69,8 @@ def compile_flow(
     return compiled
 
 
-def optimized(
-    compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick"
-) -> Compiled:
-    """The cheapest plan of a program, typed and stratified: what runs unless the program shall run as written."""
+def optimized(compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick") -> Compiled:
+    """The cheapest plan of a program: what runs, unless the program shall run as written."""
     plan = optimize(compiled.typed, compiled.strata, stats, goal)
     return compile_graph(plan.graph, {n: t.item for n, t in compiled.typed.inputs.items()})
 

@@ -100,9 +100,11 @@ def backfill(arguments: Sequence[str]) -> int:
     from orchestration.ticking import run_ticks
 
     runner = TickRunner(project_settings())
-    for done in run_ticks(flow, runner, last, lambda _: None):
-        rows = ", ".join(f"{name} {count:,}" for name, count in done.report.rows.items())
-        sys.stdout.write(f"{done.window.key}  {done.seconds:.1f} s  {rows}\n")
+    together = runner.project.range_ticks
+    for done in run_ticks(flow, runner, last, lambda _: None, together=together):
+        ticks = done.window.tick - done.first.tick + 1
+        span = f"{done.first.key} to {done.window.key}" if ticks > 1 else done.window.key
+        sys.stdout.write(f"{span}: {ticks} tick(s) committed in {done.seconds:.1f} s\n")
         sys.stdout.flush()
     return 0
 

@@ -104,9 +104,9 @@ def _state(slot: StateSlot, strata: Mapping[NodeId, int]) -> StateShape:
         kept = "the last tick"
     readers = ", ".join(f"`{reader}`" for reader in slot.readers)
     says = f"The items of `{slot.stream}` of {kept}, for {readers}."
-    return StateShape(
-        slot.id, strata[slot.node], says, (*columns_of(slot.item), ("tick", "bigint"))
-    )
+    columns = (("item", to_ddl(slot.item)), ("t", "long"))
+    ordered = (("ord", "long"),) if slot.ordered else ()
+    return StateShape(slot.id, strata[slot.node], says, (*columns, *ordered))
 
 
 def _output(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,20 +34,26 @@ _RANGE_START, _RANGE_END = (
 
 @dataclass(frozen=True, slots=True)
 class TickDone:
-    """A tick that is committed, with its report and how many seconds its run took."""
+    """Ticks that one run committed: the first and the last, the report of the last, and seconds."""
 
+    first: Window
     window: Window
     report: TickReport
     seconds: float
 
 
 def run_ticks(
-    flow: FlowAsset, runner: TickRunner, last: int, started: Callable[[Window], None]
+    flow: FlowAsset,
+    runner: TickRunner,
+    last: int,
+    started: Callable[[Window], None],
+    *,
+    together: int = 1,
 ) -> Iterator[TickDone]:
     """Runs the ticks after the last committed one up to `last`, and gives each when it is done.
 
-    `started` is called with each tick before it runs. Before the first, what a killed process left
-    behind in Dagster's records is put right.
+    `started` is called with each tick before it runs; `together` says how many make one run. Before
+    the first, what a killed process left behind in Dagster's records is put right.
 
     Raises:
         DataError: a tick failed; the ticks before it are committed, it is not.
@@ -58,15 +64,15 @@ def run_ticks(
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
         _record_committed(flow, runner, job, instance)
-        for tick in range(runner.next_tick(flow), last + 1):
-            window = axis.window(tick)
-            started(window)
+        for tick in range(runner.next_tick(flow), last + 1, together):
+            first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
+            started(first)
             begin = time.monotonic()
-            result = _execute(job, instance, partition=window.key)
+            result = _execute(job, instance, first, window)
             report = runner.last_report(flow)
             if not result.success or report is None or not report.committed:
-                raise _failed(flow, window, report, result)
-            yield TickDone(window, report, time.monotonic() - begin)
+                raise _failed(flow, first, report, result)
+            yield TickDone(first, window, report, time.monotonic() - begin)
 
 
 @contextmanager
@@ -105,30 +111,28 @@ def _record_committed(
     recorded = instance.get_materialized_partitions(last_key(flow, runner))
     missing = [tick for tick in range(done) if axis.window(tick).key not in recorded]
     if missing:
-        first, last = axis.window(missing[0]).key, axis.window(missing[-1]).key
-        _execute(job, instance, tags={_RANGE_START: first, _RANGE_END: last})
+        _execute(job, instance, axis.window(missing[0]), axis.window(missing[-1]))
 
 
 def _execute(
-    job: dg.JobDefinition,
-    instance: dg.DagsterInstance,
-    *,
-    partition: str | None = None,
-    tags: Mapping[str, str] | None = None,
+    job: dg.JobDefinition, instance: dg.DagsterInstance, first: Window, last: Window
 ) -> dg.ExecuteInProcessResult:
+    tags = {PROCESS_TAG: this_process()}
+    if first != last:
+        tags |= {_RANGE_START: first.key, _RANGE_END: last.key}
     return job.execute_in_process(
-        partition_key=partition,
+        partition_key=first.key if first == last else None,
         instance=instance,
         raise_on_error=False,
-        tags={PROCESS_TAG: this_process(), **(tags or {})},
+        tags=tags,
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
     )
 
 
 def _failed(
-    flow: FlowAsset, window: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
+    flow: FlowAsset, first: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
 ) -> Exception:
-    name = f"tick {window.key} of `{flow.name}`"
+    name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:
         return RuntimeError(f"{name} failed: {_reason(result)}")
     return DataError(

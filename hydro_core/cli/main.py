@@ -97,8 +97,15 @@ def _parser(
             # Only the command at hand is imported: the others may bring half the world along.
             importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)
     for name in sorted(plugins):
-        commands.add_parser(name, help=f"from {plugins[name].module}", add_help=False)
+        commands.add_parser(name, help=_says(plugins[name]), add_help=False)
     return parser
+
+
+def _says(point: EntryPoint) -> str:
+    """The first line of a plug-in's docstring."""
+    described = str(point.load().__doc__ or f"from {point.module}").strip()
+    first = described.partition("\n")[0].rstrip(".")
+    return f"{first[:1].lower()}{first[1:]}"
 
 
 if __name__ == "__main__":

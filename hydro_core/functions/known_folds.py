@@ -1,9 +1,9 @@
 """Folds that are sums and extremes, or tuples and rows of these: what an engine has aggregates for.
 
-A function `f(acc, x)` is known if each part of its result is that part of the accumulator with a value of the item
-added to it, or the smaller or larger of the two. Such a fold does not depend on the order of the items, and what it
-has of two bags is merged by the same sums and extremes. Integers are added exactly: only a final sum beyond 64 bits
-is an error, whatever partial sums were.
+A function `f(acc, x)` is known if each part of its result is that part of the accumulator with a
+value of the item added to it, or the smaller or larger of the two. Such a fold does not depend on
+the order of the items, and what it has of two bags is merged by the same sums and extremes.
+Integers are added exactly: only a final sum beyond 64 bits is an error, whatever partial sums were.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
             return _parts(dict(enumerate(parts)), acc, name, names=None)
         case MakeRow(fields) if fields and not any(isinstance(f, Spread) for f in fields):
             named = dict(f for f in fields if not isinstance(f, Spread))
-            return _parts(named, acc, name, names=tuple(named)) if len(named) == len(fields) else None
+            return (
+                _parts(named, acc, name, names=tuple(named)) if len(named) == len(fields) else None
+            )
         case Binary("+" | "-"):
             return _total(expr, acc, name)
         case Call("min" | "max", (a, b), ()):
@@ -152,7 +154,11 @@ def _choice(expr: IfElse, acc: Expr, name: str) -> KnownFold | None:
         return extreme
     if _same(expr.otherwise, acc):
         found = _known(expr.then, acc, name)
-        return replace(found, where=expr.test) if isinstance(found, Total) and not found.where else None
+        return (
+            replace(found, where=expr.test)
+            if isinstance(found, Total) and not found.where
+            else None
+        )
     if _same(expr.then, acc):
         found = _known(expr.otherwise, acc, name)
         test = Unary("not", expr.test)

@@ -59,9 +59,16 @@ def notes_of(origins: Mapping[str, Node], space: Space, plan: Plan) -> tuple[Not
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
         name = _plain(node)
-        if name not in QUIET and _reads_history(node, name, histories):
+        if name in QUIET or _could_be_stored(space, cls):
+            continue
+        if _reads_history(node, name, histories):
             found.setdefault(_note(origins, space, node, name))
     return tuple(found)
+
+
+def _could_be_stored(space: Space, cls: ClassId) -> bool:
+    """Whether the rules found a way to store the stream, which is dearer than to compute it."""
+    return any(_plain(space.nodes[i]) in {"persist", "old"} for i in space.of[cls])
 
 
 def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
+from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel, Goal, Statistics
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
@@ -68,7 +70,7 @@ def optimize(
     space = egraph.space()
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
-    check_types(typed, graph)
+    graph = narrowed(typed, graph)
     notes = notes_of(loaded.origins, space, plan) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
     return Optimized(graph, before, plan.cost, steps, notes, saturation)
@@ -124,6 +126,17 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
         if found is not None:
             choice.setdefault(space.nodes[found].cls, found)
     return choice
+
+
+def narrowed(typed: Typed, graph: Graph) -> Graph:
+    """The plan without columns that nobody reads, its types checked; as it is if that fails."""
+    checked = check_types(typed, graph)
+    narrow = without_dead_columns(checked)
+    try:
+        check_types(typed, narrow)
+    except (ProgramError, AssertionError):
+        return graph
+    return narrow
 
 
 def check_types(typed: Typed, graph: Graph) -> Typed:

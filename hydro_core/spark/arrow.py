@@ -1,13 +1,13 @@
 """Items as Arrow columns, and back, without a loss.
 
-The work is done column by column: a nested type is taken apart into its leaves, and only these become Python lists.
-UDF workers use this module too, so it needs no Spark.
+The work is done column by column: a nested type is taken apart into its leaves, and only these
+become Python lists. UDF workers use this module too, so it needs no Spark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import accumulate
 from typing import Any
 
@@ -47,7 +47,7 @@ def arrow_type(item: ItemType) -> pa.DataType:
             return pa.list_(pa.field("element", arrow_type(element)))
 
 
-def to_arrow(items: Sequence[Any], item: ItemType) -> pa.Array:
+def to_arrow(items: Sequence[Any], item: ItemType) -> pa.Array[Any]:
     """The items as one Arrow array; they conform to the type already."""
     match item:
         case Tuple() | Row() if _fields(item):
@@ -60,7 +60,7 @@ def to_arrow(items: Sequence[Any], item: ItemType) -> pa.Array:
             return pa.array(items, arrow_type(item), from_pandas=False)
 
 
-def from_arrow(array: pa.Array | pa.ChunkedArray, item: ItemType) -> list[Any]:
+def from_arrow(array: pa.Array[Any] | pa.ChunkedArray[Any], item: ItemType) -> list[Any]:
     """The items of an Arrow array."""
     if isinstance(array, pa.ChunkedArray):
         return [x for chunk in array.chunks for x in from_arrow(chunk, item)]
@@ -70,7 +70,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray, item: ItemType) -> list[Any]:
         case Array(element):
             return _lists_from_arrow(array, element)
         case Scalar("timestamp"):
-            moments: list[datetime | None] = array.cast(pa.timestamp("us")).to_pylist()
+            moments: list[Any] = array.cast(pa.timestamp("us")).to_pylist()
             return [m if m is None else m.replace(tzinfo=UTC) for m in moments]
         case _:
             values: list[Any] = array.to_pylist()
@@ -83,18 +83,18 @@ def _fields(item: Tuple | Row) -> list[tuple[str, ItemType]]:
     return [(f"_{i}", field) for i, field in enumerate(item.fields, start=1)]
 
 
-def _structs_to_arrow(items: Sequence[Any], item: Tuple | Row) -> pa.Array:
+def _structs_to_arrow(items: Sequence[Any], item: Tuple | Row) -> pa.Array[Any]:
     keys = item.names if isinstance(item, Row) else range(len(item.fields))
     children = [
         to_arrow([None if x is None else x[key] for x in items], child)
         for key, (_, child) in zip(keys, _fields(item), strict=True)
     ]
     absent = pa.array([x is None for x in items], pa.bool_())
-    fields = list(arrow_type(item))
+    fields = [pa.field(name, arrow_type(child)) for name, child in _fields(item)]
     return pa.StructArray.from_arrays(children, fields=fields, mask=absent)
 
 
-def _lists_to_arrow(items: Sequence[Any], element: ItemType) -> pa.Array:
+def _lists_to_arrow(items: Sequence[Any], element: ItemType) -> pa.Array[Any]:
     sizes = [0 if x is None else len(x) for x in items]
     offsets = pa.array(accumulate(sizes, initial=0), pa.int32())
     values = to_arrow([x for xs in items if xs is not None for x in xs], element)
@@ -102,12 +102,9 @@ def _lists_to_arrow(items: Sequence[Any], element: ItemType) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, values, type=arrow_type(Array(element)), mask=absent)
 
 
-def _structs_from_arrow(array: pa.StructArray, item: Tuple | Row) -> list[Any]:
-    # `field` ignores the offset of a slice's validity no more than `flatten`, but keeps children of null parents;
-    # these are dropped below.
-    children = [
-        from_arrow(array.field(i), child) for i, (_, child) in enumerate(_fields(item))
-    ]
+def _structs_from_arrow(array: Any, item: Tuple | Row) -> list[Any]:
+    # The fields of a null parent are there too, whatever they hold; they are dropped below.
+    children = [from_arrow(array.field(i), child) for i, (_, child) in enumerate(_fields(item))]
     parts = zip(*children, strict=True) if children else ((),) * len(array)
     present = array.is_valid().to_pylist()
     if isinstance(item, Tuple):
@@ -119,7 +116,7 @@ def _structs_from_arrow(array: pa.StructArray, item: Tuple | Row) -> list[Any]:
     ]
 
 
-def _lists_from_arrow(array: pa.ListArray, element: ItemType) -> list[Any]:
+def _lists_from_arrow(array: Any, element: ItemType) -> list[Any]:
     values = from_arrow(array.values, element)
     offsets = array.offsets.to_pylist()
     present = array.is_valid().to_pylist()

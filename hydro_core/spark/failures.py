@@ -1,8 +1,9 @@
 """What a failed Spark job says to a user.
 
-Whatever runs inside Spark and fails by a user's fault raises a text with a *failure* in it: a marker and a JSON object
-that names the kind of the error, the function, its place, the item and the tick. Here it is found again, however deep
-Spark wrapped it, and becomes a `DataError`. Failures of Spark itself become one too, without their Java stack.
+Whatever runs inside Spark and fails by a user's fault raises a text with a *failure* in it: a
+marker and a JSON object that names the kind of the error, the function, its place, the item and the
+tick. Here it is found again, however deep Spark wrapped it, and becomes a `DataError`. Failures of
+Spark itself become one too, without their Java stack.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _FAULTS_OF_DATA = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a tick failed: `kind` is the name of Python's exception, `item` and `tick` stand where they are known."""
+    """Why a tick failed: `kind` is Python's exception, `item` and `tick` are None if not known."""
 
     kind: str
     reason: str
@@ -54,7 +55,11 @@ class Failure:
 def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
     """What of a failure is known before it happens, as a JSON object."""
     place = fn.span if fn else None
-    span = (place.file, place.line, place.column, place.end_line, place.end_column, place.text) if place else None
+    span = (
+        (place.file, place.line, place.column, place.end_line, place.end_column, place.text)
+        if place
+        else None
+    )
     return {"kind": kind, "reason": reason, "function": fn.name if fn else "", "span": span}
 
 
@@ -64,7 +69,7 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
 
 
 def data_error(error: BaseException) -> DataError:
-    """The error of a failed Spark job as a user reads it; the cause stays attached for `--debug`."""
+    """The error of a failed Spark job as a user reads it; its cause stays attached."""
     failure = find_failure(error)
     result = failure.as_error() if failure else DataError(Diagnostic("runtime", _own_words(error)))
     result.__cause__ = error
@@ -123,7 +128,9 @@ def _own_words(error: BaseException) -> str:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition in _FAULTS_OF_DATA:
         return f"the tick failed: {_FAULTS_OF_DATA[condition]}"
-    lines = [line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)]
+    lines = [
+        line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
+    ]
     first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
     return f"Spark failed: {_shorten(re.sub(r' SQLSTATE: .*', '', first))}"
 

@@ -1,11 +1,11 @@
-"""Functions of a program on Spark: as columns where these give exactly Python's result, else in Python workers."""
+"""Functions of a program on Spark: as columns where these are exact, else in Python workers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
@@ -37,7 +37,8 @@ def apply(
     result: ItemType | None = None,
     tick: Column | None = None,
 ) -> Column:
-    """The results of `fn` on the items of `column`, as items of type `result` (default: what `fn` gives).
+    """The results of `fn` on the items of `column`, as items of type `result` (default: what `fn`
+    gives).
 
     A failing function fails the job; `tick`, where given, is named by the error.
     """
@@ -63,9 +64,7 @@ def truth(column: Column, item: ItemType) -> Column:
     return truth_column(column, item)
 
 
-def runtime(
-    fn: Fn, inputs: tuple[ItemType, ...], *, result: ItemType | None = None
-) -> Runtime:
+def runtime(fn: Fn, inputs: tuple[ItemType, ...], *, result: ItemType | None = None) -> Runtime:
     """How `fn` runs on items of these types; two types are those of an accumulator and an item.
 
     It asks the compiler itself, so it needs a running Spark.

@@ -7,20 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.types import spark_type
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import LONG, ItemType
 
 ITEM = "item"
 TICK = "t"
 
 
-def frame_of(
-    spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType
-) -> DataFrame:
+def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType) -> DataFrame:
     """The DataFrame (item, t) of pairs (tick, item); the items conform to the type."""
     pairs = list(items)
     table = pa.table(
@@ -32,7 +30,9 @@ def frame_of(
     schema = spark_types.StructType(
         [
             # Where no item is null, Spark may know it: checks for None then cost nothing.
-            spark_types.StructField(ITEM, spark_type(item), nullable=any(x is None for _, x in pairs)),
+            spark_types.StructField(
+                ITEM, spark_type(item), nullable=any(x is None for _, x in pairs)
+            ),
             spark_types.StructField(TICK, spark_types.LongType()),
         ]
     )
@@ -40,10 +40,10 @@ def frame_of(
 
 
 def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:
-    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; it runs the job."""
+    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; runs the job."""
     # Where Spark knows a field to be never null, Arrow refuses it within a struct that is null.
     nullable = F.col(ITEM).cast(spark_type(item)).alias(ITEM)
     table = frame.select(nullable, TICK).toArrow()
     return list(
-        zip(table.column(TICK).to_pylist(), from_arrow(table.column(ITEM), item), strict=True)
+        zip(from_arrow(table.column(TICK), LONG), from_arrow(table.column(ITEM), item), strict=True)
     )

@@ -1,8 +1,9 @@
 """Folds that Spark has aggregates for.
 
-A sum of integers is exact whatever its partial sums are: the upper and the lower 32 bits are summed apart, which holds
-for 2**31 items, and put together at the end. Only a final sum beyond 64 bits fails the tick, since a fold of a bag has
-no order in which a partial sum would be one. An item whose value is None fails it, as Python's `+` and `max` do.
+A sum of integers is exact whatever its partial sums are: the upper and the lower 32 bits are summed
+apart, which holds for 2**31 items, and put together at the end. Only a final sum beyond 64 bits
+fails the tick, since a fold of a bag has no order in which a partial sum would be one. An item
+whose value is None fails it, as Python's `+` and `max` do.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.known_folds import (
@@ -79,7 +80,9 @@ class _Fold:
     def fail(self, kind: str, reason: str, *, shows_item: bool = True) -> Column:
         """A column that fails the job."""
         shown = (self.value,) if shows_item else ()
-        return Site(self.fn, compile_expression, shown, self.tick if shows_item else None).fail(kind, reason)
+        return Site(self.fn, compile_expression, shown, self.tick if shows_item else None).fail(
+            kind, reason
+        )
 
 
 def _aggregate(fold: _Fold, known: KnownFold, acc: ItemType) -> Column | None:
@@ -170,4 +173,3 @@ def _number(value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotCompilable("a sum that starts as no number")
     return value
-

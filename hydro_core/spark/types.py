@@ -1,7 +1,8 @@
 """Item types as Spark types, and back.
 
-A tuple is a struct with the fields `_1 … _n`, a row a struct with its column names, the unknown Spark's null type. So a
-struct that Spark names `_1 … _n` is a tuple, any other one a row: the translation loses nothing.
+A tuple is a struct with the fields `_1 … _n`, a row a struct with its column names, the unknown
+Spark's null type. So a struct that Spark names `_1 … _n` is a tuple, any other one a row: the
+translation loses nothing.
 """
 
 from __future__ import annotations

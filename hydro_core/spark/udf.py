@@ -1,7 +1,8 @@
 """Functions that run as Python inside Spark: whole Arrow batches, item by item within them.
 
-A function travels to the workers by value, with what it closes over; a module that only the driver can import (a flow
-beside the current directory) travels with it. An error names function, item and tick, and fails the job.
+A function travels to the workers by value, with what it closes over; a module that only the driver
+can import (a flow beside the current directory) travels with it. An error names function, item and
+tick, and fails the job.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import Column
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.evaluate import call_item
@@ -60,7 +61,7 @@ def _run(
 ) -> Column:
     packed = pack(fn)
 
-    def results(items: pa.Array, ticks: list[int | None]) -> pa.Array:
+    def results(items: Any, ticks: list[int | None]) -> pa.Array[Any]:
         function = unpack(packed)
         computed = [
             guarded(function, t, lambda x: finish(call_item(function, x)), x)
@@ -68,17 +69,18 @@ def _run(
         ]
         return to_arrow(computed, result)
 
-    def of_items(items: pa.Array) -> pa.Array:
+    def of_items(items: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         return results(items, [None] * len(items))
 
-    def of_ticks(items: pa.Array, ticks: pa.Array) -> pa.Array:
+    def of_ticks(items: pa.Array, ticks: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         return results(items, ticks.to_pylist())
 
     run = of_items if tick is None else of_ticks
     # The name is what plans and Spark's own drawings show.
     run.__name__ = fn.name
     made = arrow_udf(run, spark_type(result))
-    return made(column) if tick is None else made(column, tick)
+    results_column: Column = made(column) if tick is None else made(column, tick)
+    return results_column
 
 
 def require_known(fn: Fn, item: ItemType, result: ItemType) -> None:
@@ -94,7 +96,7 @@ def require_known(fn: Fn, item: ItemType, result: ItemType) -> None:
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) -> Any:
-    """What `compute` gives for the items; its error becomes a failure that names function, items and tick."""
+    """What `compute` gives for the items; its error is a failure that names all there is."""
     try:
         return compute(*shown)
     except Exception as error:  # noqa: BLE001 - whatever a user's function raises
@@ -106,7 +108,7 @@ def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) 
 def pack(value: Any) -> bytes:
     """The value, functions and all, as bytes that a worker can read."""
     with _by_value(_homeless_modules()):
-        packed: bytes = cloudpickle.dumps(value)
+        packed: bytes = cloudpickle.dumps(value)  # type: ignore[no-untyped-call]
     return packed
 
 
@@ -117,7 +119,7 @@ def unpack(packed: bytes) -> Any:
 
 
 def _homeless_modules() -> Iterator[ModuleType]:
-    """Loaded modules that a worker would not find: not installed, not of Python, not this package."""
+    """Loaded modules that a worker would not find: neither installed nor of this package."""
     homes = (sys.prefix, sys.base_prefix)
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -129,12 +131,12 @@ def _homeless_modules() -> Iterator[ModuleType]:
 
 @contextmanager
 def _by_value(modules: Iterator[ModuleType]) -> Iterator[None]:
-    known = cloudpickle.list_registry_pickle_by_value()
+    known = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
     registered = {m.__name__: m for m in modules if m.__name__ not in known}.values()
     for module in registered:
-        cloudpickle.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         for module in registered:
-            cloudpickle.unregister_pickle_by_value(module)
+            cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -97,18 +97,13 @@ def start_worker(home: Path) -> None:
     if _answers(home):
         return
     log = home / "worker.log"
-    with log.open("ab") as output:
-        # A worker that finds another one at work ends by itself.
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "orchestration.resident.worker", str(home)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    worker = _spawn(home, log)
     end = time.monotonic() + _SECONDS_TO_START
+    ended = False
     while not _answers(home):
-        if worker.poll() not in (None, 0) or time.monotonic() > end:
+        # One that finds another worker at work ends at once, and all is well.
+        ended = ended or os.waitpid(worker, os.WNOHANG)[0] == worker
+        if time.monotonic() > end:
             raise RuntimeError(f"the resident worker does not start; see {log}")
         time.sleep(0.1)
 
@@ -119,6 +114,17 @@ def stop_worker(home: Path) -> None:
         call(home, do="stop")
     except OSError:
         return
+
+
+def _spawn(home: Path, log: Path) -> int:
+    """Starts a process that goes on when this one ends."""
+    files = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    words = [sys.executable, "-m", "orchestration.resident.worker", str(home)]
+    return os.posix_spawn(sys.executable, words, os.environ, file_actions=files, setsid=True)
 
 
 def _answers(home: Path) -> bool:

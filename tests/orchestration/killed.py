@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
-import hydro_core.spark.pipeline as core
+from hydro_core.spark.pipeline_jobs import RangeJobs
 from orchestration.ticking import run_ticks
 from tests.orchestration.small import opened
 
@@ -22,20 +23,21 @@ def main(home: Path, tick: int, moment: str) -> None:
     """Runs all ticks, and dies within `tick`."""
     flow, runner = opened(home)
     pipeline = runner.pipeline(flow)
-    write_all = core.write_all
+    compute = RangeJobs.compute
 
-    def computes(*arguments: object) -> object:
+    def computes(jobs: RangeJobs, *arguments: Any) -> Any:
         if pipeline.next_tick == tick and moment == "computing":
-            threading.Timer(0.1, die).start()
-        return write_all(*arguments)
+            threading.Timer(0.2, die).start()
+        return compute(jobs, *arguments)
 
     def step(name: str) -> None:
+        name = name.rpartition("-")[0] if name.startswith("state/") else name
         # The ledger's row is a tick's last step, and makes the next tick the one that may run.
         done = pipeline.ledger.last_tick
         if name == moment and tick == (done if name == "ledger" else pipeline.next_tick):
             die()
 
-    core.write_all = computes
+    RangeJobs.compute = computes  # type: ignore[method-assign]
     pipeline.step = step
     list(run_ticks(flow, runner, 3, lambda _: None))
 

@@ -47,12 +47,19 @@ def expected(fn: Fn, item: Any, result: ItemType) -> Outcome:
         return Outcome(error=type(error).__name__)
 
 
-def frame(spark: SparkSession, items: Sequence[Any], item: ItemType, **columns: pa.Array) -> DataFrame:
-    table = pa.table({"item": to_arrow(items, item), "n": pa.array(range(len(items)), pa.int64()), **columns})
+def frame(
+    spark: SparkSession, items: Sequence[Any], item: ItemType, **columns: pa.Array
+) -> DataFrame:
+    table = pa.table(
+        {"item": to_arrow(items, item), "n": pa.array(range(len(items)), pa.int64()), **columns}
+    )
     fields = [
         spark_types.StructField("item", spark_type(item)),
         spark_types.StructField("n", spark_types.LongType()),
-        *(spark_types.StructField(c, spark_types.ArrayType(spark_types.BooleanType())) for c in columns),
+        *(
+            spark_types.StructField(c, spark_types.ArrayType(spark_types.BooleanType()))
+            for c in columns
+        ),
     ]
     return spark.createDataFrame(table, spark_types.StructType(fields))
 
@@ -76,7 +83,9 @@ def compare(
             continue
         types.append((fn, result))
         wanted.append(outcomes)
-        columns.append(F.when(F.get(F.col("ok"), len(columns)), column).cast(spark_type(result)).alias(f"f{i}"))
+        columns.append(
+            F.when(F.get(F.col("ok"), len(columns)), column).cast(spark_type(result)).alias(f"f{i}")
+        )
     ok = pa.array([[w[j].error is None for w in wanted] for j in range(len(items))])
     data = frame(spark, items, item, ok=ok)
     problems += _differences(data, items, columns, types, wanted)
@@ -90,11 +99,15 @@ def compare(
 
 
 def _differences(
-    data: DataFrame, items: Sequence[Any], columns: list[Any], types: list[Any], wanted: list[list[Outcome]]
+    data: DataFrame,
+    items: Sequence[Any],
+    columns: list[Any],
+    types: list[Any],
+    wanted: list[list[Outcome]],
 ) -> list[str]:
     try:
         table = data.select("n", *columns).toArrow().sort_by("n")
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         if not is_spark_error(error):
             raise
         if len(columns) == 1:
@@ -119,14 +132,21 @@ def _missed_failure(
     column = to_column(fn, ((F.col("item"), item),), result=result)
     try:
         got = frame(spark, [x], item).select(column.alias("r")).toArrow()
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         if not is_spark_error(error):
             raise
         failure = find_failure(error)
         if failure is None:
-            return [f"{fn.source} of {x!r}: Python {kind}, Spark without a place: {str(error)[:300]}"]
+            return [
+                f"{fn.source} of {x!r}: Python {kind}, Spark without a place: {str(error)[:300]}"
+            ]
         same = failure.kind == kind or {failure.kind, kind} <= KINDS_OF_OVERFLOW
-        same = same or {failure.kind, kind} <= {"AttributeError", "TypeError", "ValueProblem", "ValueError"}
+        same = same or {failure.kind, kind} <= {
+            "AttributeError",
+            "TypeError",
+            "ValueProblem",
+            "ValueError",
+        }
         # With two faults in one item, either may be found first.
         same = same or (failure.kind == "ZeroDivisionError" and kind == "TypeError" and None in x)
         return [] if same else [f"{fn.source} of {x!r}: Python {kind}, Spark {failure}"]

@@ -41,7 +41,8 @@ FOLDS = [
     ("long", [3, -1, 7], 0, "lambda acc, x: acc if x > 0 else acc + 1"),
     ("double", [0.5, 2.0], 0.0, "lambda acc, x: acc + x"),
     ("string", ["b", "é", ""], "a", "lambda acc, x: max(acc, x)"),
-    ("(string, long)", [("a", 1), ("b", 5)], (0, 0), "lambda acc, k, v: (acc[0] + v, max(acc._2, v))"),
+    ("(string, long)", [("a", 1), ("b", 5)], (0, 0),
+     "lambda acc, k, v: (acc[0] + v, max(acc._2, v))"),
     ("k string, v long", [{"k": "a", "v": 1}, {"k": "b", "v": 4}], {"n": 0, "sum": 0},
      "lambda acc, r: {'n': acc.n + 1, 'sum': acc['sum'] + r.v}"),
     ("k string, v int", [{"k": "a", "v": 1}, {"k": "b", "v": 4}], (0, {"low": 9}),
@@ -52,9 +53,18 @@ REDUCTIONS = [
     ("long", [3, -1, 7], "lambda a, b: max(a, b)"),
     ("string", ["b", "a"], "lambda a, b: a if a < b else b"),
     ("(long, long)", [(1, 5), (2, 3)], "lambda a, b: (a[0] + b[0], min(b[1], a[1]))"),
-    ("n long, m long", [{"n": 1, "m": 2}, {"n": 3, "m": 1}], "lambda a, b: {'n': a.n + b.n, 'm': max(a.m, b.m)}"),
+    (
+        "n long, m long",
+        [{"n": 1, "m": 2}, {"n": 3, "m": 1}],
+        "lambda a, b: {'n': a.n + b.n, 'm': max(a.m, b.m)}",
+    ),
 ]
-OTHERS = ["lambda acc, x: acc * 2 + x", "lambda acc, x: x", "lambda acc, x: acc + acc + x", "lambda acc, x: acc + len(str(acc))"]
+OTHERS = [
+    "lambda acc, x: acc * 2 + x",
+    "lambda acc, x: x",
+    "lambda acc, x: acc + acc + x",
+    "lambda acc, x: acc + len(str(acc))",
+]
 
 
 def _fn(source: str) -> Fn:

@@ -33,7 +33,7 @@ from tests.spark.pipelines import (
 
 pytestmark = pytest.mark.spark
 
-TICKS = 4
+TICKS = 3
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -168,7 +168,9 @@ pipeline.run_tick(pipeline.next_tick, batch(pipeline.next_tick))
 """
 
 
-@pytest.mark.parametrize("step", ["outputs/notify", "tables"])
+@pytest.mark.parametrize(
+    "step", ["outputs/notify", pytest.param("compacted", marks=pytest.mark.slow)]
+)
 def test_after_a_kill_the_next_run_goes_on(
     committed: Path, uninterrupted: dict[str, list[str]], step: str
 ) -> None:

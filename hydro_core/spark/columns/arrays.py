@@ -1,7 +1,7 @@
 """Python's lists on Spark: made, read, cut, joined, looped over and summed up.
 
-A tuple whose fields have one type can be looped over as an array. Elements may be None; a loop's body fails where
-Python's would, and only for the elements that Python reaches.
+A tuple whose fields have one type can be looped over as an array. Elements may be None; a loop's
+body fails where Python's would, and only for the elements that Python reaches.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.columns import choices, integers, strings, structs
@@ -150,14 +150,15 @@ class Loop:
 
     def transform(self, body: Callable[..., Column]) -> Column:
         """The elements' results."""
+        # Spark counts the parameters of its lambdas: they name as many as the element has.
         if not self.node.conditions:
             if self.numbered:
-                return F.transform(self.array.column, lambda e, i: body(e, i))
-            return F.transform(self.array.column, lambda e: body(e))
+                return F.transform(self.array.column, lambda e, i: body(e, i))  # noqa: PLW0108
+            return F.transform(self.array.column, lambda e: body(e))  # noqa: PLW0108
         if self.numbered:
             raise NotCompilable("`enumerate` with a condition")
-        kept = F.filter(self.array.column, lambda e: self.condition(e))
-        return F.transform(kept, lambda e: body(e))
+        kept = F.filter(self.array.column, lambda e: self.condition(e))  # noqa: PLW0108
+        return F.transform(kept, lambda e: body(e))  # noqa: PLW0108
 
     def condition(self, *columns: Column) -> Column:
         """Whether an element is kept."""
@@ -210,7 +211,9 @@ def sequence(scope: Scope, node: Call) -> Value:
     empty = F.array().cast("array<bigint>")
     column = (
         F.when(high.column <= low.column, empty)
-        .when(F.coalesce(count <= _MAX_RANGE, F.lit(False)), F.sequence(low.column, high.column - 1))
+        .when(
+            F.coalesce(count <= _MAX_RANGE, F.lit(False)), F.sequence(low.column, high.column - 1)
+        )
         .otherwise(too_long)
     )
     return computed(column, Array(LONG), low, high, low, high)
@@ -233,7 +236,7 @@ def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
     if loop.numbered:
         raise NotCompilable("`enumerate` within `any` or `all`")
     function = F.forall if every else F.exists
-    column = function(loop.array.column, lambda e: body(e))
+    column = function(loop.array.column, lambda e: body(e))  # noqa: PLW0108
     return boolean(column, loop.array, *tests, *loop.tests, safe=False)
 
 

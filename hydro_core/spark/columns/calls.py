@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
@@ -15,12 +14,12 @@ from hydro_core.spark.columns import (
     casing,
     choices,
     compare,
-    division,
     integers,
     moments,
     numbers,
     strings,
     structs,
+    sums,
 )
 from hydro_core.spark.columns.constants import constant
 from hydro_core.spark.columns.scope import Scope
@@ -43,7 +42,9 @@ def call(scope: Scope, node: Call) -> Value:
     folded = _folded(scope, node)
     if folded is not None:
         return folded
-    if node.name not in _BUILTINS or node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta"):
+    if node.name not in _BUILTINS or (
+        node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
+    ):
         raise NotCompilable(f"`{node.name}` has no column")
     return _BUILTINS[node.name](scope, node)
 
@@ -51,13 +52,16 @@ def call(scope: Scope, node: Call) -> Value:
 def _folded(scope: Scope, node: Call) -> Value | None:
     """A call on constants: computed here."""
     function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
-    if function is None or not callable(function) or not node.args and not node.keywords:
+    if function is None or not callable(function) or (not node.args and not node.keywords):
         return None
     values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
     if any(v is None for v in values):
         return None
     known: list[Any] = [v[0] for v in values if v is not None]
-    args, keywords = known[: len(node.args)], dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True))
+    args, keywords = (
+        known[: len(node.args)],
+        dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
+    )
     try:
         result = function(*args, **keywords)
     except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
@@ -127,7 +131,9 @@ def _int(scope: Scope, node: Call) -> Value:
     if value.type == STRING:
         return casing.whole_number(scope, value)
     if numbers.is_float(value):
-        return _truncated(scope, scope.need(numbers.as_double(scope, value), "the argument of `int`"))
+        return _truncated(
+            scope, scope.need(numbers.as_double(scope, value), "the argument of `int`")
+        )
     if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
         number = scope.need(value, "the argument of `int`")
         return long(number.column.cast("long"), number, safe=True)
@@ -161,7 +167,9 @@ def _float(scope: Scope, node: Call) -> Value:
 def _round(scope: Scope, node: Call) -> Value:
     value = _only(scope, node)
     if integers.is_int(value):
-        return value if value.wide else scope.need(integers.as_long(value), "the argument of `round`")
+        return (
+            value if value.wide else scope.need(integers.as_long(value), "the argument of `round`")
+        )
     if numbers.is_float(value):
         number = scope.need(numbers.as_double(scope, value), "the argument of `round`")
         return _from_float(scope, number, lambda d: F.rint(d).cast("long"))
@@ -182,7 +190,12 @@ def _extreme(scope: Scope, node: Call) -> Value:
 
 def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """Python keeps the first unless the next one is surely better."""
-    if integers.is_int(a) and integers.is_int(b) and not (a.wide or b.wide) and BOOLEAN not in (a.type, b.type):
+    if (
+        integers.is_int(a)
+        and integers.is_int(b)
+        and not (a.wide or b.wide)
+        and BOOLEAN not in (a.type, b.type)
+    ):
         function = F.least if op == "<" else F.greatest
         x, y = (scope.need(integers.as_long(v), "an argument") for v in (a, b))
         return long(function(x.column, y.column), x, y, safe=True)
@@ -214,81 +227,6 @@ def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
     return computed(column, element, array, array, array, nullable=True)
 
 
-def _sum(scope: Scope, node: Call) -> Value:
-    start = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
-    if start is not None:
-        raise NotCompilable("`sum` with a start")
-    argument = node.args[0]
-    if not isinstance(argument, Comprehension):
-        array = arrays.array_of(scope, argument)
-        return _total(scope, array, lambda inner, e: arrays.item(array, e), lambda _: None)
-    loop = arrays.Loop(scope, argument)
-    if loop.numbered:
-        raise NotCompilable("`sum` over `enumerate`")
-
-    def element(inner: Scope, e: Column) -> Value:
-        body = inner.inner(loop.names(e))
-        return body.guarded(body.compile(argument.element))
-
-    kept = loop.condition if argument.conditions else lambda _: None
-    return _total(scope, loop.array, element, kept)
-
-
-def _total(
-    scope: Scope,
-    array: Value,
-    element: Callable[[Scope, Column], Value],
-    kept: Callable[[Column], Column | None],
-) -> Value:
-    parts: list[Value] = []
-
-    def step(total: Column, e: Column, add: Callable[[Column, Value], Column]) -> Column:
-        value = element(scope, e)
-        if not integers.is_int(value):
-            raise NotCompilable(f"`sum` of {value.type}")
-        parts.append(value)
-        test = kept(e)
-        added = add(total, value)
-        return added if test is None else F.when(test, added).otherwise(total)
-
-    def fast(total: Column, value: Value) -> Column:
-        return F.try_add(total, integers.as_long(value).column)
-
-    # Null as soon as a partial sum passes 64 bits or an element is None.
-    column = F.aggregate(array.column, integers.literal(0), lambda t, e: step(t, e, fast))
-    bound = integers.bits(parts[0])
-    made = integers.slow(scope, parts[0])
-    if made is None or bound > 126 or (parts[0].wide and parts[0].wide.partial):
-        raise NotCompilable("`sum` of integers that may pass 126 bits")
-
-    def total_of(part: Callable[[Column], Column]) -> Column:
-        def exact(total: Column, value: Value) -> Column:
-            term = integers.slow(scope, value)
-            return total if term is None else (total + part(term())).cast(_DECIMAL)
-
-        zero = integers.literal(0).cast(_DECIMAL)
-        return F.aggregate(array.column, zero, lambda t, e: step(t, e, exact))
-
-    # No list has more than 2**31 elements.
-    if bound + 31 <= 126:
-        wide = Wide(bound + 31, lambda: total_of(lambda term: term))
-    else:
-        wide = Wide(bound + 31, lambda: _in_halves(scope, total_of), partial=True)
-    return computed(column, LONG, array, *parts, wide=wide)
-
-
-def _in_halves(scope: Scope, total_of: Callable[[Callable[[Column], Column]], Column]) -> Column:
-    """A sum whose terms have up to 126 bits, if it has 64: what is above 2**64 is summed apart."""
-    unit = integers.literal(2**62).cast(_DECIMAL) * integers.literal(4).cast(_DECIMAL)
-    high = total_of(lambda term: division.floor_of_decimals(term, unit))
-    low = total_of(lambda term: term - division.floor_of_decimals(term, unit) * unit)
-    carried = division.floor_of_decimals(low, unit)
-    rest, above = low - carried * unit, high + carried
-    beyond = scope.fail("OverflowError", "a sum is an integer beyond 64 bits")
-    whole = F.when(above == 0, rest).when(above == -1, rest - unit).otherwise(beyond)
-    return whole.cast(_DECIMAL)
-
-
 def _any_all(scope: Scope, node: Call) -> Value:
     argument = _argument(node)
     every = node.name == "all"
@@ -296,9 +234,7 @@ def _any_all(scope: Scope, node: Call) -> Value:
         return arrays.exists(scope, argument, every=every)
     array = arrays.array_of(scope, argument)
     function = F.forall if every else F.exists
-    column = function(
-        array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column
-    )
+    column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
     return boolean(column, array)
 
 
@@ -378,7 +314,7 @@ _BUILTINS: dict[str, Callable[[Scope, Call], Value]] = {
     "round": _round,
     "min": _extreme,
     "max": _extreme,
-    "sum": _sum,
+    "sum": sums.total,
     "any": _any_all,
     "all": _any_all,
     "sorted": _sorted,

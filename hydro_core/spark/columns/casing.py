@@ -1,9 +1,11 @@
-"""What of Python's texts depends on the Unicode database: upper and lower case, kinds of characters, digits, blanks.
+"""What of Python's texts depends on the Unicode database: upper and lower case, kinds of
+characters, digits, blanks.
 
-Kinds of characters become regular expressions that are written from the running Python's database, so they are
-Python's by construction. Upper and lower case are ICU's: for the version in Spark 4.2 they are Python's but for the
-characters below, which got their other case after Unicode 14. A text with one of them that this Python does not map
-is taken apart there; such a character bounds words to Python, so the context of a final sigma ends there too.
+Kinds of characters become regular expressions that are written from the running Python's database,
+so they are Python's by construction. Upper and lower case are ICU's: for the version in Spark 4.2
+they are Python's but for the characters below, which got their other case after Unicode 14. A text
+with one of them that this Python does not map is taken apart there; such a character bounds words
+to Python, so the context of a final sigma ends there too.
 """
 
 from __future__ import annotations
@@ -14,19 +16,20 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import Value, boolean, long, string
 
-# What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not: letters with an upper
-# case, and characters with a lower case or a part in where words end (U+0295 and U+1171E beside a Σ are left aside).
+# What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
+# letters with an upper case, and characters with a lower case or a part in where words end
+# (U+0295 and U+1171E beside a Σ are left aside).
 _YOUNG_UPPER = "19b 264 1c8a a7cd a7cf a7d3 a7d5 a7db 10d70-10d85 16ebb-16ed3"
-_YOUNG_LOWER = """
-897 ece 1acf-1add 1ae0-1aeb 1c89-1c8a a7cb-a7cf a7d2 a7d4 a7da-a7dc a7f1 10d4e 10d50-10d65 10d69-10d6d 10d6f-10d85
-10ec5 10efa-10eff 11241 113bb-113c0 113ce 113d0 113d2 113e1-113e2 11b60 11b62-11b64 11b66 11dd9 11f00-11f01
-11f36-11f3a 11f40 11f42 11f5a 13439-13440 13447-13455 1611e-16129 1612d-1612f 16d40-16d42 16d6b-16d6c 16ea0-16eb8
-16ebb-16ed3 16ff2-16ff3 1df25-1df2a 1e030-1e06d 1e08f 1e4eb-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 1e6ff
+_YOUNG_LOWER = """ 897 ece 1acf-1add 1ae0-1aeb 1c89-1c8a a7cb-a7cf a7d2 a7d4 a7da-a7dc a7f1 10d4e
+10d50-10d65 10d69-10d6d 10d6f-10d85 10ec5 10efa-10eff 11241 113bb-113c0 113ce 113d0 113d2
+113e1-113e2 11b60 11b62-11b64 11b66 11dd9 11f00-11f01 11f36-11f3a 11f40 11f42 11f5a 13439-13440
+13447-13455 1611e-16129 1612d-1612f 16d40-16d42 16d6b-16d6c 16ea0-16eb8 16ebb-16ed3 16ff2-16ff3
+1df25-1df2a 1e030-1e06d 1e08f 1e4eb-1e4ef 1e5ee-1e5ef 1e6e3 1e6e6 1e6ee-1e6ef 1e6f5 1e6ff
 """
 
 _KINDS: dict[str, Callable[[str], bool]] = {
@@ -61,7 +64,9 @@ def changed(scope: Scope, value: Value, method: str) -> Value:
         return string(change(text.column), text, safe=True)
     kind = _class(map(ord, young))
     pieces = F.split(text.column, f"(?<=[{kind}])|(?=[{kind}])", -1)
-    kept = F.transform(pieces, lambda p: F.when(F.rlike(p, F.lit(f"[{kind}]")), p).otherwise(change(p)))
+    kept = F.transform(
+        pieces, lambda p: F.when(F.rlike(p, F.lit(f"[{kind}]")), p).otherwise(change(p))
+    )
     column = F.when(F.rlike(text.column, F.lit(f"[{kind}]")), F.array_join(kept, ""))
     return string(column.otherwise(change(text.column)), text, text, text, safe=True)
 

@@ -1,11 +1,11 @@
-"""Choices on Spark: conditions, `and`, `or`, conditional expressions, local names, chains of comparisons."""
+"""Choices on Spark: conditions, `and` and `or`, local names, chains of comparisons."""
 
 from __future__ import annotations
 
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
-from hydro_core.spark.columns import compare, integers, lookup, numbers, structs
+from hydro_core.spark.columns import compare, integers, lookup, moments, numbers, structs
 from hydro_core.spark.columns.parts import surely_reads
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
@@ -42,7 +42,9 @@ def bool_op(scope: Scope, node: BoolOp) -> Value:
         condition = compare.truth(scope, result)
         other = scope.branch(following)
         pair = (other, result) if node.op == "and" else (result, other)
-        result = choose(scope, condition, *pair, final=scope.is_result(node) and following is rest[-1])
+        result = choose(
+            scope, condition, *pair, final=scope.is_result(node) and following is rest[-1]
+        )
     return result
 
 
@@ -66,6 +68,7 @@ def choose(
     if _is_mixed(then, otherwise):
         return _mixed(scope, condition, then, otherwise)
     if then.type == otherwise.type == DURATION:
+        moments.refuse_long(then, otherwise)
         column = F.when(condition.column, then.column).otherwise(otherwise.column)
         return computed(column, DURATION, *of, safe=True, nullable=nullable)
     if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):
@@ -194,9 +197,7 @@ def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Val
         v.mixed or (0 if numbers.is_float(v) else max(1, integers.bits(v)))
         for v in (then, otherwise)
     ]
-    a, b = (
-        v.with_(mixed=0) if v.mixed else numbers.as_double(scope, v) for v in (then, otherwise)
-    )
+    a, b = (v.with_(mixed=0) if v.mixed else numbers.as_double(scope, v) for v in (then, otherwise))
     column = F.when(condition.column, a.column).otherwise(b.column)
     nullable = then.nullable or otherwise.nullable
     return computed(

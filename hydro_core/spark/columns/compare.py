@@ -1,7 +1,8 @@
 """Python's comparisons and truth on Spark.
 
-`==` is never null and never fails: None equals None, NaN does not equal NaN, values of different kinds differ. `<` and
-its kin fail on None. An int is compared with a float exactly, not as two floats.
+`==` is never null and never fails: None equals None, NaN does not equal NaN, values of different
+kinds differ. `<` and its kin fail on None. An int is compared with a float exactly, not as two
+floats.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 from functools import reduce
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
-from hydro_core.spark.columns import structs
+from hydro_core.spark.columns import moments, structs
 from hydro_core.spark.columns.integers import as_long, either, is_int, literal
 from hydro_core.spark.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.columns.scope import Scope
@@ -54,14 +55,19 @@ def truth(scope: Scope, value: Value) -> Value:
     return boolean(column, value)
 
 
-def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a closed set of cases
+def equal(scope: Scope, a: Value, b: Value) -> Value:
     """`a == b`."""
+    moments.refuse_long(a, b)
     if UNKNOWN in (a.type, b.type):
         refuse_loss(a, b)
         return boolean(_is_none(a) & _is_none(b), a, b)
     if is_number(a) and is_number(b):
         return _equal_numbers(scope, _unmixed(a), _unmixed(b))
-    if isinstance(a.type, Tuple) and isinstance(b.type, Tuple) and structs.arity(a) == structs.arity(b):
+    if (
+        isinstance(a.type, Tuple)
+        and isinstance(b.type, Tuple)
+        and structs.arity(a) == structs.arity(b)
+    ):
         return _equal_fields(scope, a, b, structs.fields_of(scope, a), structs.fields_of(scope, b))
     if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
         theirs = dict(zip(b.type.names, structs.fields_of(scope, b), strict=True))
@@ -85,6 +91,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:  # noqa: PLR0911 - a close
 
 def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """`a < b` and its kin."""
+    moments.refuse_long(a, b)
     if is_number(a) and is_number(b):
         return _order_numbers(scope, op, _unmixed(a), _unmixed(b))
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
@@ -113,7 +120,7 @@ def _is_none(value: Value) -> Column:
     return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
 
 
-def _truth(value: Value) -> Column:
+def _truth(value: Value) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
     match value.type:
         case Scalar("boolean"):
             return value.column
@@ -171,7 +178,9 @@ def _order_numbers(scope: Scope, op: str, a: Value, b: Value) -> Value:
     if is_int(a) and is_int(b):
         if a.wide is None and b.wide is None:
             x, y = as_long(a), as_long(b)
-            compared = _apply(op, scope.need(x, "an operand").column, scope.need(y, "an operand").column)
+            compared = _apply(
+                op, scope.need(x, "an operand").column, scope.need(y, "an operand").column
+            )
             return boolean(compared, a, b, safe=not (a.nullable or b.nullable))
         return boolean(either(scope, (a, b), lambda x, y: _apply(op, x, y)), a, b, safe=False)
     if is_decimal(a) or is_decimal(b):
@@ -210,7 +219,10 @@ def _int_with_float(scope: Scope, op: str, number: Value, real: Value) -> Column
     # Only where both are equal as floats may the integer have been rounded to make them so.
     inside = _apply(op, x, F.when(d < 2.0**63, d.cast("long")).otherwise(literal(2**63 - 1)))
     beyond = F.lit({"==": False, "<": True, "<=": True, ">": False, ">=": False}[op])
-    return F.when((x.cast("double") == d) & (F.abs(d) >= float(_EXACT)), F.when(d < 2.0**63, inside).otherwise(beyond)).otherwise(compared)
+    return F.when(
+        (x.cast("double") == d) & (F.abs(d) >= float(_EXACT)),
+        F.when(d < 2.0**63, inside).otherwise(beyond),
+    ).otherwise(compared)
 
 
 def _unmixed(value: Value) -> Value:
@@ -263,10 +275,18 @@ def _refuse_computed(*values: Value) -> None:
 
 
 def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    if structs.arity(a) != structs.arity(b) or not structs.arity(a) or holds_float(a.type) or holds_float(b.type):
+    if (
+        structs.arity(a) != structs.arity(b)
+        or not structs.arity(a)
+        or holds_float(a.type)
+        or holds_float(b.type)
+    ):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
     _refuse_computed(a, b)
-    a, b = scope.need(structs.whole(scope, a), "an operand"), scope.need(structs.whole(scope, b), "an operand")
+    a, b = (
+        scope.need(structs.whole(scope, a), "an operand"),
+        scope.need(structs.whole(scope, b), "an operand"),
+    )
     pairs = list(zip(structs.fields_of(scope, a), structs.fields_of(scope, b), strict=True))
     last = order(scope, op, *pairs[-1])
     # The last pair decides where all before are equal; equal last pairs may hold None.

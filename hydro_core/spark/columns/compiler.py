@@ -1,7 +1,8 @@
 """The compiler: one case for each kind of tree.
 
-A sub-expression becomes a `Value` (see `value`). What Python evaluates only sometimes stands in a branch of a CASE,
-which Spark evaluates as lazily; only what surely cannot fail is joined by a plain AND and OR.
+A sub-expression becomes a `Value` (see `value`). What Python evaluates only sometimes stands in a
+branch of a CASE, which Spark evaluates as lazily; only what surely cannot fail is joined by a plain
+AND and OR.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import (
@@ -64,7 +64,8 @@ def to_column(
 ) -> Column:
     """What `fn` gives for these arguments, as a column of items of type `result`.
 
-    One argument is an item, whose fields are spread over several parameters; of two, the first is the accumulator.
+    One argument is an item, whose fields are spread over several parameters; of two, the first is
+    the accumulator.
     """
     scope, tree = _root(fn, args, tick)
     value = scope.compile(tree)
@@ -100,7 +101,9 @@ def compile_expression(node: Expr, scope: Scope) -> Value:
 def _root(fn: Fn, args: Sequence[Argument], tick: Column | None) -> tuple[Scope, Expr]:
     if fn.tree is None:
         raise NotCompilable("its source cannot be read")
-    site = Site(fn, compile_expression, tuple(column for column, _ in args), tick, result_nodes(fn.tree))
+    site = Site(
+        fn, compile_expression, tuple(column for column, _ in args), tick, result_nodes(fn.tree)
+    )
     scope = Scope(site, {})
     *leading, last = (Value(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]

@@ -7,7 +7,7 @@ from decimal import Decimal as DecimalValue
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import integers
 from hydro_core.spark.columns.structs import make_row, make_tuple
@@ -29,8 +29,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _MAX_MICROSECONDS = 2**63
 
 
-def constant(value: Any) -> Value:  # noqa: PLR0911 - a closed set of cases
-    """The value of a constant; a list is made of its elements by `arrays`, sets and dicts are only looked into."""
+def constant(value: Any) -> Value:  # noqa: C901, PLR0911 - a closed set of cases
+    """The value of a constant; sets and dicts are only looked into, lists are for `arrays`."""
     match value:
         case None:
             return Value(F.lit(None), UNKNOWN, constant=(None,))

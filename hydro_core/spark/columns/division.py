@@ -1,20 +1,21 @@
-"""Python's divisions on Spark: rounded down, the remainder with the divisor's sign, a quotient of integers exact.
+"""Python's divisions on Spark: rounded down, the remainder with the divisor's sign, a quotient of
+integers exact.
 
-`a / b` of two integers is the float nearest to the true quotient. Spark divides two floats instead, which is the same
-while both are at most 2**53; beyond, the quotient is computed with 59 bits of integers, the last of them odd where
-something is left over, and rounded once.
+`a / b` of two integers is the float nearest to the true quotient. Spark divides two floats instead,
+which is the same while both are at most 2**53; beyond, the quotient is computed with 59 bits of
+integers, the last of them odd where something is left over, and rounded once.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns.integers import (
-    may_be_none,
     as_long,
     bits,
     literal,
+    may_be_none,
     multiply,
     slow,
     unless_none,
@@ -131,7 +132,11 @@ def _modulo(scope: Scope, a: Column, b: Column, divisor: Value) -> Column:
 def _floor_long(scope: Scope, a: Column, b: Value) -> Column:
     known = b.constant[0] if b.constant is not None else None
     rest = a % b.column
-    off = rest < 0 if known is not None and known > 0 else (rest != 0) & ((rest < 0) != (b.column < 0))
+    off = (
+        rest < 0
+        if known is not None and known > 0
+        else (rest != 0) & ((rest < 0) != (b.column < 0))
+    )
     quotient = _whole(a, b.column) - F.when(off, literal(1)).otherwise(literal(0))
     if known is None or known == -1:
         quotient = F.when(b.column == -1, F.try_subtract(literal(0), a)).otherwise(quotient)
@@ -156,7 +161,9 @@ def _large_quotient(scope: Scope, a: Column, b: Column) -> Column:
     """A quotient of 62 bits or more, which Spark's integer division may not hold."""
     beyond = scope.fail("OverflowError", "a quotient is an integer beyond 64 bits")
     small = F.abs(b) <= _decimal(2**62)
-    far = F.when(small, F.abs(a) >= F.abs(b) * _decimal(2**62) * _decimal(4)).otherwise(F.lit(False))
+    far = F.when(small, F.abs(a) >= F.abs(b) * _decimal(2**62) * _decimal(4)).otherwise(
+        F.lit(False)
+    )
     # a = 4·b·coarse + left, so a // b = 4·coarse + left // b.
     coarse = _whole(a, b * _decimal(4)).cast(_DECIMAL)
     left = a - b * _decimal(4) * coarse
@@ -186,7 +193,11 @@ def _nearest_quotient(a: Column, b: Column) -> Column:
     quotient = _whole(numerator, denominator)
     # Rounded towards 0, and a last bit that says whether something is left over.
     left_over = numerator - quotient.cast(_DECIMAL) * denominator
-    away = F.when(left_over == 0, literal(0)).when((a < 0) == (b < 0), literal(1)).otherwise(literal(-1))
+    away = (
+        F.when(left_over == 0, literal(0))
+        .when((a < 0) == (b < 0), literal(1))
+        .otherwise(literal(-1))
+    )
     return (quotient * 2 + away).cast("double") * F.pow(F.lit(2.0), (-places - 1).cast("double"))
 
 

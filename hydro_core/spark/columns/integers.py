@@ -1,9 +1,10 @@
 """Python's integers on Spark: exact, of any width on the way, of 64 bits as a result.
 
-An expression of integers is two columns. The fast one computes with longs and is null where it cannot tell: a result
-passed 64 bits, or an operand is None. The slow one is only evaluated for those rows: it computes with decimals of 38
-digits, which hold every sum and product of two longs, and fails where Python fails. `result` and `narrow` end such an
-expression; comparisons, divisions and texts read both.
+An expression of integers is two columns. The fast one computes with longs and is null where it
+cannot tell: a result passed 64 bits, or an operand is None. The slow one is only evaluated for
+those rows: it computes with decimals of 38 digits, which hold every sum and product of two longs,
+and fails where Python fails. `result` and `narrow` end such an expression; comparisons, divisions
+and texts read both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, Wide, computed, long
@@ -21,8 +22,8 @@ from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
-_WIDEST = 126
-"""|x| ≤ 2**126 has 38 digits."""
+_MOST = 10**38 - 1
+"""The largest decimal."""
 _DECIMAL = "decimal(38,0)"
 
 
@@ -67,17 +68,17 @@ def slow(scope: Scope, value: Value) -> Callable[[], Column] | None:
 
 def add(scope: Scope, a: Value, b: Value) -> Value:
     """`a + b`."""
-    return _combine(scope, a, b, F.try_add, lambda x, y: x + y, max(bits(a), bits(b)) + 1)
+    return _combine(scope, a, b, F.try_add, lambda x, y: x + y, 2 ** bits(a) + 2 ** bits(b))
 
 
 def subtract(scope: Scope, a: Value, b: Value) -> Value:
     """`a - b`."""
-    return _combine(scope, a, b, F.try_subtract, lambda x, y: x - y, max(bits(a), bits(b)) + 1)
+    return _combine(scope, a, b, F.try_subtract, lambda x, y: x - y, 2 ** bits(a) + 2 ** bits(b))
 
 
 def multiply(scope: Scope, a: Value, b: Value) -> Value:
     """`a * b`; a product of several is beyond 64 bits for good once it is, unless a factor is 0."""
-    value = _combine(scope, a, b, F.try_multiply, lambda x, y: x * y, bits(a) + bits(b))
+    value = _combine(scope, a, b, F.try_multiply, lambda x, y: x * y, 2 ** (bits(a) + bits(b)))
     factors = [*_factors(a), *_factors(b)]
     wide = value.wide
     if wide is None or any(f is None for f in factors):
@@ -143,7 +144,7 @@ def exactly(scope: Scope, value: Value) -> Value:
 
 
 def either(scope: Scope, of: tuple[Value, ...], build: Callable[..., Column]) -> Column:
-    """What `build` makes of the longs, or, for the rows where it gives null, of the exact decimals."""
+    """What `build` makes of the longs, or, where it gives null, of the exact decimals."""
     fast = build(*(as_long(v).column for v in of))
     if not any(v.wide or v.nullable for v in of):
         return fast
@@ -181,7 +182,7 @@ def choose(scope: Scope, test: Column, a: Value, b: Value) -> Value:
     """`a if test else b` of two integers, one of them wide."""
     x, y = as_long(a), as_long(b)
     fast = F.when(test, x.column).otherwise(y.column)
-    if x.nullable and x.wide is None or y.nullable and y.wide is None:
+    if (x.nullable and x.wide is None) or (y.nullable and y.wide is None):
         raise NotCompilable("a choice between None and an integer that may pass 64 bits")
     exact_x, exact_y = slow(scope, x), slow(scope, y)
     made = None
@@ -203,7 +204,7 @@ def _combine(
         return constant(exact(int(a.constant[0]), int(b.constant[0])))
     x, y = as_long(a), as_long(b)
     wide = Wide(
-        bound,
+        (bound - 1).bit_length(),
         _slow_of(scope, x, y, exact, bound),
         (*may_be_none(x), *may_be_none(y)),
         beyond=x.wide is None and y.wide is None,
@@ -216,7 +217,7 @@ def _slow_of(
 ) -> Callable[[], Column] | None:
     left, right = slow(scope, x), slow(scope, y)
     partial = any(v.wide is not None and v.wide.partial for v in (x, y))
-    if left is None or right is None or partial or bound > _WIDEST:
+    if left is None or right is None or partial or bound > _MOST:
         return None
     # Spark gives the sum of two decimals a digit less after 38; a cast states that it fits.
     return lambda: exact(left(), right()).cast(_DECIMAL)
@@ -228,7 +229,7 @@ def _wide(fast: Column, of: tuple[Value, ...], wide: Wide) -> Value:
 
 
 def _product_beyond(factors: tuple[Column, ...], beyond: Column) -> Column:
-    """A product that passed 64 bits on the way: it is 0, or the smallest long, or it stays beyond."""
+    """A product that passed 64 bits on the way: 0, or the smallest long, or it stays beyond."""
     zero = reduce(lambda x, y: x | y, [f == 0 for f in factors])
     # Only powers of two make ±2**63, and of these the product of floats is exact.
     powers = reduce(lambda x, y: x & y, [_is_power_of_two(f) for f in factors])
@@ -244,6 +245,7 @@ def _is_power_of_two(number: Column) -> Column:
 
 
 def may_be_none(value: Value) -> tuple[Column, ...]:
+    """The operands that may be None, of which the integer is computed."""
     if value.wide is not None:
         return value.wide.operands
     return (value.column,) if value.nullable else ()
@@ -256,6 +258,7 @@ def _factors(value: Value) -> tuple[Column | None, ...]:
 
 
 def unless_none(scope: Scope, operands: tuple[Column, ...], otherwise: Column) -> Column:
+    """`otherwise`, unless an operand is None, which fails."""
     if not operands:
         return otherwise
     missing = reduce(lambda x, y: x | y, [o.isNull() for o in operands])

@@ -1,4 +1,4 @@
-"""Reading parts of values on Spark: fields by name and place, elements, entries of constant dicts, `in`."""
+"""Parts of values on Spark: fields by name and place, elements, entries of dicts, `in`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple, Spread
 from hydro_core.spark.columns import arrays, compare, integers, strings, structs
@@ -175,10 +175,13 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
 
 def _literals(fields: list[Value], value: Value) -> list[Any] | None:
     """The constants, if all are of the value's kind and a plain IN decides."""
-    kinds = {STRING: str, LONG: int}
-    kind = kinds.get(value.type) if isinstance(value.type, ItemType) else None  # type: ignore[call-overload]
+    kind = str if value.type == STRING else int if value.type == LONG else None
     constants = [f.constant for f in fields]
-    if kind is None or value.wide is not None or not all(c is not None and type(c[0]) is kind for c in constants):
+    if (
+        kind is None
+        or value.wide is not None
+        or not all(c is not None and type(c[0]) is kind for c in constants)
+    ):
         return None
     return [c[0] for c in constants if c is not None]
 
@@ -188,11 +191,19 @@ def _chosen(
 ) -> Column:
     plain = _literals([constant(k) for k in keys], key)
     if plain is not None and len(keys) > 8 and not key.nullable:
-        pairs = [c for k, v in zip(keys, columns, strict=True) for c in (F.lit(k) if isinstance(k, str) else integers.literal(k), v)]
+        pairs = [
+            c
+            for k, v in zip(keys, columns, strict=True)
+            for c in (F.lit(k) if isinstance(k, str) else integers.literal(k), v)
+        ]
         table = F.create_map(*pairs)
         found = F.map_contains_key(table, key.column)
         return F.when(found, F.try_element_at(table, key.column)).otherwise(default)
-    if not all(k is None or isinstance(k, bool | int | str) for k in keys) or key.mixed or key.type == UNKNOWN:
+    if (
+        not all(k is None or isinstance(k, bool | int | str) for k in keys)
+        or key.mixed
+        or key.type == UNKNOWN
+    ):
         raise NotCompilable("a dict with keys of another kind")
     if compare.holds_float(key.type) or key.type == BOOLEAN:
         raise NotCompilable("a dict that is read by a float or a boolean")

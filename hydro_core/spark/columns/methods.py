@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.columns import arrays, casing, lookup, moments, structs
@@ -72,7 +72,7 @@ def _join(scope: Scope, base: Value, node: Expr) -> Value:
     if array.type != Array(STRING):
         raise NotCompilable(f"`.join` of {array.type}")
     none = scope.fail("TypeError", "`join` of None")
-    joined = F.array_join(array.column, separator.column) if separator.constant is None else F.array_join(array.column, str(separator.constant[0]))
+    joined = F.call_function("array_join", array.column, separator.column)
     column = F.when(F.exists(array.column, lambda e: e.isNull()), none).otherwise(joined)
     return string(column, separator, array, array)
 
@@ -181,7 +181,9 @@ def _zero_filled(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     missing = F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0))
     zeros = F.repeat(F.lit("0"), missing)
     sign = F.rlike(text.column, F.lit("\\A[+-]"))
-    signed = F.concat(F.substr(text.column, F.lit(1), F.lit(1)), zeros, F.substr(text.column, F.lit(2)))
+    signed = F.concat(
+        F.substr(text.column, F.lit(1), F.lit(1)), zeros, F.substr(text.column, F.lit(2))
+    )
     column = F.when(sign, signed).otherwise(F.concat(zeros, text.column))
     return string(column, text, text, text, safe=True)
 
@@ -206,8 +208,8 @@ def _quoted(text: str) -> str:
 TextMethod = Callable[[Scope, Value, list[Value]], Value]
 _TEXT_METHODS: dict[str, TextMethod] = {
     "strip": _strip(F.btrim),
-    "lstrip": _strip(lambda text, characters: F.ltrim(text, characters)),
-    "rstrip": _strip(lambda text, characters: F.rtrim(text, characters)),
+    "lstrip": _strip(F.ltrim),
+    "rstrip": _strip(F.rtrim),
     "startswith": _begins(F.startswith),
     "endswith": _begins(F.endswith),
     "replace": _replace,

@@ -1,7 +1,8 @@
 """Python's dates, timestamps and timedeltas on Spark.
 
-A timedelta is a long of microseconds. Spark's calendar reaches further than Python's: what leaves the years 1 to 9999
-fails, as it does in Python. Timestamps are read in UTC, the zone of every session.
+A timedelta is a long of microseconds. Spark's calendar reaches further than Python's: what leaves
+the years 1 to 9999 fails, as it does in Python. Timestamps are read in UTC, the zone of every
+session.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Call
 from hydro_core.spark.columns import division, integers
@@ -19,6 +20,7 @@ from hydro_core.spark.columns.value import (
     DURATION,
     NotCompilable,
     Value,
+    Wide,
     computed,
     long,
     string,
@@ -83,7 +85,9 @@ def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
         case "isoweekday":
             return long(F.weekday(day).cast("long") + 1, value, safe=True)
         case "toordinal":
-            return long(F.unix_date(day).cast("long") + date(1970, 1, 1).toordinal(), value, safe=True)
+            return long(
+                F.unix_date(day).cast("long") + date(1970, 1, 1).toordinal(), value, safe=True
+            )
         case "date" if base.type != DATE:
             return computed(day, DATE, value, safe=True)
         case "isoformat" if base.type == DATE:
@@ -112,12 +116,19 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
 
 def negative(scope: Scope, value: Value) -> Value:
     """`-timedelta`."""
+    refuse_long(value)
     duration = scope.need(value, "a timedelta")
     return computed(-duration.column, DURATION, duration)
 
 
+def refuse_long(*values: Value) -> None:
+    """Refuses a timedelta that may pass 64 bits of microseconds."""
+    if any(v.type == DURATION and v.wide is not None for v in values):
+        raise NotCompilable("a timedelta of a computed length")
+
+
 def duration(scope: Scope, node: Call) -> Value:
-    """`timedelta(days=n)` of integers, as something to add to a date: beyond 64 bits of microseconds both fail."""
+    """`timedelta(days=n)` of integers; beyond 64 bits no date could take it, and it fails."""
     parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
     values = []
@@ -129,7 +140,9 @@ def duration(scope: Scope, node: Call) -> Value:
         values.append(number)
         total = F.try_add(total, F.try_multiply(number.column, integers.literal(_UNITS[name])))
     large = scope.fail("OverflowError", _OUT_OF_RANGE)
-    return computed(F.coalesce(total, large), DURATION, *values)
+    # A timedelta reaches further than this; only a date that it is added to does not mind.
+    column = F.coalesce(total, large)
+    return computed(column, DURATION, *values, wide=Wide(127, None))
 
 
 def _of_duration(scope: Scope, base: Value, name: str) -> Value:
@@ -156,12 +169,18 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
         days = _whole(d.column, _DAY) - down
         start = F.unix_date(x.column).cast("long")
         moved = start + days if op == "+" else start - days
-        low, high = (date(*d_).toordinal() - date(1970, 1, 1).toordinal() for d_ in ((1, 1, 1), (9999, 12, 31)))
+        low, high = (
+            date(*d_).toordinal() - date(1970, 1, 1).toordinal()
+            for d_ in ((1, 1, 1), (9999, 12, 31))
+        )
         column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
         return computed(column.otherwise(outside), DATE, x, d, d, x, d)
     combine = F.try_add if op == "+" else F.try_subtract
     moved = combine(_microseconds(x), d.column)
-    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
+    first, last = (
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    )
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     low, high = ((m - epoch) // (epoch.resolution) for m in (first, last))
     stamp = F.timestamp_micros(moved)
@@ -177,4 +196,3 @@ def _microseconds(value: Value) -> Column:
 
 def _whole(a: Column, b: int) -> Column:
     return F.call_function("div", a, integers.literal(b))
-

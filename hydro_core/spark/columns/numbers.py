@@ -1,13 +1,13 @@
 """Arithmetic on Spark: which numbers meet which, floats and decimals as Python computes them.
 
-Decimals follow Python's default context of 28 digits: an operation whose digits may pass that is refused, since Python
-rounds there.
+Decimals follow Python's default context of 28 digits: an operation whose digits may pass that is
+refused, since Python rounds there.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import division, integers, structs
 from hydro_core.spark.columns.scope import Scope
@@ -20,7 +20,11 @@ _FLOAT_BITS = 53
 
 def is_float(value: Value) -> bool:
     """Whether Python sees a float."""
-    return isinstance(value.type, Scalar) and value.type.name in ("float", "double") and not value.mixed
+    return (
+        isinstance(value.type, Scalar)
+        and value.type.name in ("float", "double")
+        and not value.mixed
+    )
 
 
 def is_decimal(value: Value) -> bool:
@@ -131,7 +135,7 @@ def _of_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
 
 
 def _of_mixed(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    """An int for some items, a float for others: the same while floats hold all the ints exactly."""
+    """An int for some items, a float for others: the same while floats hold the ints."""
     bounds = [v.mixed or (0 if is_float(v) else integers.bits(v)) for v in (a, b)]
     bound = sum(bounds) if op == "*" else max(bounds) + 1
     if op not in ("+", "-", "*", "/") or max(bound, *bounds) > _FLOAT_BITS:
@@ -174,7 +178,11 @@ def _of_decimals(scope: Scope, op: str, a: Value, b: Value) -> Value:
 
 def as_decimal(scope: Scope, value: Value, to: Decimal) -> Column:
     """The number, never null, as a decimal that surely holds it."""
-    exact = integers.exactly(scope, value) if integers.is_int(value) else scope.need(value, "an operand")
+    exact = (
+        integers.exactly(scope, value)
+        if integers.is_int(value)
+        else scope.need(value, "an operand")
+    )
     return exact.column.cast(f"decimal({to.precision},{to.scale})")
 
 

@@ -30,7 +30,7 @@ def surely_reads(node: Expr, name: str) -> bool:
 
 
 def result_nodes(tree: Expr) -> frozenset[int]:
-    """The ids of the nodes whose values are results of the function, or in them, and nothing else."""
+    """The ids of the nodes whose values are results, or stand in them, and nothing else."""
     results: set[int] = set()
     others: set[int] = set()
     _mark(tree, results, others, is_result=True)

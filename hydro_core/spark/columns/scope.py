@@ -1,8 +1,8 @@
 """The names that an expression sees, and what is checked before it is evaluated.
 
-A *guard* is a condition under which Python fails before anything else of the scope matters: a field of a None is read,
-for instance. It is checked once for its whole scope, so the rest of the expression stays what it is: a plain column,
-which Spark can prune, push down and partition by.
+A *guard* is a condition under which Python fails before anything else of the scope matters: a field
+of a None is read, for instance. It is checked once for its whole scope, so the rest of the
+expression stays what it is: a plain column, which Spark can prune, push down and partition by.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
@@ -20,7 +20,10 @@ from hydro_core.spark.columns.value import Value
 from hydro_core.spark.failures import MARKER, payload
 
 Compile = Callable[[Expr, "Scope"], Value]
-_JSON_OPTIONS = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX"}
+_JSON_OPTIONS = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +36,20 @@ class Site:
     shown: tuple[Column, ...] = ()
     tick: Column | None = None
     results: frozenset[int] = frozenset()
-    """The ids of the nodes whose values are results of the function, or parts of them, as they are."""
+    """The ids of the nodes whose values are results of the function, or stand in them."""
 
     def fail(self, kind: str, reason: str | Column) -> Column:
-        """A column that fails the job with an error of Python's kind; it names the item and the tick."""
+        """A column that fails the job with an error of Python's kind, item and tick named."""
         known = payload(self.fn, kind, "")
         names = [f"_{i}" for i in range(1, len(self.shown) + 1)]
         shown = F.to_json(
             F.struct(*(c.alias(n) for c, n in zip(self.shown, names, strict=True))), _JSON_OPTIONS
         )
-        tick = F.lit("null") if self.tick is None else F.coalesce(self.tick.cast("string"), F.lit("null"))
+        tick = (
+            F.lit("null")
+            if self.tick is None
+            else F.coalesce(self.tick.cast("string"), F.lit("null"))
+        )
         del known["reason"]
         start = MARKER + json.dumps(known)[:-1] + ', "reason": '
         text = F.lit(json.dumps(reason)) if isinstance(reason, str) else reason
@@ -54,7 +61,10 @@ class Site:
 
 @dataclass(slots=True)
 class Scope:
-    """Names, and the guards found so far; an inner scope is evaluated only sometimes, or for each element."""
+    """Names, and the guards found so far.
+
+    An inner scope is evaluated only sometimes, or for each element of a loop.
+    """
 
     site: Site
     names: Mapping[str, Value]
@@ -66,7 +76,7 @@ class Scope:
         return Scope(self.site, {**self.names, **(names or {})}, self)
 
     def is_result(self, node: Expr) -> bool:
-        """Whether the node's value is a result: its integers then have 64 bits or the tick fails."""
+        """Whether the node's value is a result: its integers have 64 bits or the tick fails."""
         return id(node) in self.site.results
 
     def compile(self, node: Expr) -> Value:
@@ -122,4 +132,6 @@ class Scope:
             return value
         failure = self.fail("TypeError", f"{what} is None")
         column = F.coalesce(value.column, failure)
-        return value.with_(column=column, nullable=False, safe=False, size=value.size + 1, path=None)
+        return value.with_(
+            column=column, nullable=False, safe=False, size=value.size + 1, path=None
+        )

@@ -1,18 +1,19 @@
 """Python's texts on Spark: by code point, as Python counts them.
 
-Case mappings are those of ICU in Spark, of the Unicode database in Python. They agree but for characters that only the
-newer of the two knows (`casing`). What `isdigit` and its like say is read from the running Python.
+Case mappings are those of ICU in Spark, of the Unicode database in Python. They agree but for
+characters that only the newer of the two knows (`casing`). What `isdigit` and its like say is read
+from the running Python.
 """
 
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import FString
 from hydro_core.spark.columns import integers
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import NotCompilable, Value, boolean, string
+from hydro_core.spark.columns.value import NotCompilable, Value, boolean, long, string
 from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal
 
 _INT = 2**31 - 1
@@ -21,7 +22,7 @@ _INT = 2**31 - 1
 def length(scope: Scope, value: Value) -> Value:
     """`len(text)`."""
     text = scope.need(value, "a text")
-    return integers.long(F.length(text.column).cast("long"), text, safe=True)
+    return long(F.length(text.column).cast("long"), text, safe=True)
 
 
 def concatenate(scope: Scope, op: str, a: Value, b: Value) -> Value:
@@ -125,8 +126,15 @@ def text_of(scope: Scope, value: Value) -> Value:
     """`str(value)`."""
     if value.mixed:
         raise NotCompilable("the text of an int for some items and a float for others")
-    if value.constant is not None and isinstance(value.constant[0], bool | int | str | float | None):
-        return Value(F.lit(str(value.constant[0])), STRING, nullable=False, constant=(str(value.constant[0]),))
+    if value.constant is not None and isinstance(
+        value.constant[0], bool | int | str | float | None
+    ):
+        return Value(
+            F.lit(str(value.constant[0])),
+            STRING,
+            nullable=False,
+            constant=(str(value.constant[0]),),
+        )
     if value.type == UNKNOWN:
         return string(F.lit("None"), value, safe=True)
     if integers.is_integer_type(value):
@@ -136,7 +144,9 @@ def text_of(scope: Scope, value: Value) -> Value:
     if value.type == STRING:
         return _or_none(value, value.column)
     if value.type == BOOLEAN:
-        return _or_none(value, F.when(value.column, F.lit("True")).when(~value.column, F.lit("False")))
+        return _or_none(
+            value, F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
+        )
     if value.type == DATE:
         return _or_none(value, value.column.cast("string"))
     if isinstance(value.type, Decimal) and value.type.scale <= 6:
@@ -160,4 +170,3 @@ def _clamped(limit: Column, size: Column) -> Column:
 def _or_none(value: Value, column: Column) -> Value:
     text = F.coalesce(column, F.lit("None")) if value.nullable else column
     return string(text, value, safe=True)
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import integers
 from hydro_core.spark.columns.scope import Scope
@@ -90,15 +90,23 @@ def whole(scope: Scope, value: Value, *, final: bool = False) -> Value:
     if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"parts of {value.type}")
     parts = [whole(scope, part, final=final) for part in value.parts]
-    names = value.type.names if isinstance(value.type, Row) else [f"_{i + 1}" for i in range(len(parts))]
-    column = F.struct(*(p.column.alias(n) for p, n in zip(parts, names, strict=True))) if parts else _empty()
+    names = (
+        value.type.names
+        if isinstance(value.type, Row)
+        else [f"_{i + 1}" for i in range(len(parts))]
+    )
+    column = (
+        F.struct(*(p.column.alias(n) for p, n in zip(parts, names, strict=True)))
+        if parts
+        else _empty()
+    )
     if not final and any(p.mixed for p in parts):
         raise NotCompilable("a field is an int for some items and a float for others")
     return computed(column, value.type, *parts, safe=True)
 
 
 def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Column:
-    """The value as a column of type `to`, without a loss; integers become floats only in a result."""
+    """The value as a column of type `to`, without a loss; only in a result ints become floats."""
     if value.parts is not None and isinstance(to, Tuple | Row):
         return _cast_parts(scope, value, to, final=final)
     value = whole(scope, value, final=final)
@@ -109,11 +117,15 @@ def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Co
     if value.type == to:
         return value.column
     if value.type == UNKNOWN or fits(value.type, to, final=final):
-        return value.column.cast(spark_type(to)) if _by_position(value.type, to) else _refuse(value, to)
+        return (
+            value.column.cast(spark_type(to))
+            if _by_position(value.type, to)
+            else _refuse(value, to)
+        )
     return _refuse(value, to)
 
 
-def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:
+def fits(item: ItemType, to: ItemType, *, final: bool = False) -> bool:  # noqa: PLR0911
     """Whether every item of the one type can be written in the other, as Python would."""
     match item, to:
         case _ if item in (to, UNKNOWN):
@@ -150,7 +162,9 @@ def _cast_parts(scope: Scope, value: Value, to: Tuple | Row, *, final: bool) -> 
         by_name = dict(zip(value.type.names, parts, strict=True))
         if set(by_name) != set(to.names):
             return _refuse(value, to)
-        columns = [cast(scope, by_name[f.name], f.type, final=final).alias(f.name) for f in to.fields]
+        columns = [
+            cast(scope, by_name[f.name], f.type, final=final).alias(f.name) for f in to.fields
+        ]
     elif isinstance(to, Tuple) and isinstance(value.type, Tuple) and len(to.fields) == len(parts):
         columns = [
             cast(scope, part, item, final=final).alias(f"_{i}")

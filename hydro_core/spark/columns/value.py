@@ -1,8 +1,10 @@
-"""What a sub-expression of a function is while it is compiled: a column, and what is known of its values.
+"""What a sub-expression of a function is while it is compiled: a column, and what is known of its
+values.
 
-Three things make a column of Spark and a value of Python differ, and each is written down here. A value may be None
-(`nullable`), and Python fails where Spark gives null. A computed integer may pass 64 bits on its way to a result that
-does not (`wide`). And evaluating it may fail (`safe` is False), so it must be evaluated exactly where Python does.
+Three things make a column of Spark and a value of Python differ, and each is written down here. A
+value may be None (`nullable`), and Python fails where Spark gives null. A computed integer may pass
+64 bits on its way to a result that does not (`wide`). And evaluating it may fail (`safe` is False),
+so it must be evaluated exactly where Python does.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """The type of what only a loop or a builtin reads: sets, ranges, dicts, pairs of `enumerate` and `zip`."""
+    """The type of what is no item and only a builtin or an operator reads: sets and dicts."""
 
     kind: str
 
@@ -52,11 +54,13 @@ ValueType = ItemType | Duration | Generator
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """An integer that may pass 64 bits. Its column is a long, null where that is so or an operand is None.
+    """An integer that may pass 64 bits. Its column is a long, null where that is so or an operand
+    is None.
 
-    `slow` makes the exact value as a decimal(38, 0) and fails where Python does; None where even these digits may not
-    do. `bits` bounds it: |x| ≤ 2**bits. `factors`: the integers whose product it is. `beyond`: when the column is null
-    though no operand is None, the value does not have 64 bits; `partial`: `slow` fails beyond 64 bits.
+    `slow` makes the exact value as a decimal(38, 0) and fails where Python does; None where even
+    these digits may not do. `bits` bounds it: |x| ≤ 2**bits. `factors`: the integers whose product
+    it is. `beyond`: when the column is null though no operand is None, the value does not have 64
+    bits; `partial`: `slow` fails beyond 64 bits.
     """
 
     bits: int
@@ -80,12 +84,12 @@ class Value:
     safe: bool = True
     size: int = 1
     parts: tuple[Value, ...] | None = None
-    """The fields, where a tuple or row was made in the function; its `column` is only made when asked for."""
+    """The fields, where a tuple or row is made in the function; `structs.whole` joins them."""
     constant: tuple[Any] | None = None
     """The Python value, in a tuple of one, where it is constant."""
     wide: Wide | None = None
     mixed: int = 0
-    """Where it is an int for some items and a float for others (the column is a double): the bits of the ints."""
+    """The bits of the ints, where it is an int for some items and a float for others: a double."""
     path: tuple[str, ...] | None = None
     """Where in the parameters it stands, if nothing is computed."""
 

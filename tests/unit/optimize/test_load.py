@@ -32,7 +32,8 @@ def test_a_sequence_becomes_a_bag_where_nobody_looks_at_the_order() -> None:
 
 def test_a_cycle_inside_a_tick_is_opaque() -> None:
     program = compile_text(
-        'a = source("long"); x = union() -> unique(); a -> x; x -> map(lambda v: v % 3) -> x; x -> out'
+        'a = source("long"); x = union() -> unique(); a -> x; x -> out\n'
+        "x -> map(lambda v: v % 3) -> x"
     )
     loaded = load(program.typed)
     assert list(loaded.loops) == ["loop:x"]

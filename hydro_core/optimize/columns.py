@@ -1,0 +1,194 @@
+"""Dead columns: what nobody reads is dropped before it is stored.
+
+Which columns of a stream are read is found from the outputs backwards, the least fixpoint. An
+operator that looks at whole rows (a comparison, a sort, an output) reads all of them, and so does a
+function that cannot be read or hands its row on. A sum narrows all its parts, so they stay alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.types.item import Row
+
+Columns = frozenset[str] | None
+"""The columns that are read; None is all of them."""
+NONE: frozenset[str] = frozenset()
+STORES = frozenset({"persist", "old"})
+HANDS_ON = frozenset({"persist", "old", "prev", "window", "union", "chain", "identity", "tee"})
+SUMS = frozenset({"union", "chain"})
+
+
+def without_dead_columns(typed: Typed) -> Graph:
+    """The graph with a `select` before every history of rows of which some columns are not read."""
+    needed = _needed(typed)
+    work = _Narrowing(typed, needed, dict(typed.graph.nodes))
+    for node in typed.graph:
+        wanted = needed.get(Endpoint(node.id))
+        if wanted is None:
+            continue
+        if node.op.name in STORES:
+            wanted = _together(typed, needed, node.inputs[0])
+        if node.op.name in STORES | SUMS and wanted is not None:
+            work.narrow(node, wanted)
+    if len(work.nodes) == len(typed.graph.nodes):
+        return typed.graph
+    order = [*work.nodes.values()]
+    sinks = [n for n in order if n.op.outputs == "none"]
+    rest = [n for n in order if n.op.outputs != "none"]
+    return Graph.of((*rest, *sinks), typed.graph.name, typed.graph.warnings)
+
+
+def _together(typed: Typed, needed: Mapping[Endpoint, Columns], read: Endpoint) -> Columns:
+    """What all histories of one stream are read for: they are stored once."""
+    result: Columns = NONE
+    for node in typed.graph.readers(read.node):
+        if node.op.name in STORES and read in node.inputs:
+            result = _join(result, needed[Endpoint(node.id)])
+    return result
+
+
+@dataclass(slots=True)
+class _Narrowing:
+    typed: Typed
+    needed: Mapping[Endpoint, Columns]
+    nodes: dict[NodeId, Node]
+
+    def narrow(self, node: Node, wanted: frozenset[str]) -> None:
+        """Makes the node read only these columns."""
+        inputs = tuple(self._selected(e, wanted) for e in node.inputs)
+        self.nodes[node.id] = self.nodes[node.id].with_(inputs=inputs)
+
+    def _has_just(self, end: Endpoint, wanted: frozenset[str]) -> bool:
+        """Whether the stream is narrowed to these columns itself."""
+        node = self.typed.graph[end.node]
+        if node.op.name in STORES:
+            return _together(self.typed, self.needed, node.inputs[0]) == wanted
+        return node.op.name in SUMS and self.needed[end] == wanted
+
+    def _selected(self, end: Endpoint, wanted: frozenset[str]) -> Endpoint:
+        item = self.typed.types[end].item
+        if not isinstance(item, Row):
+            return end
+        kept = tuple(n for n in item.names if n in wanted) or item.names[:1]
+        if kept == item.names:
+            return end
+        if self._has_just(end, wanted):
+            return end
+        source = self.typed.graph[end.node]
+        name = f"{end.node}_{end.port}_read" if end.port else f"{end.node}_read"
+        args = Args((("columns", kept), ("computed", ())))
+        number = 1
+        while name in self.nodes and self.nodes[name].args != args:
+            number += 1
+            name = f"{end.node}_read_{number}"
+        if name not in self.nodes:
+            self.nodes[name] = Node(name, operator("select"), args, (end,), source.span)
+        return Endpoint(name)
+
+
+def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
+    """Which columns of every stream are read."""
+    found: dict[Endpoint, Columns] = dict.fromkeys(typed.types, NONE)
+    changed = True
+    while changed:
+        changed = False
+        for node in typed.graph:
+            own = found.get(Endpoint(node.id)) if node.op.outputs == "one" else None
+            for end, wanted in zip(node.inputs, _reads(typed, node, own), strict=True):
+                both = _join(found[end], wanted)
+                if both != found[end]:
+                    found[end] = both
+                    changed = True
+    return found
+
+
+def _join(a: Columns, b: Columns) -> Columns:
+    return None if a is None or b is None else a | b
+
+
+def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
+    """What a node reads of its inputs, if `own` is read of it."""
+    everything: tuple[Columns, ...] = (None,) * len(node.inputs)
+    args = node.args
+    items = [i for e in node.inputs if isinstance(i := typed.types[e].item, Row)]
+    if len(items) < len(node.inputs):
+        return everything
+    match node.op.name:
+        case name if name in HANDS_ON:
+            # a row has at least one column
+            return (own if own is None or own else frozenset(items[0].names[:1]),) * len(items)
+        case "filter":
+            return (_join(own, columns_of(args["f"])),)
+        case "map" | "flat_map" | "filter_map":
+            return (columns_of(args["f"]),)
+        case "select":
+            return (_all_of([*args["columns"], *(fn for _, fn in args["computed"])]),)
+        case "aggregate" | "aggregate_from":
+            read = _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
+            return (read,) if node.op.name == "aggregate" else (None, read)
+        case "join":
+            return _of_sides(node, own, items)
+        case _:
+            return everything
+
+
+def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]:
+    on, how = node.args["on"], node.args["how"]
+    if on is None or node.args["suffix"] is not None:
+        return (None, None)
+    keys = frozenset(on)
+    if how in {"semi", "anti"}:
+        return (_join(own, keys), keys)
+    if own is None:
+        return (None, None)
+    return tuple(keys | (own & frozenset(item.names)) for item in items)
+
+
+def _arguments(aggregates: Iterable[tuple[str, Aggregate]]) -> Iterable[str | Fn]:
+    return (argument for _, a in aggregates for argument in a.arguments)
+
+
+def _all_of(parts: Iterable[str | Fn]) -> Columns:
+    result: Columns = NONE
+    for part in parts:
+        result = _join(result, columns_of(part) if isinstance(part, Fn) else frozenset({part}))
+    return result
+
+
+def columns_of(fn: Fn) -> Columns:
+    """The columns of its row that a function reads; None where it may read others."""
+    if fn.tree is None or len(fn.params) != 1:
+        return None
+    found: set[str] = set()
+    return frozenset(found) if _only_columns(fn.tree, fn.params[0], found) else None
+
+
+def _only_columns(tree: Any, row: str, found: set[str]) -> bool:
+    """Whether the row is only asked for columns, which are added to `found`."""
+    match tree:
+        case Attribute(Param(name), column) | Index(Param(name), Const(str() as column)) if (
+            name == row
+        ):
+            found.add(column)
+            return True
+        case Param(name) | Let(name=name) if name == row:
+            return False
+        case Comprehension(targets=names) | Inner(params=names) if row in names:
+            return False
+        case Const():
+            return True
+        case tuple():
+            return all(_only_columns(t, row, found) for t in tree)
+        case _ if is_dataclass(tree):
+            return all(_only_columns(getattr(tree, f.name), row, found) for f in fields(tree))
+        case _:
+            return True
