@@ -8,6 +8,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Node
+from hydro_core.plan.planner import plan
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.stream import StreamType
 
@@ -28,6 +29,7 @@ def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
             {"stream": str(endpoint), "from": before, "to": after}
             for endpoint, before, after in strata.handoffs
         ],
+        "tick_by_tick": list(plan(typed, strata).notes),
         "warnings": [warning.as_json() for warning in typed.graph.warnings],
     }
 
@@ -51,6 +53,9 @@ def as_text(typed: Typed, strata: Strata) -> str:
     if strata.recursive:
         cycles = (", ".join(sorted(cycle)) for cycle in strata.recursive)
         parts.append("\n".join(f"runs to a fixpoint: {cycle}" for cycle in cycles))
+    notes = plan(typed, strata).notes
+    if notes:
+        parts.append("\n".join(notes))
     return "\n\n".join(parts)
 
 
