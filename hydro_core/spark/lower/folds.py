@@ -26,19 +26,24 @@ from hydro_core.types.item import ItemType
 
 def fold_column(step: Step, init: Any, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The fold of a group's values, from `init`."""
-    return folded(step, literal(init, acc), acc, F.struct(value.alias("x")), item)
+    return folded(step, literal(init, acc), acc, wrapped(value), item)
 
 
 def reduce_column(step: Step, acc: ItemType, value: Column, item: ItemType) -> Column:
     """The reduction of a group's values; a group has at least one."""
-    return reduced(step, acc, F.struct(value.alias("x")), item)
+    return reduced(step, acc, wrapped(value), item)
+
+
+def wrapped(value: Column) -> Column:
+    """The value in a struct of its own, which is null for no value only."""
+    return F.struct(value.alias("x"))
 
 
 def folded(
     step: Step,
     start: Column,
     acc: ItemType,
-    wrapped: Column,
+    each: Column,
     item: ItemType,
     *,
     pairwise: bool = False,
@@ -48,33 +53,30 @@ def folded(
     The function takes two whole items.
     """
     if not pairwise:
-        found = native_fold(step, start.cast(spark_type(acc)), acc, wrapped, item)
+        found = native_fold(step, start.cast(spark_type(acc)), acc, each, item)
         if found is not None:
-            return found
-    return _over(step, start, acc, _gathered(step, wrapped), item, pairwise=pairwise)
+            return found.of_rows()
+    return _over(step, start, acc, _gathered(step, each), item, pairwise=pairwise)
 
 
-def reduced(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Column:
+def reduced(step: Step, acc: ItemType, each: Column, item: ItemType) -> Column:
     """The reduction of a group's values, each in a struct of its own; null if there are none."""
-    found = native_reduction(step, acc, wrapped, item)
+    found = native_reduction(step, acc, each, item)
     if found is not None:
-        return found
-    values = _gathered(step, wrapped)
+        return found.of_rows()
+    values = _gathered(step, each)
     first = convert(F.get(values, F.lit(0)), item, acc)
     rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
     return _over(step, first, acc, rest, item, pairwise=True)
 
 
-def _gathered(step: Step, wrapped: Column) -> Column:
-    """A group's values as an array, nulls among them.
-
-    In their order where the function depends on it.
-    """
+def _gathered(step: Step, each: Column) -> Column:
+    """A group's values as an array, nulls among them; in order where the function asks for it."""
     if not is_in_order(step.node, step.input.ordered):
-        return F.transform(F.collect_list(wrapped), lambda each: each.getField("x"))
-    placed = F.struct(F.col(ORD).alias("o"), wrapped.alias("w"))
-    pairs = F.sort_array(F.collect_list(F.when(wrapped.isNotNull(), placed)))
-    return F.transform(pairs, lambda each: each.getField("w").getField("x"))
+        return F.transform(F.collect_list(each), lambda pair: pair.getField("x"))
+    placed = F.struct(F.col(ORD).alias("o"), each.alias("w"))
+    pairs = F.sort_array(F.collect_list(F.when(each.isNotNull(), placed)))
+    return F.transform(pairs, lambda pair: pair.getField("w").getField("x"))
 
 
 def _over(

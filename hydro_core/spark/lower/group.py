@@ -12,21 +12,24 @@ from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.algebra import cover
-from hydro_core.spark.lower.folds import fold_column, reduce_column
+from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
 from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.items import (
     at,
     convert,
     key_fields,
     key_of,
+    literal,
     make_row,
     make_tuple,
     named,
     type_at,
 )
 from hydro_core.spark.lower.itemwise import evaluated
-from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.running import Partial, Running, run_over, running_aggregate, runs
+from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.partial import Partial, Running
+from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.running import run_over, running_aggregate, runs
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row
@@ -50,10 +53,18 @@ def _first_of_each(step: Step) -> Relation:
 
 
 @lowers("fold")
-@per_tick
 def fold(step: Step) -> Relation:
     """One item each tick: `init` if nothing came."""
+    if runs(step):
+        start = literal(step.arg("init"), step.item)
+        running = native_fold(step, start, step.item, wrapped(F.col(ITEM)), step.input.item)
+        if running is not None:
+            rows = run_over(step, [], {ITEM: running}, every_tick=True)
+            return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
+    return _fold(step.as_events())
 
+
+def _fold(step: Step) -> Relation:
     def columns(step: Step) -> list[Column]:
         item = step.input.item
         acc = fold_column(step, step.arg("init"), step.item, F.col(ITEM), item)
@@ -64,9 +75,14 @@ def fold(step: Step) -> Relation:
 
 
 @lowers("reduce")
-@per_tick
 def reduce_(step: Step) -> Relation:
     """One item, none if nothing came."""
+    if runs(step):
+        running = native_reduction(step, step.item, wrapped(F.col(ITEM)), step.input.item)
+        if running is not None:
+            rows = run_over(step, [], {ITEM: running}, every_tick=False)
+            return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
+    step = step.as_events()
     acc = reduce_column(step, step.item, F.col(ITEM), step.input.item)
     frame = step.input.frame.groupBy(TICK).agg(acc.alias(ITEM)).select(ITEM, TICK)
     return step.relation(Kind.E, frame)
@@ -154,22 +170,38 @@ def latest(step: Step) -> Relation:
 
 
 @lowers("fold_keyed")
-@per_tick
 def fold_keyed(step: Step) -> Relation:
     """One item for each key."""
     value, of = keyed_value(step)
-    acc_type = accumulator_type(step)
-    acc = fold_column(step, step.arg("init"), acc_type, value, of)
-    return _by_key(step, acc, acc_type)
+    acc_type, init = accumulator_type(step), step.arg("init")
+    if runs(step):
+        start = literal(init, acc_type)
+        running = native_fold(step, start, acc_type, wrapped(value), of)
+        if running is not None:
+            return _running_by_key(step, running, acc_type)
+    step = step.as_events()
+    return _by_key(step, fold_column(step, init, acc_type, value, of), acc_type)
 
 
 @lowers("reduce_keyed")
-@per_tick
 def reduce_keyed(step: Step) -> Relation:
     """One item for each key; of rows, the key columns stay the key."""
     value, of = keyed_value(step)
     acc_type = accumulator_type(step)
+    if runs(step):
+        running = native_reduction(step, acc_type, wrapped(value), of)
+        if running is not None:
+            return _running_by_key(step, running, acc_type)
+    step = step.as_events()
     return _by_key(step, reduce_column(step, acc_type, value, of), acc_type)
+
+
+def _running_by_key(step: Step, running: Running, acc_type: ItemType) -> Relation:
+    item, by = step.input.item, step.arg("by")
+    keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
+    rows = run_over(step, keys, {ACC: running}, every_tick=False)
+    made = keyed_item(step, key_fields(item, by), acc_type)
+    return step.relation(Kind.G, rows.select(made.alias(ITEM), TICK, UNTIL))
 
 
 def keyed_value(step: Step) -> tuple[Column, ItemType]:

@@ -7,7 +7,7 @@ Python say exactly the same, in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from hydro_core.functions.tree import (
 from hydro_core.spark.columns import NotCompilable, to_column
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
+from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import STRING, ItemType, Row, Tuple, is_integer
 
@@ -46,7 +47,7 @@ class Part:
 
 def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
-) -> Column | None:
+) -> Running | None:
     """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
     fn = step.arg("f")
     parts = _parts(fn, acc)
@@ -56,29 +57,51 @@ def native_fold(
         values = [_value(fn, part, wrapped, item, step) for part in parts]
     except NotCompilable:
         return None
-    count = F.count(wrapped)
     starts = _split(start, acc)
-    added = [_added(p, s, v) for p, s, v in zip(parts, starts, values, strict=True)]
-    missing = [
-        s.isNull() | (F.count(v) < count)
-        for p, s, v in zip(parts, starts, values, strict=True)
-        if p.op != "keep"
-    ]
-    return F.when(count == 0, start).otherwise(_checked(step, missing, _joined(added, acc)))
+
+    def final(found: Sequence[Column]) -> Column:
+        count, *rest = found
+        totals, counts = rest[: len(parts)], rest[len(parts) :]
+        added = [_added(p, s, t) for p, s, t in zip(parts, starts, totals, strict=True)]
+        missing = [
+            s.isNull() | (n < count)
+            for p, s, n in zip(parts, starts, counts, strict=True)
+            if p.op != "keep"
+        ]
+        return F.when(count == 0, start).otherwise(_checked(step, missing, _joined(added, acc)))
+
+    return Running(_partials(parts, values, wrapped), final)
 
 
-def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Column | None:
+def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
     """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
     fn = step.arg("f")
     parts = _parts(fn, acc)
     if parts is None or not all(_is_same_part(p, i, fn, acc) for i, p in enumerate(parts)):
         return None
-    one = convert(F.first(wrapped, ignorenulls=True).getField("x"), item, acc)
     values = _split(convert(wrapped.getField("x"), item, acc), acc)
-    count = F.count(wrapped)
-    made = [_aggregate(p, s, v) for p, s, v in zip(parts, _split(one, acc), values, strict=True)]
-    missing = [F.count(v) < count for p, v in zip(parts, values, strict=True) if p.op != "keep"]
-    return F.when(count < 2, one).otherwise(_checked(step, missing, _joined(made, acc)))
+
+    def final(found: Sequence[Column]) -> Column:
+        one, count, *rest = found
+        first = convert(one.getField("x"), item, acc)
+        totals, counts = rest[: len(parts)], rest[len(parts) :]
+        made = [_total(p, o, t) for p, o, t in zip(parts, _split(first, acc), totals, strict=True)]
+        missing = [n < count for p, n in zip(parts, counts, strict=True) if p.op != "keep"]
+        return F.when(count < 2, first).otherwise(_checked(step, missing, _joined(made, acc)))
+
+    some = Partial(_first(wrapped), _first)
+    return Running((some, *_partials(parts, values, wrapped)), final)
+
+
+def _first(column: Column) -> Column:
+    return F.first(column, ignorenulls=True)
+
+
+def _partials(parts: list[Part], values: list[Column], wrapped: Column) -> tuple[Partial, ...]:
+    """How many values there are, the total of each part, and how many of each are not null."""
+    totals = [Partial(_OF_ROWS[p.op](v), _MERGES[p.op]) for p, v in zip(parts, values, strict=True)]
+    counts = [Partial(F.count(v), F.sum) for v in values]
+    return (Partial(F.count(wrapped), F.sum), *totals, *counts)
 
 
 def _parts(fn: Fn, acc: ItemType) -> list[Part] | None:
@@ -188,34 +211,42 @@ def _joined(parts: list[Column], acc: ItemType) -> Column:
             return parts[0]
 
 
-def _sum(value: Column) -> Column:
-    """An exact sum: only the result must have 64 bits."""
-    return F.sum(value.cast("decimal(20,0)"))
+_OF_ROWS: Mapping[str, Callable[[Column], Column]] = {
+    # Only the result of a sum must have 64 bits.
+    "+": lambda value: F.sum(value.cast("decimal(20,0)")),
+    "max": F.max,
+    "min": F.min,
+    "keep": F.count,
+}
+_MERGES: Mapping[str, Callable[[Column], Column]] = {
+    "+": F.sum,
+    "max": F.max,
+    "min": F.min,
+    "keep": F.sum,
+}
 
 
-def _added(part: Part, start: Column, value: Column) -> Column:
+def _added(part: Part, start: Column, total: Column) -> Column:
     match part.op:
         case "+":
-            whole = start.cast("decimal(20,0)") + F.coalesce(_sum(value), F.lit(0))
+            whole = start.cast("decimal(20,0)") + F.coalesce(total, F.lit(0))
             return whole.cast(str(part.type))
         case "max":
-            return F.greatest(start, F.max(value))
+            return F.greatest(start, total)
         case "min":
-            return F.least(start, F.min(value))
+            return F.least(start, total)
         case "keep":
             return start
 
 
-def _aggregate(part: Part, one: Column, value: Column) -> Column:
+def _total(part: Part, one: Column, total: Column) -> Column:
     match part.op:
         case "+":
-            return _sum(value).cast(str(part.type))
-        case "max":
-            return F.max(value)
-        case "min":
-            return F.min(value)
+            return total.cast(str(part.type))
         case "keep":
             return one
+        case _:
+            return total
 
 
 def _checked(step: Step, missing: list[Column], whole: Column) -> Column:

@@ -8,7 +8,6 @@ key. Rows of before the range count as those of the tick before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -17,28 +16,11 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.lower.aggregates import Argument, argument_of
 from hydro_core.spark.lower.items import reversed_order
+from hydro_core.spark.lower.partial import Merge, Partial, Running
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
-
-Merge = Callable[[Column], Column]
-
-
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """A partial result of the rows of a tick, and how two of them become one."""
-
-    of_rows: Column
-    merge: Merge
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A result that is made of merged partial results."""
-
-    partials: tuple[Partial, ...]
-    final: Callable[[Sequence[Column]], Column]
 
 
 def runs(step: Step) -> bool:
