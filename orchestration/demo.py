@@ -57,7 +57,7 @@ def _run(runner: TickRunner, days: int) -> None:
 
     _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
     for tick in run_ticks(FLIGHTS, runner, days - 1, _started):
-        _say("\r" + _line(tick))
+        _say(("\r" if sys.stdout.isatty() else "") + _line(tick))
 
 
 def _started(window: Window) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
@@ -45,7 +45,7 @@ def _run(
     acc, item, result = types
     packed = pack(fn)
 
-    def batch(arrays: pa.Array, starts: pa.Array) -> pa.Array:
+    def batch(arrays: pa.Array[Any], starts: pa.Array[Any]) -> pa.Array[Any]:
         function = unpack(packed)
         pairs = zip(from_arrow(arrays, Array(item)), from_arrow(starts, acc), strict=True)
         found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
@@ -53,7 +53,8 @@ def _run(
 
     # The name is what plans and Spark's own drawings show.
     batch.__name__ = fn.name
-    return arrow_udf(batch, spark_type(result))
+    made: Callable[[Column, Column], Column] = arrow_udf(batch, spark_type(result))
+    return made
 
 
 def _accumulators(

@@ -109,7 +109,8 @@ def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
 def _struct(data: pa.Table, names: list[str], wanted: Any) -> pa.Array[Any]:
     fields = [wanted.field(i) for i in range(wanted.num_fields)]
     if not fields:
-        return pa.array([{}] * data.num_rows, wanted)
+        empty: pa.Array[Any] = pa.array([{}] * data.num_rows, wanted)
+        return empty
     parts = [
         data[name].combine_chunks().cast(field.type)
         for name, field in zip(names, fields, strict=True)

@@ -18,12 +18,12 @@ from typing import Protocol
 from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import OrderRule
-from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
+from hydro_core.spark.endless import endless
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.settle import Settle, settled
 
@@ -204,7 +204,7 @@ def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
             return {e: _final(cycle, e, news) for e, news in rounds.kept.items()}
         if _is_endless(rounds, number):
             break
-    raise _too_many("rounds", "max_iterations", settings.max_iterations, cycle)
+    raise endless("rounds", "max_iterations", settings.max_iterations, cycle)
 
 
 def _final(cycle: Cycle, stream: Endpoint, news: _News) -> Relation:
@@ -359,7 +359,7 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
         _limit([(totals[e], n) for e, n in counts.items()], cycle, settings)
         if sizes == before:
             return totals
-    raise _too_many("rounds", "max_iterations", settings.max_iterations, cycle)
+    raise endless("rounds", "max_iterations", settings.max_iterations, cycle)
 
 
 def _size(relation: Relation, rows: int) -> int:
@@ -380,7 +380,7 @@ def _limit(known: Sequence[tuple[Relation, int]], cycle: Cycle, settings: Settin
     if sum(rows for _, rows in known) <= limit:
         return
     if sum(_most_at_once(relation, rows) for relation, rows in known) > limit:
-        raise _too_many("items", "max_cycle_items", limit, cycle)
+        raise endless("items", "max_cycle_items", limit, cycle)
 
 
 def _most_at_once(relation: Relation, rows: int) -> int:
@@ -389,17 +389,3 @@ def _most_at_once(relation: Relation, rows: int) -> int:
         return rows
     counts = relation.frame.groupBy(TICK).count()
     return int(counts.agg(F.max("count")).collect()[0][0])
-
-
-def _too_many(what: str, name: str, limit: int, cycle: Cycle) -> DataError:
-    first = cycle.nodes[0]
-    return DataError(
-        Diagnostic(
-            "runtime",
-            f"a cycle is not done after {limit:,} {what} (`{name}`): {cycle.path}",
-            first.span,
-            first.op.name,
-            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
-            "or let it go on in the next tick, with `prev()`",
-        )
-    )

@@ -38,9 +38,11 @@ PROGRAMS = {
     "folds": """
         p = a -> persist()
         p -> fold(0, lambda acc, r: acc + (r.v or 0), commutative=True) -> total
-        p -> fold_keyed({"n": 0, "top": -9}, lambda acc, r: {"n": acc.n + 1, "top": max(acc.top, r.w or 0)},
-            by="k", commutative=True) -> keyed
-        p -> map(lambda r: (r.k, r.v or 0)) -> reduce_keyed(lambda x, y: x + y, commutative=True) -> sums
+        p -> fold_keyed({"n": 0, "top": -9},
+                        lambda acc, r: {"n": acc.n + 1, "top": max(acc.top, r.w or 0)},
+                        by="k", commutative=True) -> keyed
+        p -> map(lambda r: (r.k, r.v or 0))
+          -> reduce_keyed(lambda x, y: x + y, commutative=True) -> sums
         p -> map(lambda r: r.v or 0) -> reduce(lambda x, y: min(x, y), commutative=True) -> least
     """,
     "gaps": """

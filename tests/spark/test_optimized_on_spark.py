@@ -27,7 +27,8 @@ CASES = {
     ),
     "changes of a table": (
         'rows = source("id long, v long, at long")\n'
-        'rows -> persist() -> latest(by="id", order="at") -> filter(lambda r: r.v != 1) -> delta() -> out'
+        'rows -> persist() -> latest(by="id", order="at")\n'
+        "  -> filter(lambda r: r.v != 1) -> delta() -> out"
     ),
     "totals": (
         'rows = source("id long, v long")\n'
