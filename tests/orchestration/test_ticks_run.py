@@ -163,7 +163,8 @@ def test_a_check_by_itself_finds_what_was_changed_later(
     changed = [_raise_amount(f) for f in runner.directory(flow).glob("state/payments*/*.parquet")]
     assert sum(changed) == 1
     assert set(run.failed(run.check("state/payments", 1))) == {
-        "payments_state:persist_is_old_plus_new"
+        "payments_state:persist_is_old_plus_new",
+        "payments_state:delta_of_persist_is_batch",
     }
 
 
