@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -49,12 +50,16 @@ def dev(arguments: Sequence[str]) -> int:
     command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(options.port)]
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
-    try:
-        return subprocess.run(command, env=environment, check=False).returncode
-    except KeyboardInterrupt:
-        return 0
-    finally:
-        stop_worker(home)
+    # In a group of its own: Dagster ends its processes in order if nobody else interrupts them.
+    with subprocess.Popen(command, env=environment, start_new_session=True) as ui:
+        try:
+            return ui.wait()
+        except KeyboardInterrupt:
+            ui.send_signal(signal.SIGINT)
+            ui.wait()
+            return 0
+        finally:
+            stop_worker(home)
 
 
 def status(arguments: Sequence[str]) -> int:
