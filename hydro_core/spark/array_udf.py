@@ -45,7 +45,8 @@ def _run(
     acc, item, result = types
     packed = pack(fn)
 
-    def batch(arrays: pa.Array[Any], starts: pa.Array[Any]) -> pa.Array[Any]:
+    # Spark evaluates these annotations, and at run time an Array takes no parameter.
+    def batch(arrays: pa.Array, starts: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         function = unpack(packed)
         pairs = zip(from_arrow(arrays, Array(item)), from_arrow(starts, acc), strict=True)
         found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
