@@ -41,8 +41,13 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests
 
-test: lint ## lint and every test but the slow ones, under 15 minutes; what CI runs
-	@$(PYTEST) -q -m "not slow" tests
+# The tests without Spark run beside those with it, on the second core; what they print comes last.
+test: lint ## lint and every test but the slow ones; what CI runs
+	@log=$$(mktemp); \
+	$(PYTEST) -q -m "not spark and not dagster and not slow" tests >$$log 2>&1 & beside=$$!; \
+	$(PYTEST) -q -m "(spark or dagster) and not slow" tests; status=$$?; \
+	wait $$beside || status=1; \
+	cat $$log; rm -f $$log; exit $$status
 
 test-all: lint ## test, and the long crash, fuzz and soak runs
 	@$(PYTEST) -q tests

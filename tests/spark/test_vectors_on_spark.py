@@ -49,8 +49,18 @@ def test_tick_by_tick(vector: Vector, spark: SparkSession) -> None:
 LONG = [v for v in VECTORS if len(v.get("ticks", [])) > 1]
 
 
-@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
+SAMPLED = 4
+"""One of so many vectors runs as a range in `make test`, all of them in `make test-all`."""
+
+
+@pytest.mark.parametrize("vector", LONG[::SAMPLED], ids=lambda v: v["name"])
 def test_one_range(vector: Vector, spark: SparkSession) -> None:
+    check(vector, (len(vector["ticks"]),), spark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
+def test_every_one_as_a_range(vector: Vector, spark: SparkSession) -> None:
     check(vector, (len(vector["ticks"]),), spark)
 
 
