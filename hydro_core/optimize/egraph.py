@@ -58,7 +58,8 @@ class EGraph:
         self._log = log
         self._bindings = _load()
         self._graph = self._bindings.EGraph()
-        self._names = {f"O{i}": shape for i, shape in enumerate(problem.shapes.values())}
+        # egglog makes names by appending numbers: no name of ours may end in one
+        self._names = {f"O{i}_": shape for i, shape in enumerate(problem.shapes.values())}
         self._of = {shape.name: name for name, shape in self._names.items()}
         self._place = {d.name: i for i, d in enumerate(problem.definitions)}
         self._run("\n".join(self._declarations()))
@@ -132,7 +133,7 @@ class EGraph:
         for number, rule in enumerate(self.rules):
             variables = rule.variables()
             sorts = self._kinds(rule, variables)
-            for row in frozen[f"fired{number}"].rows if f"fired{number}" in frozen else ():
+            for row in frozen[f"fired{number}_"].rows if f"fired{number}_" in frozen else ():
                 values = tuple(
                     (name, self._graph.value_to_i64(v) if sort == "i64" else (sort, v))
                     for name, sort, v in zip(variables, sorts, row.inputs, strict=True)
@@ -199,8 +200,8 @@ class EGraph:
         log = ""
         if self._log:
             kinds = self._kinds(rule, variables)
-            log = f"(relation fired{number} ({' '.join(kinds)}))"
-            head.append(f"(fired{number} {' '.join(f'v_{name}' for name in variables)})")
+            log = f"(relation fired{number}_ ({' '.join(kinds)}))"
+            head.append(f"(fired{number}_ {' '.join(map(_variable, variables))})")
         return f"{log}(rule ({' '.join(body)}) ({' '.join(head)}) :ruleset r)"
 
     def _kinds(self, rule: Rule, variables: Mapping[str, str]) -> list[str]:
@@ -222,9 +223,9 @@ class EGraph:
     def _pattern(self, pattern: Pattern) -> str:
         match pattern:
             case Var(name):
-                return f"v_{name}"
+                return _variable(name)
             case Pat(shape, payload, inputs):
-                parts = [self._of[shape], *([f"v_{payload.name}"] if payload else [])]
+                parts = [self._of[shape], *([_variable(payload.name)] if payload else [])]
                 return f"({' '.join((*parts, *map(self._pattern, inputs)))})"
 
     def _condition(self, condition: Equal | Fact) -> str:
@@ -232,11 +233,15 @@ class EGraph:
             case Equal(left, right):
                 return f"(= {self._pattern(left)} {self._pattern(right)})"
             case Fact(name, args):
-                return f"({_relation(name)} {' '.join(f'v_{a.name}' for a in args)})"
+                return f"({_relation(name)} {' '.join(_variable(a.name) for a in args)})"
 
 
 def _relation(fact: str) -> str:
-    return f"fact_{fact}"
+    return f"fact_{fact}_"
+
+
+def _variable(name: str) -> str:
+    return f"v_{name}_"
 
 
 def _chunks(lines: tuple[str, ...], size: int) -> Iterator[tuple[str, ...]]:

@@ -14,6 +14,7 @@ from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel, Goal, Statistics
 from hydro_core.optimize.egraph import EGraph, Saturation
@@ -67,7 +68,7 @@ def optimize(
     egraph = EGraph(problem, rules, log=explain)
     replay = Replay(egraph) if explain else None
     saturation = replay.saturate() if replay else egraph.saturate()
-    space = egraph.space()
+    space = permitted(problem, egraph.space())
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
     graph = narrowed(typed, graph)

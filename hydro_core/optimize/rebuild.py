@@ -164,11 +164,19 @@ def _input(work: _Rebuild, enode: ENode, op: OpSpec, args: Args, position: int) 
     inner = work.enode(cls)
     if inner.shape.name != BAG.name:
         return work.endpoints[cls]
-    sequence = work.endpoints[inner.inputs[0]]
     rule = op.at(args).order
     keeps = rule is OrderRule.KEEPS and position == 0
     if not (keeps or rule is OrderRule.KEEPS_IF_ALL):
-        return sequence
+        return work.endpoints[inner.inputs[0]]
+    return _end(work, cls)
+
+
+def _end(work: _Rebuild, cls: ClassId) -> Endpoint:
+    """Where the class's stream stands; a sequence loses its order in a union of one."""
+    inner = work.enode(cls)
+    if inner.shape.name != BAG.name:
+        return work.endpoints[cls]
+    sequence = work.endpoints[inner.inputs[0]]
     name = f"union_of_{sequence.node}"
     if name not in work.nodes:
         span = work.nodes[sequence.node].span if sequence.node in work.nodes else None
@@ -183,7 +191,7 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
         if name in work.nodes:
             continue
         node = work.typed.graph[name]
-        inputs = tuple(work.endpoints[read[e]] if e in read else e for e in node.inputs)
+        inputs = tuple(_end(work, read[e]) if e in read else e for e in node.inputs)
         work.nodes[name] = node.with_(inputs=inputs)
 
 
@@ -196,7 +204,7 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
     """The nodes that find a loop's new items."""
     loop, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
     count = len(loop.reads)
-    ends = [work.endpoints[c] for c in enode.inputs]
+    ends = [_end(work, c) for c in enode.inputs]
     given = {
         read: (ends[i], ends[count + i], ends[2 * count + i]) for i, read in enumerate(loop.reads)
     }

@@ -60,8 +60,9 @@ def _lines() -> Iterator[str]:
     yield ""
     yield (
         "Made from the optimizer's tables by `make docs`. `?a` is any stream, `!` marks an operator"
-        " on ordered streams, and `bag` forgets an order. Unmarked rules hold on bags. Every"
-        " rule is tested on random ticks; those that speak of counts are proved for three ticks."
+        " on ordered streams, and `bag` forgets an order. Unmarked rules hold on bags."
+        " Every rule is tested on random ticks; those that speak of counts are proved for three"
+        " ticks. A plan never calls a function on items before the program does."
     )
     for title, lines in GROUPS:
         yield from ("", f"## {title}", "", "| rule | | because |", "|---|---|---|")

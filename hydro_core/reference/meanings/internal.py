@@ -80,15 +80,36 @@ def aggregate_from(site: Site, state: Bag, new: Bag) -> Bag:
     merging = replace(site, node=site.node.with_(args=_merging(site.args)))
 
     def go_on(stored: Any, items: list[Any]) -> Any:
-        result: dict[str, Any] = aggregated(site, items)
-        if stored is not _NOTHING:
-            result = aggregated(merging, [stored, RowItem(result)])
+        if stored is _NOTHING:
+            result = aggregated(site, items)
+        else:
+            # item by item: the sum of the new ones alone may be beyond 64 bits, the whole not
+            result = aggregated(merging, [stored, *(_as_result(site, x) for x in items)])
         of = next(iter(items), None) if stored is _NOTHING else stored
         return RowItem({**{name: field(of, name) for name in key.names}, **result})
 
     if not key.names:
         return Bag([go_on(state.items[0] if state.items else _NOTHING, list(new.items))])
     return _by_key(key, state, new, go_on)
+
+
+def _as_result(site: Site, row: Any) -> RowItem:
+    """The aggregates of a single row."""
+    return RowItem({name: _of_one(site, a, row) for name, a in site.args["aggregates"]})
+
+
+def _of_one(site: Site, aggregate: Aggregate, row: Any) -> Any:
+    if not aggregate.arguments:
+        return 1
+    (of,) = aggregate.arguments
+    value = field(row, of) if isinstance(of, str) else site.call(of, row)
+    match aggregate.function:
+        case "count":
+            return int(value is not None)
+        case "count_if":
+            return int(value is True)
+        case _:
+            return value
 
 
 def _merging(args: Args) -> Args:
