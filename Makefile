@@ -38,8 +38,8 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 	@$(PY) tools/check_sizes.py $(PRESENT)
 	@if [ -f tools/docs.py ]; then $(PY) tools/docs.py --check; fi
 
-unit: $(SETUP) ## the tests that need neither Spark nor Dagster, under a minute
-	@$(PYTEST) -q -m "not spark and not dagster and not slow" tests
+unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
+	@$(PYTEST) -q -m "not spark and not dagster and not slow" --ignore=tests/laws tests
 
 # The tests without Spark run beside those with it, on the second core; what they print comes last.
 test: lint ## lint and every test but the slow ones; what CI runs
