@@ -180,7 +180,7 @@ def csv_options(
 ) -> pyarrow.csv.ConvertOptions:
     """How the fields of CSV are read; an empty field is null, a quoted one an empty text."""
     return pyarrow.csv.ConvertOptions(
-        column_types=types,
+        column_types=dict(types),
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,

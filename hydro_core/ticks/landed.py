@@ -106,7 +106,7 @@ class JsonRows:
     """The rows of JSON lines: objects, where a missing column is null."""
 
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._objects = objects
+        self.objects = objects
         self._names = list(dict.fromkeys(name for row in objects for name in row))
 
     @property
@@ -117,16 +117,16 @@ class JsonRows:
     @property
     def types(self) -> Mapping[str, ItemType]:
         """The columns with the types that their values have in common."""
-        found = infer(self._objects)
+        found = infer(self.objects)
         fields = found.fields if isinstance(found, Row) else ()
         return {field.name: field.type for field in fields}
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return len(self.objects)
 
     def values(self, column: str) -> Sequence[Any]:
         """A column's values, as JSON has them."""
-        return [row.get(column) for row in self._objects]
+        return [row.get(column) for row in self.objects]
 
     def reading(self, column: str, to: ItemType) -> Reading:
         """How a value of the column is read."""
@@ -135,7 +135,7 @@ class JsonRows:
     def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
         """The rows at these places."""
         for place in places:
-            row = self._objects[place]
+            row = self.objects[place]
             yield RowItem(
                 (name, _read(self.reading(name, to), name, place, row.get(name)))
                 for name, to in wanted.items()
