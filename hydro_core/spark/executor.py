@@ -25,15 +25,20 @@ from hydro_core.spark.lower.registry import (
     Step,
     Times,
     as_kind,
+    fitted,
     lower,
     require_lowerings,
 )
+from hydro_core.spark.lower.state import first_seen
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
+
+ENDLESS = 1 << 60
+"""No limit."""
 
 LONG_PLAN = 40
 """A stream behind so many operators is computed once, if several operators read it."""
@@ -113,13 +118,14 @@ class Run:
         if component.how == "once":
             self._once(self.setting.plan.graph[component.nodes[0]])
         elif component.how == "fixpoint":
-            setting = self.setting
-            cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
-            known = {e: self.stream(e) for e in self._entering(component)}
-            self.streams.update(fixpoint(cycle, known, self.setting.settings))
+            self._fixpoint(component, self.setting.settings)
         elif self.first == self.last:
             for part in component.parts:
                 self.evaluate(part)
+        elif component.how == "first seen":
+            self._first_seen(component)
+        elif component.how == "across ticks":
+            self._fixpoint(component, self._limits_across_ticks(component))
         else:
             self._tick_by_tick(component)
 
@@ -143,15 +149,46 @@ class Run:
         self.weights[node.id] = weight
         self.streams.update(found)
 
+    def _fixpoint(self, component: Component, settings: Settings) -> None:
+        setting = self.setting
+        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
+        known = {e: self.stream(e) for e in self._entering(component)}
+        self.streams.update(fixpoint(cycle, known, settings))
+
+    def _limits_across_ticks(self, component: Component) -> Settings:
+        """Limits are for a tick; what does not go in circles within a tick has none."""
+        settings, ticks = self.setting.settings, self.last - self.first + 1
+        circles = any(part.how == "fixpoint" for part in component.parts)
+        return settings.with_(
+            max_iterations=settings.max_iterations * ticks if circles else ENDLESS,
+            max_cycle_items=settings.max_cycle_items if circles else ENDLESS,
+        )
+
+    def _first_seen(self, component: Component) -> None:
+        """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
+        plan, members = self.setting.plan, set(component.nodes)
+        node, *others = (plan.graph[n] for n in component.nodes)
+        step = self._step(node, [self.stream(node.inputs[0])], None)
+        [slot] = (s for s in plan.slots if members & set(s.readers))
+        found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
+        self.streams[Endpoint(node.id)] = found
+        for other in others:
+            self._once(other)
+
     def step(
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
+        slot = self.setting.plan.reads.get(node.id) if with_past else None
+        found = lower(self._step(node, inputs, slot))
+        if isinstance(found, Relation):
+            return {Endpoint(node.id): found}
+        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+
+    def _step(self, node: Node, inputs: Iterable[Relation], slot: str | None) -> Step:
         setting, plan = self.setting, self.setting.plan
         kind = setting.plan.typed.of(node.id)
-        slot = plan.reads.get(node.id)
-        past = self.past.rows(plan.slot(slot)) if slot is not None and with_past else None
-        step = Step(
+        return Step(
             node=node,
             inputs=tuple(inputs),
             item=kind.item,
@@ -161,14 +198,10 @@ class Run:
             last=self.last,
             spark=setting.spark,
             singles=tuple(setting.type_of(e).single for e in node.inputs),
-            past=past,
+            past=None if slot is None else self.past.rows(plan.slot(slot)),
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
         )
-        found = lower(step)
-        if isinstance(found, Relation):
-            return {Endpoint(node.id): found}
-        return {Endpoint(node.id, port): relation for port, relation in found.items()}
 
     def empty(self, stream: Endpoint) -> Relation:
         """The stream without rows."""
