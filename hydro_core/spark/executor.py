@@ -7,13 +7,14 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.demand import additions_only
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
@@ -68,14 +69,17 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
     settings: Settings | None = None,
     times: Times | None = None,
     settle: Settle = checkpointed,
+    added: Collection[str] = (),
 ) -> RangeResult:
     """The outputs and the state of the ticks first … last.
 
     `sources` has the batches `item, t` of the range by the inputs' names; an input that is
-    missing is empty.
+    missing is empty. `added` are the outputs of which `Relation.new(first)` will be read and
+    nothing else, if they are histories.
     """
     require_lowerings(plan.graph)
-    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle)
+    news = additions_only(plan, added)
+    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle, news)
     run = Run(setting, first, last, past or NoPast())
     for component in plan.components:
         run.evaluate(component)
@@ -93,6 +97,8 @@ class Setting:
     settings: Settings
     times: Times
     settle: Settle
+    additions: frozenset[NodeId]
+    """The histories of which the rows of before the range are not needed."""
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
@@ -201,6 +207,7 @@ class Run:
             past=None if slot is None else self.past.rows(plan.slot(slot)),
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
+            additions=node.id in setting.additions,
         )
 
     def empty(self, stream: Endpoint) -> Relation:
