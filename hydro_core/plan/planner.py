@@ -112,6 +112,8 @@ def _need(
             return node.inputs[0], Mode.APPEND, None
         case State.WINDOW:
             return node.inputs[0], Mode.APPEND, node.args["n"] - 1
+        case State.DELAY:
+            return node.inputs[0], Mode.APPEND, node.args["n"]
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             told = kinds[node.inputs[0].node] is Kind.H and node.id not in feedback
