@@ -4,19 +4,26 @@ Kinds, what must be kept, and which parts need more than one pass.
 
 Operators that depend on each other form a component. Without a reading of the tick before inside
 it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
-tick t + 1 needs the result of tick t: it is run tick by tick, that component alone.
+tick t + 1 needs the result of tick t, and `feedback.py` says how a range gets there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
+from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.catalog.spec import State
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
+from hydro_core.plan.closed_forms import with_closed_forms
+from hydro_core.plan.feedback import (
+    component_with_feedback,
+    note,
+    readers_of_before,
+    without_false_hopes,
+)
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
@@ -25,22 +32,25 @@ from hydro_core.types.stream import Order
 
 def plan(typed: Typed, strata: Strata) -> TickPlan:
     """The plan of a program, for every range of ticks."""
+    closed = with_closed_forms(typed)
+    if closed is not typed:
+        typed, strata = closed, stratify(closed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
-    parts = tuple(_component(group, graph, reading) for group in groups)
-    feedback = frozenset(
-        n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph)
-    )
+    parts = tuple(_component(group, typed, reading) for group in groups)
+    feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     kinds = kinds_of(typed, last_only)
+    parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
     slots = _slots(typed, kinds, last_only, meanings(typed, groups))
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
-    notes = tuple(_note(c, feedback) for c in parts if c.how == "tick by tick")
+    notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     return TickPlan(graph, typed, strata, kinds, slots, parts, reads, notes)
 
 
-def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> Component:
+def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
+    graph = typed.graph
     if not is_cycle(nodes, reading):
         return Component(nodes, "once")
     within = {
@@ -51,21 +61,11 @@ def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> 
     if len(groups) == 1 and is_cycle(groups[0], within) and within == _inside(nodes, reading):
         return Component(nodes, "fixpoint")
     parts = tuple(Component(g, "fixpoint" if is_cycle(g, within) else "once") for g in groups)
-    return Component(tuple(n for p in parts for n in p.nodes), "tick by tick", parts)
+    return component_with_feedback(nodes, parts, typed)
 
 
 def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
     return {n: [m for m in reading[n] if m in nodes] for n in nodes}
-
-
-def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
-    """The members that read the tick before of another one."""
-    members = set(component.nodes)
-    return [
-        n
-        for n in component.nodes
-        if any(e.node in members and not same_tick(port) for port, e in graph[n].reads())
-    ]
 
 
 def _slots(
@@ -126,15 +126,3 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
     mode = Mode.APPEND if Mode.APPEND in (one.mode, other.mode) else Mode.LAST
     keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
     return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)
-
-
-def _note(component: Component, feedback: Collection[NodeId]) -> str:
-    readers = [n for n in component.nodes if n in feedback]
-    return (
-        f"{_listing(component.nodes)} run tick by tick, in a range too: "
-        f"each tick needs the result of the one before, through {_listing(readers)}"
-    )
-
-
-def _listing(nodes: Sequence[NodeId]) -> str:
-    return ", ".join(f"`{n}`" for n in nodes)

@@ -68,17 +68,16 @@ class StateSlot:
         return Kind.E
 
 
-How = Literal["once", "fixpoint", "tick by tick"]
+How = Literal["once", "fixpoint", "first seen", "across ticks", "tick by tick"]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """Operators that depend on each other, in the order of evaluation.
 
-    `once` where there is only one, without a loop.
-
-    `parts` are the components that are left within a tick, when `prev` and `old` read the past:
-    for `tick by tick`.
+    `once` where there is only one, without a loop; `fixpoint` within each tick. With readings of
+    the tick before inside, `parts` are the components that are left within a tick: these are a
+    single tick. A range is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
     """
 
     nodes: tuple[NodeId, ...]

@@ -76,7 +76,7 @@ class Pending:
 
 def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> DataFrame:
     """What a range adds to the table of an output, with its columns."""
-    rows = relation.events(first, last) if relation.kind is Kind.G else relation.new(first)
+    rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
     item = F.col(ITEM)
     parts = isinstance(spec.item, Tuple | Row)
     names = [name for name, _ in flattened(spec.item)]
