@@ -4,21 +4,27 @@ Kinds, what must be kept, and which parts need more than one pass.
 
 Operators that depend on each other form a component. Without a reading of the tick before inside
 it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
-tick t + 1 needs the result of tick t: it is run tick by tick, that component alone, unless it is
-the running result that `running` knows.
+tick t + 1 needs the result of tick t: `running.py` and `feedback.py` say how a range gets there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
+from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.catalog.spec import State
-from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
+from hydro_core.plan.closed_forms import with_closed_forms
+from hydro_core.plan.feedback import (
+    component_with_feedback,
+    note,
+    readers_of_before,
+    without_false_hopes,
+)
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.running import needs_the_past, running_form, telling
@@ -28,24 +34,27 @@ from hydro_core.types.stream import Order
 
 def plan(typed: Typed, strata: Strata) -> TickPlan:
     """The plan of a program, for every range of ticks."""
+    closed = with_closed_forms(typed)
+    if closed is not typed:
+        typed, strata = closed, stratify(closed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
-    parts = tuple(_component(group, graph, reading) for group in groups)
-    feedback = frozenset(
-        n for c in parts if c.how == "tick by tick" for n in _readers_of_before(c, graph)
-    )
+    parts = tuple(_component(group, typed, reading) for group in groups)
+    feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     forms = {c.nodes: running_form(c.nodes, graph) for c in parts if c.how == "running"}
     kinds = kinds_of(typed, last_only, {form.result for form in forms.values() if form})
+    parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
     tells = telling(graph, [(c.nodes, forms.get(c.nodes)) for c in parts], kinds)
     slots = _slots(typed, _Kept(kinds, last_only, tells), meanings(typed, groups))
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
-    notes = tuple(_note(c, feedback) for c in parts if c.how == "tick by tick")
+    notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, notes)
 
 
-def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> Component:
+def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
+    graph = typed.graph
     if not is_cycle(nodes, reading):
         return Component(nodes, "once")
     form = running_form(nodes, graph)
@@ -59,21 +68,11 @@ def _component(nodes: tuple[NodeId, ...], graph: Graph, reading: Successors) -> 
     if len(groups) == 1 and is_cycle(groups[0], within) and within == _inside(nodes, reading):
         return Component(nodes, "fixpoint")
     parts = tuple(Component(g, "fixpoint" if is_cycle(g, within) else "once") for g in groups)
-    return Component(tuple(n for p in parts for n in p.nodes), "tick by tick", parts)
+    return component_with_feedback(nodes, parts, typed)
 
 
 def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
     return {n: [m for m in reading[n] if m in nodes] for n in nodes}
-
-
-def _readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
-    """The members that read the tick before of another one."""
-    members = set(component.nodes)
-    return [
-        n
-        for n in component.nodes
-        if any(e.node in members and not same_tick(port) for port, e in graph[n].reads())
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +139,3 @@ def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
     mode = Mode.APPEND if Mode.APPEND in modes else one.mode
     keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
     return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)
-
-
-def _note(component: Component, feedback: Collection[NodeId]) -> str:
-    readers = [n for n in component.nodes if n in feedback]
-    return (
-        f"{_listing(component.nodes)} run tick by tick, in a range too: "
-        f"each tick needs the result of the one before, through {_listing(readers)}"
-    )
-
-
-def _listing(nodes: Sequence[NodeId]) -> str:
-    return ", ".join(f"`{n}`" for n in nodes)

@@ -7,13 +7,14 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.demand import additions_only
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
@@ -27,9 +28,11 @@ from hydro_core.spark.lower.registry import (
     Step,
     Times,
     as_kind,
+    fitted,
     lower,
     require_lowerings,
 )
+from hydro_core.spark.lower.state import first_seen
 from hydro_core.spark.lower.touched import goes_on
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
@@ -37,6 +40,9 @@ from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
+
+ENDLESS = 1 << 60
+"""No limit."""
 
 LONG_PLAN = 40
 """A stream behind so many operators is computed once, if several operators read it."""
@@ -69,14 +75,17 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
     settings: Settings | None = None,
     times: Times | None = None,
     settle: Settle = checkpointed,
+    added: Collection[str] = (),
 ) -> RangeResult:
     """The outputs and the state of the ticks first … last.
 
     `sources` has the batches `item, t` of the range by the inputs' names; an input that is
-    missing is empty.
+    missing is empty. `added` are the outputs of which `Relation.new(first)` will be read and
+    nothing else, if they are histories.
     """
     require_lowerings(plan.graph)
-    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle)
+    news = additions_only(plan, added)
+    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle, news)
     run = Run(setting, first, last, past or NoPast())
     for component in plan.components:
         run.evaluate(component)
@@ -94,6 +103,8 @@ class Setting:
     settings: Settings
     times: Times
     settle: Settle
+    additions: frozenset[NodeId]
+    """The histories of which the rows of before the range are not needed."""
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
@@ -121,13 +132,14 @@ class Run:
         elif component.how == "running":
             self._running(component)
         elif component.how == "fixpoint":
-            setting = self.setting
-            cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
-            known = {e: self.stream(e) for e in self._entering(component)}
-            self.streams.update(fixpoint(cycle, known, self.setting.settings))
+            self._fixpoint(component, self.setting.settings)
         elif self.first == self.last:
             for part in component.parts:
                 self.evaluate(part)
+        elif component.how == "first seen":
+            self._first_seen(component)
+        elif component.how == "across ticks":
+            self._fixpoint(component, self._limits_across_ticks(component))
         else:
             self._tick_by_tick(component)
 
@@ -162,6 +174,32 @@ class Run:
         self.weights[node.id] = weight
         self.streams.update(found)
 
+    def _fixpoint(self, component: Component, settings: Settings) -> None:
+        setting = self.setting
+        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
+        known = {e: self.stream(e) for e in self._entering(component)}
+        self.streams.update(fixpoint(cycle, known, settings))
+
+    def _limits_across_ticks(self, component: Component) -> Settings:
+        """Limits are for a tick; what does not go in circles within a tick has none."""
+        settings, ticks = self.setting.settings, self.last - self.first + 1
+        circles = any(part.how == "fixpoint" for part in component.parts)
+        return settings.with_(
+            max_iterations=settings.max_iterations * ticks if circles else ENDLESS,
+            max_cycle_items=settings.max_cycle_items if circles else ENDLESS,
+        )
+
+    def _first_seen(self, component: Component) -> None:
+        """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
+        plan, members = self.setting.plan, set(component.nodes)
+        node, *others = (plan.graph[n] for n in component.nodes)
+        step = self._step(node, [self.stream(node.inputs[0])])
+        [slot] = (s for s in plan.slots if members & set(s.readers))
+        found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
+        self.streams[Endpoint(node.id)] = found
+        for other in others:
+            self._once(other)
+
     def step(
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
     ) -> Mapping[Endpoint, Relation]:
@@ -191,6 +229,7 @@ class Run:
             singles=tuple(setting.type_of(e).single for e in node.inputs),
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
+            additions=node.id in setting.additions,
         )
 
     def _with_past(self, step: Step) -> Step:

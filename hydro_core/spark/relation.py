@@ -104,3 +104,7 @@ class Relation:
         if self.kind is not Kind.H:
             return self
         return self.with_(frame=self.frame.where(F.col(TICK) >= first))
+
+    def past(self, first: int) -> Relation:
+        """The rows of a history that are from before the range."""
+        return self.with_(frame=self.frame.where(F.col(TICK) < first))

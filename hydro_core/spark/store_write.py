@@ -82,7 +82,7 @@ def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> 
         changes = exactly(changes_of(relation, first).frame, relation.item)
         rows = told(relation.item, consolidated(changes))
     else:
-        rows = relation.events(first, last) if relation.kind is Kind.G else relation.new(first)
+        rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
     item = F.col(ITEM)
     parts = isinstance(spec.item, Tuple | Row)
     names = [name for name, _ in flattened(spec.item)]

@@ -21,6 +21,8 @@ class Range:
 
     first: int
     last: int
+    additions: bool = False
+    """Of a history only the rows from `first` on are needed."""
 
     @property
     def is_tick(self) -> bool:
@@ -80,6 +82,26 @@ def product(
 
     In the order of the left.
     """
+    if ticks.additions and ticks.first > 0 and left.kind is right.kind is Kind.H:
+        arms = [
+            _product(x, y, keys, make, item, ticks)
+            for x, y in (
+                (left.new(ticks.first), right),
+                (left.past(ticks.first), right.new(ticks.first)),
+            )
+        ]
+        return arms[0].with_(frame=arms[0].frame.unionByName(arms[1].frame))
+    return _product(left, right, keys, make, item, ticks)
+
+
+def _product(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    make: Callable[[Column, Column], Column],
+    item: ItemType,
+    ticks: Range,
+) -> Relation:
     left, right = _narrowed(left, right, keys), _narrowed(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])

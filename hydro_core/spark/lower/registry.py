@@ -49,6 +49,8 @@ class Step:
     source: DataFrame | None = None
     """The batches of a source: rows `item, t`."""
     times: Times = field(default_factory=dict)
+    additions: bool = False
+    """Of the output, a history, only the rows of the range are needed."""
 
     @property
     def input(self) -> Relation:

@@ -118,6 +118,22 @@ def _shifted(relation: Relation, last: int) -> Relation:
     return relation.with_(frame=_later(frame))
 
 
+def first_seen(step: Step) -> Relation:
+    """`x = difference(d, old x)`: each item at its first tick of all, with its copies of that tick.
+
+    What is stored are the items of earlier ranges.
+    """
+    relation = step.input
+    firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(ITEM)))
+    order = [ORD] if relation.ordered else []
+    rows = firsts.where((F.col(TICK) == F.col("first")) & (F.col(TICK) >= step.first))
+    rows = rows.select(ITEM, TICK, *order)
+    if step.past is not None:
+        known = step.past.select(F.col(ITEM).alias("known"))
+        rows = rows.join(known, F.col(ITEM).eqNullSafe(F.col("known")), "left_anti")
+    return step.relation(Kind.E, rows, ordered=relation.ordered)
+
+
 @lowers("delta")
 def delta(step: Step) -> Relation:
     """`a_t ∸ a_{t−1}`: what a history adds, else the positive changes, as often as they count."""
