@@ -4,8 +4,7 @@ Kinds, what must be kept, and which parts need more than one pass.
 
 Operators that depend on each other form a component. Without a reading of the tick before inside
 it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
-tick t + 1 needs the result of tick t: it goes on from a running result where `running` knows one,
-and else `feedback.py` says how a range gets there.
+tick t + 1 needs the result of tick t: `running.py` and `feedback.py` say how a range gets there.
 """
 
 from __future__ import annotations
@@ -124,8 +123,6 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
             return node.inputs[0], Mode.APPEND, None
         case State.WINDOW:
             return node.inputs[0], Mode.APPEND, node.args["n"] - 1
-        case State.DELAY:
-            return node.inputs[0], Mode.APPEND, node.args["n"]
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]

@@ -159,7 +159,7 @@ class Run:
         node = graph[result]
         slot = next(s for n in rest if (s := self.setting.plan.reads.get(n)) is not None)
         log = self.past.rows(self.setting.plan.slot(slot))
-        step = self._step(node, [self.stream(node.inputs[1])], None)
+        step = self._step(node, [self.stream(node.inputs[1])])
         self.streams[Endpoint(result)] = goes_on(step, log, self.setting.settle)
         for other in rest:
             self._once(graph[other])
@@ -193,7 +193,7 @@ class Run:
         """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
         plan, members = self.setting.plan, set(component.nodes)
         node, *others = (plan.graph[n] for n in component.nodes)
-        step = self._step(node, [self.stream(node.inputs[0])], None)
+        step = self._step(node, [self.stream(node.inputs[0])])
         [slot] = (s for s in plan.slots if members & set(s.readers))
         found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
         self.streams[Endpoint(node.id)] = found
@@ -204,8 +204,9 @@ class Run:
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
-        slot = self.setting.plan.reads.get(node.id) if with_past else None
-        step = self._step(node, inputs, slot)
+        step = self._step(node, inputs)
+        if with_past:
+            step = self._with_past(step)
         found = lower(step)
         if node.id in self.setting.plan.tells:
             found = with_changes(step, found)
@@ -213,10 +214,9 @@ class Run:
             return {Endpoint(node.id): found}
         return {Endpoint(node.id, port): relation for port, relation in found.items()}
 
-    def _step(self, node: Node, inputs: Iterable[Relation], slot: str | None) -> Step:
+    def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
         setting, plan = self.setting, self.setting.plan
         kind = setting.plan.typed.of(node.id)
-        past, log = self._read(slot)
         return Step(
             node=node,
             inputs=tuple(inputs),
@@ -227,20 +227,19 @@ class Run:
             last=self.last,
             spark=setting.spark,
             singles=tuple(setting.type_of(e).single for e in node.inputs),
-            past=past,
-            log=log,
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
             additions=node.id in setting.additions,
         )
 
-    def _read(self, slot_id: str | None) -> tuple[DataFrame | None, DataFrame | None]:
-        """What is stored in a slot as rows, and the log it is stored in, if it is one."""
-        slot = None if slot_id is None else self.setting.plan.slot(slot_id)
+    def _with_past(self, step: Step) -> Step:
+        plan = self.setting.plan
+        slot_id = plan.reads.get(step.node.id)
+        slot = None if slot_id is None else plan.slot(slot_id)
         rows = None if slot is None else self.past.rows(slot)
         if slot is None or rows is None or slot.mode is not Mode.CHANGES:
-            return rows, None
-        return live_rows(rows, self.first - 1), rows
+            return step.with_(past=rows)
+        return step.with_(past=live_rows(rows, self.first - 1), log=rows)
 
     def empty(self, stream: Endpoint) -> Relation:
         """The stream without rows."""

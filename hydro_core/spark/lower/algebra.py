@@ -82,7 +82,6 @@ def product(
 
     In the order of the left.
     """
-    left, right = _narrowed(left, right, keys), _narrowed(right, left, keys[::-1])
     if ticks.additions and ticks.first > 0 and left.kind is right.kind is Kind.H:
         arms = [
             _product(x, y, keys, make, item, ticks)
@@ -103,6 +102,7 @@ def _product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
+    left, right = _narrowed(left, right, keys), _narrowed(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
