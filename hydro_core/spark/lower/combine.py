@@ -152,7 +152,7 @@ def join(step: Step) -> Relation:
 
 def ticks_of(step: Step) -> Range:
     """The range of the step."""
-    return Range(step.first, step.last)
+    return Range(step.first, step.last, step.additions)
 
 
 def join_keys(step: Step) -> Keys:

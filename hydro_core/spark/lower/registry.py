@@ -44,9 +44,13 @@ class Step:
     """Which inputs surely have at most one item in each tick."""
     past: DataFrame | None = None
     """What the node's slot holds: rows `item, t[, ord]`."""
+    log: DataFrame | None = None
+    """The log of changes, rows `item, t, n`, of which `past` is the sum."""
     source: DataFrame | None = None
     """The batches of a source: rows `item, t`."""
     times: Times = field(default_factory=dict)
+    additions: bool = False
+    """Of the output, a history, only the rows of the range are needed."""
 
     @property
     def input(self) -> Relation:
