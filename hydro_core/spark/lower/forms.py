@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,

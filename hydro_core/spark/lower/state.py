@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import consolidated, copies, live_rows
 from hydro_core.spark.lower.algebra import Range, guarded, narrowly, signed
 from hydro_core.spark.lower.failure import fail

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import live
 from hydro_core.spark.lower.algebra import all_of, with_keys_of
 from hydro_core.spark.lower.changes import told
