@@ -6,6 +6,7 @@ schema, or of its data. What does not fit is an `input` error that names the tic
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
@@ -54,16 +55,7 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
 def _run_on_spark(
     program: Compiled, ticks: Iterable[TickInput], options: Options
 ) -> Iterator[Outputs]:
-    # Imported here: Spark takes seconds to load, and most commands do without it.
-    try:
-        from hydro_core.spark.memory import run_in_memory
-    except ModuleNotFoundError:
-        raise DataError(
-            Diagnostic(
-                "config", "the Spark engine is not available", help="use `--engine reference`"
-            )
-        ) from None
-    return run_in_memory(
+    return _spark_module("memory").run_in_memory(  # type: ignore[no-any-return]
         program.typed,
         program.strata,
         ticks,
@@ -71,6 +63,23 @@ def _run_on_spark(
         as_range=options.as_range,
         spark=options.spark,
     )
+
+
+def files_on_spark() -> Any:
+    """The module that runs programs on files with Spark."""
+    return _spark_module("files.run")
+
+
+def _spark_module(name: str) -> Any:
+    # Imported when it is asked for: Spark takes seconds to load, and most commands do without it.
+    try:
+        return importlib.import_module(f"hydro_core.spark.{name}")
+    except ModuleNotFoundError:
+        raise DataError(
+            Diagnostic(
+                "config", "the Spark engine is not available", help="use `--engine reference`"
+            )
+        ) from None
 
 
 def run_json(

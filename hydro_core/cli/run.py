@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--start", metavar="TIME", help="when tick 0 begins (default: the earliest)"
     )
     parser.add_argument("--out", metavar="DIR", help="write each output to DIR/NAME/ as Parquet")
+    parser.add_argument(
+        "--ticks-at-once",
+        type=int,
+        metavar="N",
+        help="with --input and --engine spark: N ticks as one job (default: all)",
+    )
     add_schema_argument(parser)
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
     parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
@@ -56,6 +62,16 @@ def misuse(arguments: argparse.Namespace) -> str | None:
         return "FILE is missing"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         return "--every, --start and --out go with --input"
+    return _wrong_range(arguments)
+
+
+def _wrong_range(arguments: argparse.Namespace) -> str | None:
+    if arguments.ticks_at_once is None:
+        return None
+    if not arguments.input or arguments.engine != "spark":
+        return "--ticks-at-once goes with --input and --engine spark"
+    if arguments.ticks_at_once < 1:
+        return "--ticks-at-once is at least 1"
     return None
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
-from hydro_core.running import Options, Outputs, check_names, run_items
+from hydro_core.running import Options, Outputs, check_names, files_on_spark, run_items
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
-from hydro_core.ticks.outputs import OutputFiles
+from hydro_core.ticks.outputs import OutputFiles, OutputFolders
 from hydro_core.ticks.tick import TickInput
+from hydro_core.types.item import ItemType
 
 Rows = list[dict[str, int]]
 
@@ -29,7 +32,10 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     graph = load(arguments.file)
     check_names(graph, (file.name for file in files), "of `--input`")
     given = schemas_of(arguments, graph)
-    declared = {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
+    if options.engine == "spark":
+        _on_spark(graph, files, given, (every, start), arguments, options)
+        return 0
+    declared = _declared(graph)
     landings = land(files, {**declared, **given})
     types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
     output.print_warnings(graph.warnings)
@@ -38,6 +44,52 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     rows = _run(program, ticks, landings, options, arguments.out)
     _report(rows, arguments)
     return 0
+
+
+def _on_spark(
+    graph: Graph,
+    files: Sequence[InputFile],
+    given: Mapping[str, ItemType],
+    ticks: tuple[Every, datetime | None],
+    arguments: argparse.Namespace,
+    options: Options,
+) -> None:
+    """The same on Spark, in ranges of ticks; no row passes through this process."""
+    spark_files = files_on_spark()
+    declared = {**_declared(graph), **given}
+    inputs = spark_files.Inputs(files, declared, options.settings, options.spark)
+    output.print_warnings(graph.warnings)
+    found = {name: item for name, item in inputs.types.items() if name not in declared}
+    program = compile_graph(graph, {**found, **given})
+    at_once = arguments.ticks_at_once
+    if options.optimized:
+        program = optimized(program, goal="tick" if at_once == 1 else "range")
+    with ExitStack() as stack:
+        work = spark_files.prepared(program, inputs, ticks, stack)
+        folders = _folders(arguments, program, stack)
+        came = ", ".join(f"{r.arrived.file.name} {r.summary.rows:,}" for r in work.inputs)
+        output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
+
+        def report(first: int, last: int, counts: Mapping[str, Mapping[int, int]]) -> None:
+            out = ", ".join(f"{name} {sum(c.values()):,}" for name, c in counts.items())
+            what = f"tick {last + 1}" if first == last else f"ticks {first + 1} to {last + 1}"
+            output.print_error(f"{what} of {work.cut.count}; out: {out or 'nothing'}")
+
+        counts = spark_files.run(work, folders, at_once, report)
+    rows = [{name: of.get(t, 0) for name, of in counts.items()} for t in range(work.cut.count)]
+    _report(rows, arguments)
+
+
+def _declared(graph: Graph) -> dict[str, ItemType]:
+    return {n: node.args["schema"] for n, node in graph.sources.items() if node.args["schema"]}
+
+
+def _folders(
+    arguments: argparse.Namespace, program: Compiled, stack: ExitStack
+) -> OutputFolders | None:
+    if not arguments.out:
+        return None
+    return stack.enter_context(OutputFolders(Path(arguments.out), program.typed.outputs))
 
 
 def _run(

@@ -105,6 +105,22 @@ def shortest_path(
     return []
 
 
+def reachable(successors: Successors, start: Iterable[NodeId]) -> set[NodeId]:
+    """The nodes of `start` and all that they lead to.
+
+    >>> sorted(reachable({"a": ["b"], "b": ["b"], "c": ["a"]}, ["a"]))
+    ['a', 'b']
+    """
+    found = set(start)
+    queue = deque(found)
+    while queue:
+        for after in successors[queue.popleft()]:
+            if after not in found:
+                found.add(after)
+                queue.append(after)
+    return found
+
+
 def is_cycle(component: tuple[NodeId, ...], successors: Successors) -> bool:
     """Whether a component is a cycle and not a single node that does not reach itself."""
     return len(component) > 1 or component[0] in successors[component[0]]

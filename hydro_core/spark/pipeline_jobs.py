@@ -24,7 +24,7 @@ from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.pipeline_prepared import Run
-from hydro_core.spark.relation import ITEM, TICK
+from hydro_core.spark.relation import ITEM, TICK, Kind
 from hydro_core.spark.store import CommittedPast, Store
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_write import (
@@ -116,6 +116,7 @@ class RangeJobs:
             settings=self._settings,
             times=run.times,
             settle=settled_within(self._bound),
+            added=[name for name, spec in self._tables.outputs.items() if spec.kind is Kind.H],
         )
 
     def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:

@@ -6,7 +6,7 @@ such a column arrives whole at tick 0. Ticks without rows are ticks, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -65,15 +65,9 @@ class Landing:
     def item_type(self) -> ItemType:
         """The items' type as the data has it; the tick's column is part of a row."""
         try:
-            types = dict(self.landed.types)
+            return item_type_of(self.landed.types, self.file.column)
         except ValueProblem as problem:
-            _refuse(self.file, str(problem))
-        rest = {name: t for name, t in types.items() if name != self.file.column}
-        if list(rest) == ["item"]:
-            return rest["item"]
-        if rest and list(rest) == [f"_{i + 1}" for i in range(len(rest))]:
-            return Tuple(tuple(rest.values()))
-        return Row(tuple(Field(name, t) for name, t in types.items()))
+            refuse(self.file, str(problem))
 
     def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""
@@ -81,7 +75,7 @@ class Landing:
         try:
             rows = list(self.landed.rows(places, wanted))
         except ValueProblem as problem:
-            _refuse(self.file, f"in tick {tick}, {problem}")
+            refuse(self.file, f"in tick {tick}, {problem}")
         match of:
             case Row():
                 return rows
@@ -91,20 +85,34 @@ class Landing:
                 return [row["item"] for row in rows]
 
 
+def item_type_of(types: Mapping[str, ItemType], tick_column: str | None) -> ItemType:
+    """The type of the items that columns make: the tick's column is part of a row."""
+    rest = {name: t for name, t in types.items() if name != tick_column}
+    if list(rest) == ["item"]:
+        return rest["item"]
+    if rest and list(rest) == [f"_{i + 1}" for i in range(len(rest))]:
+        return Tuple(tuple(rest.values()))
+    return Row(tuple(Field(name, t) for name, t in types.items()))
+
+
 def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[Landing]:
     """Reads the inputs; what a program declares of them must be there."""
     found = []
     for file in files:
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
         landing = Landing(file, read(file.path, columns, file.column))
-        for name in (*columns, *((file.column,) if file.column else ())):
-            # An empty file of JSON lines has no columns, and needs none.
-            if landing.landed.names and name not in landing.landed.names:
-                there = ", ".join(landing.landed.names)
-                what = "tick column" if name == file.column else "column"
-                _refuse(file, f"the {what} `{name}` is missing", f"there are {there}")
+        require_columns(file, columns, landing.landed.names)
         found.append(landing)
     return found
+
+
+def require_columns(file: InputFile, declared: Iterable[str], there: Sequence[str]) -> None:
+    """Refuses a file that lacks a declared column, or the tick column."""
+    for name in (*declared, *((file.column,) if file.column else ())):
+        # An empty file of JSON lines has no columns, and needs none.
+        if there and name not in there:
+            what = "tick column" if name == file.column else "column"
+            refuse(file, f"the {what} `{name}` is missing", f"there are {', '.join(there)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,20 +149,9 @@ class Cut:
 def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cut:
     """Cuts the inputs into ticks."""
     columns = {x.file.name: _column(x, x.file.column) for x in landings if x.file.column}
-    times = {
-        name for name, values in columns.items() if any(isinstance(v, datetime) for v in values)
-    }
-    numbers = {name for name, values in columns.items() if any(isinstance(v, int) for v in values)}
-    by_name = {landing.file.name: landing for landing in landings}
-    if times and numbers:
-        file = by_name[min(numbers)].file
-        _refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
-    if numbers and start is not None:
-        _refuse(
-            by_name[min(numbers)].file, "`--start` is a time, but the tick column holds numbers"
-        )
-    if times and start is None:
-        start = every.floor(min(v for name in times for v in columns[name]))
+    start = start_of(
+        [_summary(x.file, columns.get(x.file.name, [])) for x in landings], every, start
+    )
     found: dict[str, dict[int, list[int]]] = {}
     for landing in landings:
         name = landing.file.name
@@ -166,18 +163,49 @@ def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cu
     return Cut(last + 1, found, every, start)
 
 
+@dataclass(frozen=True, slots=True)
+class TickColumn:
+    """What the tick column of an input holds: numbers of ticks, or times from the earliest on."""
+
+    file: InputFile
+    numbers: bool
+    earliest: datetime | None
+
+
+def start_of(
+    columns: Sequence[TickColumn], every: Every, start: datetime | None
+) -> datetime | None:
+    """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
+    times = {column.file.name for column in columns if column.earliest is not None}
+    numbers = {column.file.name: column.file for column in columns if column.numbers}
+    if times and numbers:
+        file = numbers[min(numbers)]
+        refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
+    if numbers and start is not None:
+        refuse(numbers[min(numbers)], "`--start` is a time, but the tick column holds numbers")
+    if times and start is None:
+        return every.floor(min(c.earliest for c in columns if c.earliest is not None))
+    return start
+
+
+def _summary(file: InputFile, values: Sequence[Any]) -> TickColumn:
+    times = [value for value in values if isinstance(value, datetime)]
+    return TickColumn(file, any(isinstance(v, int) for v in values), min(times, default=None))
+
+
 def _column(landing: Landing, column: str) -> list[Any]:
     """The tick column: integers, or times in UTC."""
     if not landing.landed.names:
         return []
     values = landing.landed.values(column)
     try:
-        return [_moment(value) for value in values]
+        return [moment_of(value) for value in values]
     except ValueProblem as problem:
-        _refuse(landing.file, f"the tick column `{column}`: {problem}")
+        refuse(landing.file, f"the tick column `{column}`: {problem}")
 
 
-def _moment(value: Any) -> Any:
+def moment_of(value: Any) -> Any:
+    """What a value of a tick column is: the number of a tick, or a time in UTC."""
     match value:
         case None:
             raise ValueProblem("a row has no tick: it is null")
@@ -200,15 +228,16 @@ def _by_tick(
     for place, value in enumerate(values):
         tick = value if start is None else every.tick_of(value, start)
         if tick < 0:
-            _refuse_early(file, place, value, start)
+            refuse_early(file, place, value, start)
         places.setdefault(tick, []).append(place)
     return places
 
 
-def _refuse_early(file: InputFile, place: int, value: Any, start: datetime | None) -> NoReturn:
+def refuse_early(file: InputFile, place: int, value: Any, start: datetime | None) -> NoReturn:
+    """Refuses a row that is of no tick."""
     if start is None:
-        _refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
-    _refuse(
+        refuse(file, f"row {place} is of tick {value}", "ticks are numbered from 0")
+    refuse(
         file,
         f"row {place} is of {print_moment(value)}, before the first tick, "
         f"which begins at {print_moment(start)}",
@@ -216,5 +245,6 @@ def _refuse_early(file: InputFile, place: int, value: Any, start: datetime | Non
     )
 
 
-def _refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:
+def refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:
+    """Raises an error of an input's data (code `input`)."""
     raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))

@@ -6,7 +6,7 @@ import csv
 import glob
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,19 +40,35 @@ NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
 def read(path: str, declared: Declared, tick_column: str | None = None) -> Landed:
     """The rows at a path: of what is declared, only that and the tick column; else everything."""
-    wanted = frozenset((*declared, tick_column)) if declared else None
-    if Path(path, "_delta_log").is_dir():
+    wanted = wanted_of(declared, tick_column)
+    if is_delta(path):
         return _read_delta(path, wanted)
-    files = _files(path)
-    kinds = {_kind(file) for file in files}
-    if len(kinds) > 1:
-        _refuse(f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}")
+    kind, files = files_at(path)
     readers: Mapping[str, Callable[[], Landed]] = {
         "Parquet": lambda: _read_parquet(path, files, wanted),
         "CSV": lambda: _read_csv(files, declared, wanted),
         "JSON lines": lambda: _read_json(files),
     }
-    return readers[kinds.pop()]()
+    return readers[kind]()
+
+
+def wanted_of(declared: Declared, tick_column: str | None) -> Wanted:
+    """The columns to be read: what is declared and the tick column; all, if nothing is declared."""
+    return frozenset((*declared, tick_column)) if declared else None
+
+
+def is_delta(path: str) -> bool:
+    """Whether a Delta table is there."""
+    return Path(path, "_delta_log").is_dir()
+
+
+def files_at(path: str) -> tuple[str, list[Path]]:
+    """The files at a path and what they all are: Parquet, CSV or JSON lines."""
+    files = _files(path)
+    kinds = {_kind(file) for file in files}
+    if len(kinds) > 1:
+        refuse(f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}")
+    return kinds.pop(), files
 
 
 def is_pattern(path: str) -> bool:
@@ -66,7 +82,7 @@ def _files(path: str) -> list[Path]:
     found = map(Path, matched)
     files = sorted(file for place in found for file in _within(place))
     if not files:
-        _refuse(
+        refuse(
             f"there is nothing to read at `{path}`",
             "name a file, a folder, a glob or a Delta table",
         )
@@ -88,7 +104,7 @@ def _kind(file: Path) -> str:
     suffixes = [s for s in file.suffixes if s != ".gz"]
     kind = _KINDS.get(suffixes[-1].lower()) if suffixes else None
     if kind is None:
-        _refuse(
+        refuse(
             f"`{file}` is of no known kind",
             f"known are {', '.join(_KINDS)}, each also with .gz, and Delta tables",
         )
@@ -102,34 +118,41 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
     try:
         table = DeltaTable(path)
         names = [field.name for field in table.schema().fields]
-        found = table.to_pyarrow_table(columns=_of(names, wanted))
+        found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
-    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
-        _refuse(f"the Delta table `{path}` cannot be read: {problem}")
+    except (DeltaError, ValueProblem, pa.ArrowException, OSError) as problem:
+        refuse(f"the Delta table `{path}` cannot be read: {problem}")
 
 
 def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
     tables, names = [], dict[str, None]()
-    base = path if Path(path).is_dir() else _fixed_part(path)
+    base = base_of(path)
     for file in files:
         try:
-            data = pyarrow.dataset.dataset(
-                str(file), format="parquet", partitioning="hive", partition_base_dir=base
-            )
+            data = parquet_file(file, base)
             names |= dict.fromkeys(data.schema.names)
-            tables.append(plain_table(data.to_table(columns=_of(data.schema.names, wanted))))
+            tables.append(plain_table(data.to_table(columns=among(data.schema.names, wanted))))
         except (pa.ArrowException, ValueProblem, OSError) as problem:
-            _refuse(f"`{file}` cannot be read: {problem}")
-    return ArrowRows(_together(path, tables), list(names))
+            refuse(f"`{file}` cannot be read: {problem}")
+    return ArrowRows(together(path, tables), list(names))
 
 
-def _of(names: Iterable[str], wanted: Wanted) -> list[str]:
+def parquet_file(file: Path, base: str) -> pyarrow.dataset.Dataset:
+    """A Parquet file, whose columns are also those that folders below `base` name."""
+    return pyarrow.dataset.dataset(
+        str(file), format="parquet", partitioning="hive", partition_base_dir=base
+    )
+
+
+def among(names: Iterable[str], wanted: Wanted) -> list[str]:
     """The columns that are read."""
     return [name for name in names if wanted is None or name in wanted]
 
 
-def _fixed_part(path: str) -> str:
-    """The folder that a glob begins with: `a=1` below it names a column."""
+def base_of(path: str) -> str:
+    """The folder itself, or the one that a glob begins with: `a=1` below it names a column."""
+    if Path(path).is_dir():
+        return path
     parts = []
     for part in Path(path).parent.parts:
         if any(c in _WILD for c in part):
@@ -139,36 +162,44 @@ def _fixed_part(path: str) -> str:
 
 
 def _read_csv(files: list[Path], declared: Declared, wanted: Wanted) -> Landed:
-    types = {name: _csv_type(name, t) for name, t in declared.items()}
+    types = {name: csv_type(name, t) for name, t in declared.items()}
     tables, names = [], dict[str, None]()
     for file in files:
         try:
-            header = _header(file)
-            options = pyarrow.csv.ConvertOptions(
-                column_types=types,
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-                # Nothing is read in vain: what nobody wants may be of any kind.
-                include_columns=_of(header, wanted) if wanted else None,
-            )
+            header = header_of(file)
+            options = csv_options(types, among(header, wanted) if wanted else None)
             tables.append(plain_table(pyarrow.csv.read_csv(str(file), convert_options=options)))
             names |= dict.fromkeys(header)
         except (pa.ArrowException, ValueProblem, OSError) as problem:
-            _refuse(f"`{file}` cannot be read: {problem}")
-    return ArrowRows(_together(str(files[0].parent), tables), list(names))
+            refuse(f"`{file}` cannot be read: {problem}")
+    return ArrowRows(together(str(files[0].parent), tables), list(names))
 
 
-def _header(file: Path) -> list[str]:
+def csv_options(
+    types: Mapping[str, pa.DataType], columns: list[str] | None
+) -> pyarrow.csv.ConvertOptions:
+    """How the fields of CSV are read; an empty field is null, a quoted one an empty text."""
+    return pyarrow.csv.ConvertOptions(
+        column_types=dict(types),
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        # Nothing is read in vain: what nobody wants may be of any kind.
+        include_columns=columns,
+    )
+
+
+def header_of(file: Path) -> list[str]:
+    """The names of the columns of a CSV file."""
     opened = gzip.open if file.suffix == ".gz" else open
     with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
         return next(csv.reader(lines), [])
 
 
-def _csv_type(name: str, item: ItemType) -> pa.DataType:
+def csv_type(name: str, item: ItemType) -> pa.DataType:
     """How a column is read: dates, timestamps and decimals as text, of which they are made."""
     if not isinstance(item, Scalar | DecimalType) or item == BINARY:
-        _refuse(
+        refuse(
             f"the column `{name}` is of type {item}, which CSV has no form for",
             "use Parquet or JSON lines",
         )
@@ -177,18 +208,20 @@ def _csv_type(name: str, item: ItemType) -> pa.DataType:
     return pa.string()
 
 
-def _together(path: str, tables: list[pa.Table]) -> pa.Table:
+def together(path: str, tables: list[pa.Table]) -> pa.Table:
+    """The rows of several files, whose columns have the types that hold all of them."""
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as problem:
-        _refuse(f"the files of `{path}` have columns of different types: {problem}")
+        refuse(f"the files of `{path}` have columns of different types: {problem}")
 
 
 def _read_json(files: list[Path]) -> Landed:
-    return JsonRows([row for file in files for row in _json_lines(file)])
+    return JsonRows([row for file in files for row in json_lines(file)])
 
 
-def _json_lines(file: Path) -> Iterable[dict[str, Any]]:
+def json_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file, a line each."""
     opened = gzip.open if file.suffix == ".gz" else open
     with opened(file, "rt", encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -197,16 +230,15 @@ def _json_lines(file: Path) -> Iterable[dict[str, Any]]:
             try:
                 row = json.loads(line)
             except ValueError as problem:
-                _refuse(
+                refuse(
                     f"`{file}`, line {number} is not JSON: {problem}",
                     "each line is one JSON object",
                 )
             if not isinstance(row, dict):
-                _refuse(
-                    f"`{file}`, line {number} is no JSON object", "each line is one JSON object"
-                )
+                refuse(f"`{file}`, line {number} is no JSON object", "each line is one JSON object")
             yield row
 
 
-def _refuse(message: str, cure: str | None = None) -> NoReturn:
+def refuse(message: str, cure: str | None = None) -> NoReturn:
+    """Raises an error of the data (code `input`)."""
     raise DataError(Diagnostic("input", message, help=cure))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -11,6 +11,9 @@ from hydro_core.ticks.arrow import item_of, item_type
 from hydro_core.types.item import STRING, UNKNOWN, ItemType, Row, Tuple
 from hydro_core.types.json import from_json, infer
 from hydro_core.types.values import RowItem, ValueProblem, conform
+
+Reading = Callable[[Any], Any]
+"""From a value as it lies in a file to an item; `ValueProblem` where it is none."""
 
 
 class Landed(Protocol):
@@ -32,6 +35,10 @@ class Landed(Protocol):
         """A column's values, in the order of the rows."""
         ...
 
+    def reading(self, column: str, to: ItemType) -> Reading:
+        """How a value of the column is read as an item of the type."""
+        ...
+
     def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
         """The rows at these places, with the wanted columns as items of the wanted types."""
         ...
@@ -41,7 +48,7 @@ class ArrowRows:
     """The rows of an Arrow table; there may be columns that were not read."""
 
     def __init__(self, table: pa.Table, names: Sequence[str]) -> None:
-        self._table = table
+        self.table = table
         self._names = names
 
     @property
@@ -52,41 +59,46 @@ class ArrowRows:
     @property
     def types(self) -> Mapping[str, ItemType]:
         """The columns and their types; `ValueProblem` where a column's is none of ours."""
-        return {field.name: item_type(field.type) for field in self._table.schema}
+        return {field.name: item_type(field.type) for field in self.table.schema}
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return int(self.table.num_rows)
 
     def values(self, column: str) -> Sequence[Any]:
         """A column's values."""
-        values: list[Any] = self._table.column(column).to_pylist()
+        values: list[Any] = self.table.column(column).to_pylist()
         return values
+
+    def reading(self, column: str, to: ItemType) -> Reading:
+        """How a value of the column is read: texts stand for items of other types as in JSON."""
+        of = item_type(self.table.schema.field(column).type)
+        if of == STRING:
+            return lambda value: from_json(value, to)
+        return lambda value: conform(item_of(value, of), to)
 
     def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
         """The rows at these places."""
-        part = self._table.select(list(wanted)).take(pa.array(places, pa.int64()))
+        part = self.table.select(list(wanted)).take(pa.array(places, pa.int64()))
         columns = []
         for name, to in wanted.items():
-            column = part.column(name)
-            of = item_type(column.type)
-            found = zip(places, column.to_pylist(), strict=True)
-            columns.append([_typed(name, place, value, of, to) for place, value in found])
+            read = self.reading(name, to)
+            found = zip(places, part.column(name).to_pylist(), strict=True)
+            columns.append([_read(read, name, place, value) for place, value in found])
         if not columns:
             yield from (RowItem() for _ in places)
         for values in zip(*columns, strict=True):
             yield RowItem(zip(wanted, values, strict=True))
 
 
-def _typed(name: str, place: int, value: Any, of: ItemType, to: ItemType) -> Any:
+def _read(read: Reading, name: str, place: int, value: Any) -> Any:
     try:
-        if of == STRING and isinstance(value, str):
-            return from_json(value, to)
-        return conform(item_of(value, of), to)
+        return read(value)
     except ValueProblem as problem:
-        raise _misfit(problem, place, name) from None
+        raise misfit(str(problem), place, name) from None
 
 
-def _misfit(problem: ValueProblem, place: int, name: str) -> ValueProblem:
+def misfit(problem: str, place: int, name: str) -> ValueProblem:
+    """What is wrong with the value of a column in a row."""
     return ValueProblem(f"{problem} (row {place}, column `{name}`)")
 
 
@@ -94,7 +106,7 @@ class JsonRows:
     """The rows of JSON lines: objects, where a missing column is null."""
 
     def __init__(self, objects: Sequence[Mapping[str, Any]]) -> None:
-        self._objects = objects
+        self.objects = objects
         self._names = list(dict.fromkeys(name for row in objects for name in row))
 
     @property
@@ -105,31 +117,29 @@ class JsonRows:
     @property
     def types(self) -> Mapping[str, ItemType]:
         """The columns with the types that their values have in common."""
-        found = infer(self._objects)
+        found = infer(self.objects)
         fields = found.fields if isinstance(found, Row) else ()
         return {field.name: field.type for field in fields}
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return len(self.objects)
 
     def values(self, column: str) -> Sequence[Any]:
         """A column's values, as JSON has them."""
-        return [row.get(column) for row in self._objects]
+        return [row.get(column) for row in self.objects]
+
+    def reading(self, column: str, to: ItemType) -> Reading:
+        """How a value of the column is read."""
+        return lambda value: from_json(value, to)
 
     def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
         """The rows at these places."""
         for place in places:
-            row = self._objects[place]
+            row = self.objects[place]
             yield RowItem(
-                (name, self._value(name, place, row.get(name), to)) for name, to in wanted.items()
+                (name, _read(self.reading(name, to), name, place, row.get(name)))
+                for name, to in wanted.items()
             )
-
-    @staticmethod
-    def _value(name: str, place: int, value: Any, to: ItemType) -> Any:
-        try:
-            return from_json(value, to)
-        except ValueProblem as problem:
-            raise _misfit(problem, place, name) from None
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:

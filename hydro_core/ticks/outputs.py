@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -26,28 +26,30 @@ TICK, POSITION, ITEM = "tick", "position", "item"
 FILE = "part-00000.parquet"
 MARK = b"hydrotick"
 """The key of the files' metadata that says who wrote them."""
+SPARK_MARK = b'"metadata":{"hydrotick":"output"}'
+"""The same in what Spark writes: it keeps the metadata of columns only."""
+_SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-class OutputFiles:
-    """The outputs of a run, tick by tick; put in their places when it ends without an exception."""
+class OutputFolders:
+    """The folders of a run's outputs; put in their places when it ends without an exception."""
 
     def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
         for name, stream in outputs.items():
             _check_columns(name, stream)
             _check_place(directory, name)
-        self._directory = directory
+        self._directory, self._names = directory, list(outputs)
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
-        self._files = {
-            name: _File(self._scratch / name, stream) for name, stream in outputs.items()
-        }
 
-    def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
-        """Adds what a tick has put out."""
-        for name, items in outputs.items():
-            self._files[name].write(tick, items)
+    def folder(self, name: str) -> Path:
+        """Where the files of an output are written."""
+        return self._scratch / name
 
-    def __enter__(self) -> OutputFiles:
+    def close(self) -> None:
+        """Completes what is written."""
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -57,10 +59,9 @@ class OutputFiles:
         trace: TracebackType | None,
     ) -> None:
         try:
-            for file in self._files.values():
-                file.close()
+            self.close()
             if kind is None:
-                for name in self._files:
+                for name in self._names:
                     self._place(name)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
@@ -69,7 +70,25 @@ class OutputFiles:
         place = self._directory / name
         if place.exists():
             place.rename(self._scratch / f"{name}.before")
-        (self._scratch / name).rename(place)
+        self.folder(name).rename(place)
+
+
+class OutputFiles(OutputFolders):
+    """The outputs of a run as files, written tick by tick."""
+
+    def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
+        super().__init__(directory, outputs)
+        self._files = {name: _File(self.folder(name), stream) for name, stream in outputs.items()}
+
+    def write(self, tick: int, outputs: Mapping[str, Sequence[Any]]) -> None:
+        """Adds what a tick has put out."""
+        for name, items in outputs.items():
+            self._files[name].write(tick, items)
+
+    def close(self) -> None:
+        """Completes the files."""
+        for file in self._files.values():
+            file.close()
 
 
 class _File:
@@ -161,4 +180,4 @@ def _is_ours(file: Path) -> bool:
         metadata = pyarrow.parquet.read_schema(file).metadata or {}
     except (pa.ArrowException, OSError):
         return False
-    return MARK in metadata
+    return MARK in metadata or SPARK_MARK in metadata.get(_SPARK_SCHEMA, b"")

@@ -1,4 +1,7 @@
-"""The shared vectors on Spark: tick by tick, as one range, and as two that follow each other."""
+"""The shared vectors on Spark: tick by tick, as one range, and as two that follow each other.
+
+As they are written, and as the optimizer plans them for ranges.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import pytest
 
 from hydro_core.errors import HydroError
 from tests.golden.vectors import Vector, key, vectors
-from tests.spark.engines import Json, on_spark, program
+from tests.spark.coverage import compiled, covering
+from tests.spark.engines import Json, on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,15 +25,16 @@ pytestmark = [
 ]
 
 
-def check(vector: Vector, ranges: tuple[int, ...], spark: SparkSession) -> None:
+def check(
+    vector: Vector, ranges: tuple[int, ...], spark: SparkSession, *, optimize: bool = False
+) -> None:
     ticks = vector.get("ticks", [{}])
-    schemas = vector.get("schemas", {})
     if "error" in vector:
         with pytest.raises(HydroError) as caught:
-            on_spark(program(vector["program"], schemas, ticks), ticks, ranges, spark)
+            on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark)
         assert caught.value.code in [vector["error"], *vector.get("error_alternatives", [])]
         return
-    found = on_spark(program(vector["program"], schemas, ticks), ticks, ranges, spark)
+    found = on_spark(compiled(vector, optimize=optimize), ticks, ranges, spark)
     compare(vector, found)
 
 
@@ -41,6 +46,11 @@ def compare(vector: Vector, found: Json) -> None:
             assert collect(map(key, got[name])) == collect(map(key, items))
 
 
+def halves(vector: Vector) -> tuple[int, int]:
+    first = len(vector["ticks"]) // 2
+    return first, len(vector["ticks"]) - first
+
+
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
 def test_tick_by_tick(vector: Vector, spark: SparkSession) -> None:
     check(vector, (1,) * len(vector.get("ticks", [{}])), spark)
@@ -49,23 +59,25 @@ def test_tick_by_tick(vector: Vector, spark: SparkSession) -> None:
 LONG = [v for v in VECTORS if len(v.get("ticks", [])) > 1]
 
 
-SAMPLED = 4
-"""One of so many vectors runs as a range in `make test`, all of them in `make test-all`."""
-
-
-@pytest.mark.parametrize("vector", LONG[::SAMPLED], ids=lambda v: v["name"])
-def test_one_range(vector: Vector, spark: SparkSession) -> None:
+@pytest.mark.parametrize("vector", covering(LONG, optimize=False), ids=lambda v: v["name"])
+def test_one_range_of_every_operator_and_kind(vector: Vector, spark: SparkSession) -> None:
     check(vector, (len(vector["ticks"]),), spark)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
-def test_every_one_as_a_range(vector: Vector, spark: SparkSession) -> None:
-    check(vector, (len(vector["ticks"]),), spark)
+@pytest.mark.parametrize("vector", covering(LONG, optimize=True), ids=lambda v: v["name"])
+def test_two_ranges_of_every_operator_and_kind(vector: Vector, spark: SparkSession) -> None:
+    check(vector, halves(vector), spark, optimize=True)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("optimize", [False, True], ids=["written", "optimized"])
 @pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
-def test_two_ranges(vector: Vector, spark: SparkSession) -> None:
-    first = len(vector["ticks"]) // 2
-    check(vector, (first, len(vector["ticks"]) - first), spark)
+def test_every_one_as_a_range(vector: Vector, optimize: bool, spark: SparkSession) -> None:
+    check(vector, (len(vector["ticks"]),), spark, optimize=optimize)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimize", [False, True], ids=["written", "optimized"])
+@pytest.mark.parametrize("vector", LONG, ids=lambda v: v["name"])
+def test_two_ranges(vector: Vector, optimize: bool, spark: SparkSession) -> None:
+    check(vector, halves(vector), spark, optimize=optimize)

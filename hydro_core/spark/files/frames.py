@@ -1,0 +1,343 @@
+"""Inputs as DataFrames of items with their ticks, and how many ticks there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.spark.files.places import Found, find
+from hydro_core.spark.files.workers import (
+    CURE,
+    FILE,
+    MOMENT,
+    NAMES,
+    NUMBER,
+    PLACE,
+    PROBLEM,
+    ROW,
+    STAGE,
+    Stage,
+    fits_whole,
+    input_error,
+    read_in_workers,
+    tells_ticks,
+)
+from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.relation import ITEM, TICK
+from hydro_core.spark.types import spark_type
+from hydro_core.ticks.batches import (
+    InputFile,
+    TickColumn,
+    item_type_of,
+    refuse,
+    refuse_early,
+    require_columns,
+    start_of,
+)
+from hydro_core.ticks.every import Every
+from hydro_core.ticks.landed import declared_columns, misfit
+from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple, is_integer
+from hydro_core.types.values import ValueProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An input: what lies at its path, and the type of its items."""
+
+    file: InputFile
+    found: Found
+    item: ItemType
+
+
+def arrive(
+    session: SparkSession, files: Sequence[InputFile], declared: Mapping[str, ItemType]
+) -> list[Arrived]:
+    """The inputs; what a program declares of them must be there. No row is made yet."""
+    arrived = []
+    for file in files:
+        of = declared.get(file.name, UNKNOWN)
+        columns = declared_columns(of) or {}
+        found = find(session, file, columns)
+        require_columns(file, columns, found.names)
+        arrived.append(Arrived(file, found, of if columns else _item_type(file, found)))
+    return arrived
+
+
+def _item_type(file: InputFile, found: Found) -> ItemType:
+    try:
+        return item_type_of(found.types or {}, file.column)
+    except ValueProblem as problem:
+        refuse(file, str(problem))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of the rows of an input when all of them have been seen once."""
+
+    rows: int
+    numbers: tuple[int, int] | None
+    moments: tuple[datetime, datetime] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of an input: columns `c0 …` of the items, `number` and `moment` of the ticks."""
+
+    arrived: Arrived
+    frame: DataFrame
+    summary: Summary
+    checked: bool
+    """Whether problems stand beside the rows."""
+
+    def items(self, cut: FrameCut) -> DataFrame:
+        """The items with their ticks: (item, t)."""
+        columns = declared_columns(self.arrived.item) or {}
+        made = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
+        whole = isinstance(self.arrived.item, Row | Tuple)
+        item = F.struct(*made) if whole else F.col("c0")
+        typed = item.cast(spark_type(self.arrived.item)).alias(ITEM)
+        tick = cut.tick() if self.arrived.file.column else F.lit(0)
+        return self.frame.select(typed, tick.cast("long").alias(TICK))
+
+    def release(self) -> None:
+        """Forgets what was kept of them."""
+        if self.checked:
+            self.frame.unpersist()
+
+
+def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
+    """Sees all rows once: counts them, and refuses what is wrong with them."""
+    columns = declared_columns(arrived.item) or {}
+    native = arrived.found.native
+    if native is not None and _is_exact(arrived, columns):
+        frame = _native(native, arrived, columns)
+        return Rows(arrived, frame, _summary(arrived, frame), checked=False)
+    made = Made(columns, arrived.file.column)
+    frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
+    # Parsed once, and then as often read as there are jobs.
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        _refuse_unread(arrived, frame, columns)
+        return Rows(arrived, frame, _summary(arrived, frame), checked=True)
+    except BaseException:
+        frame.unpersist()
+        raise
+
+
+def quoted(name: str) -> Column:
+    """A column by its name, whatever characters that has."""
+    escaped = name.replace("`", "``")
+    return F.col(f"`{escaped}`")
+
+
+def _is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
+    """Whether casts make the items, and tell the ticks."""
+    types = arrived.found.types or {}
+    column = arrived.file.column
+    return all(fits_whole(types[n], to) for n, to in columns.items()) and (
+        column is None or tells_ticks(types[column])
+    )
+
+
+def _native(
+    native: DataFrame, arrived: Arrived, columns: Mapping[str, ItemType], *beside: Column
+) -> DataFrame:
+    items = [
+        quoted(name).cast(spark_type(to)).alias(f"c{i}")
+        for i, (name, to) in enumerate(columns.items())
+    ]
+    number: Column = F.lit(None)
+    moment: Column = F.lit(None)
+    if arrived.file.column is not None:
+        value = quoted(arrived.file.column)
+        if is_integer((arrived.found.types or {})[arrived.file.column]):
+            number = value
+        else:
+            moment = value
+    return native.select(
+        *items,
+        number.cast("long").alias(NUMBER),
+        moment.cast("timestamp").alias(MOMENT),
+        *beside,
+    )
+
+
+def _refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
+    """Refuses files that cannot be read, columns that are missing, rows that are of no tick."""
+    place = F.struct(FILE, ROW)
+    said = F.struct(PROBLEM, CURE)
+    stages = [
+        F.min_by(F.when(F.col(STAGE) == stage, said), F.when(F.col(STAGE) == stage, place))
+        for stage in (Stage.FILE.value, Stage.TICK.value)
+    ]
+    named = F.sort_array(
+        F.collect_list(F.when(F.col(NAMES).isNotNull(), F.struct(FILE, ROW, NAMES)))
+    )
+    unread, untold, names = frame.agg(*stages, named).collect()[0]
+    if unread is not None:
+        raise input_error(unread[PROBLEM], unread[CURE])
+    there = dict.fromkeys(name for each in names for name in each[NAMES].split("\n"))
+    require_columns(arrived.file, columns if arrived.found.form.declared else (), list(there))
+    if untold is not None:
+        refuse(arrived.file, f"the tick column `{arrived.file.column}`: {untold[PROBLEM]}")
+
+
+def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
+    extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
+    untold = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
+    found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
+    rows, nulls, low, high, first, last = found
+    if nulls and arrived.file.column is not None:
+        refuse(
+            arrived.file,
+            f"the tick column `{arrived.file.column}`: a row has no tick: it is null",
+        )
+    numbers = None if low is None else (low, high)
+    moments = None if first is None else (_moment(first), _moment(last))
+    return Summary(rows, numbers, moments)
+
+
+def _as_longs(extremes: Sequence[Column]) -> list[Column]:
+    low, high, first, last = extremes
+    return [low, high, F.unix_micros(first), F.unix_micros(last)]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _moment(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _micros(moment: datetime) -> int:
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class FrameCut:
+    """How many ticks there are, and which one a row is of."""
+
+    count: int
+    every: Every
+    start: datetime | None
+
+    def tick(self) -> Column:
+        """The tick of a row, of its `number` or `moment`."""
+        if self.start is None:
+            return F.col(NUMBER)
+        since = F.unix_micros(F.col(MOMENT)) - F.lit(_micros(self.start))
+        if self.every.unit != "mo":
+            length = _micros(self.every.start_of(1, _EPOCH))
+            return _floored(since, length)
+        months = F.year(MOMENT) * 12 + F.month(MOMENT) - 1
+        first = self.start.year * 12 + self.start.month - 1
+        guess = _floored(months - first, self.every.count)
+        # The guess is right but for the day of the month, if ticks do not begin on the first.
+        starts = [_micros(self.every.start_of(t, self.start)) for t in range(self.count + 1)]
+        begins = F.get(F.array(*map(F.lit, starts)), guess.cast("int"))
+        early = F.unix_micros(F.col(MOMENT)) < begins
+        return F.when(early, guess - 1).otherwise(guess)
+
+    def times(self, first: int, last: int) -> dict[int, tuple[datetime, datetime]]:
+        """Start and end of ticks, where they have any."""
+        if self.start is None:
+            return {}
+        begin = self.every.start_of
+        ticks = range(first, last + 1)
+        return {t: (begin(t, self.start), begin(t + 1, self.start)) for t in ticks}
+
+
+def _floored(value: Column, by: int) -> Column:
+    """The quotient, rounded down: exact, where a division would be one of doubles."""
+    rest = F.pmod(value, F.lit(by).cast("long"))
+    return F.call_function("div", value - rest, F.lit(by).cast("long"))
+
+
+def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> FrameCut:
+    """Cuts the inputs into ticks; refuses rows that are of none, and values that are no items."""
+    columns = [
+        TickColumn(
+            rows.arrived.file,
+            rows.summary.numbers is not None,
+            rows.summary.moments[0] if rows.summary.moments else None,
+        )
+        for rows in inputs
+    ]
+    start = start_of(columns, every, start)
+    last = -1
+    for rows in inputs:
+        last = max(last, _last_tick(rows, every, start))
+    found = FrameCut(last + 1, every, start)
+    _refuse_misfits([rows for rows in inputs if rows.checked], found)
+    return found
+
+
+def _last_tick(rows: Rows, every: Every, start: datetime | None) -> int:
+    """The number of the last tick of an input."""
+    summary = rows.summary
+    if rows.arrived.file.column is None or not summary.rows:
+        return 0 if summary.rows else -1
+    if start is None:
+        low, high = summary.numbers or (0, -1)
+    else:
+        first, latest = summary.moments or (start, start)
+        low, high = every.tick_of(first, start), every.tick_of(latest, start)
+    if low < 0:
+        _refuse_first_early(rows, start)
+    return high
+
+
+def _refuse_first_early(rows: Rows, start: datetime | None) -> None:
+    """Names the first row that is of no tick, as the files have them."""
+    value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
+    frame, arrived = rows.frame, rows.arrived
+    if not rows.checked and arrived.found.native is not None:
+        numbers = F.create_map(*(F.lit(x) for pair in _file_numbers(arrived).items() for x in pair))
+        place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
+        row = F.col("_metadata.row_index").alias(ROW)
+        files = [str(file.absolute()) for file in arrived.found.files]
+        base = str(Path(arrived.found.form.base).absolute())
+        # Also of a Delta table: which row of which file it is, only the files tell.
+        whole = frame.sparkSession.read.option("basePath", base).parquet(*files)
+        frame = _native(whole, arrived, {}, place, row)
+    counts = dict(map(tuple, frame.groupBy(FILE).count().collect()))
+    bound = 0 if start is None else _micros(start)
+    earliest = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
+    if earliest is None:
+        raise ValueError("there is an early row")
+    at = sum(c for n, c in counts.items() if n < earliest[0]) + earliest[1]
+    refuse_early(arrived.file, at, earliest[2] if start is None else _moment(earliest[2]), start)
+
+
+def _file_numbers(arrived: Arrived) -> dict[str, int]:
+    """The numbers of files by the names that Spark gives them."""
+    uris = (path.absolute().as_uri() for path in arrived.found.files)
+    return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
+
+
+def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
+    """Refuses the first value that is no item: of the earliest tick, input, column and row."""
+    first: tuple[int, int, Any] | None = None
+    for position, rows in enumerate(inputs):
+        tick = found.tick() if rows.arrived.file.column else F.lit(0)
+        order = F.struct(tick.cast("long").alias(TICK), PLACE, FILE, ROW)
+        wrong = rows.frame.where(F.col(STAGE) == Stage.VALUE.value)
+        told = wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
+        if told is not None and (first is None or (told["at"][TICK], position) < first[:2]):
+            first = (told["at"][TICK], position, told)
+    if first is None:
+        return
+    tick_number, position, told = first
+    rows, at = inputs[position], told["at"]
+    before = rows.frame.where(F.col(FILE) < at[FILE]).count()
+    column = list(declared_columns(rows.arrived.item) or {})[at[PLACE]]
+    problem = misfit(told[PROBLEM], before + at[ROW], column)
+    refuse(rows.arrived.file, f"in tick {tick_number}, {problem}")

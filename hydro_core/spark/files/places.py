@@ -1,0 +1,206 @@
+"""What lies at a path, and how Spark reads it: whole by itself where it reads exactly that.
+
+Spark reads Delta tables, and Parquet of plain types, by itself; the rest its workers read with
+Arrow. Either way a `Found` says what the columns are before any row is read.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyarrow import dataset
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as spark
+
+from hydro_core.errors import DataError
+from hydro_core.spark.files.workers import survey
+from hydro_core.spark.types import spark_type
+from hydro_core.ticks.arrow import item_type, plain_type
+from hydro_core.ticks.batches import InputFile
+from hydro_core.ticks.files import (
+    Declared,
+    Wanted,
+    among,
+    base_of,
+    csv_type,
+    files_at,
+    header_of,
+    is_delta,
+    parquet_file,
+    refuse,
+    together,
+    wanted_of,
+)
+from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
+from hydro_core.types.common import merge
+from hydro_core.types.item import ItemType, Row
+from hydro_core.types.values import ValueProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files of an input, and what is known of their columns."""
+
+    files: Sequence[Path]
+    form: Form
+    names: Sequence[str]
+    """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
+    types: Mapping[str, ItemType] | None = None
+    """The types of the columns that were read; None: not known, and not needed."""
+    native: DataFrame | None = None
+    """The rows as Spark reads them by itself, where it does."""
+    bytes: int = 0
+    """What the files take."""
+
+
+def find(session: SparkSession, file: InputFile, declared: Declared) -> Found:
+    """What lies at the path of an input."""
+    wanted = wanted_of(declared, file.column)
+    if is_delta(file.path):
+        return _delta(session, file.path, declared, wanted)
+    kind, files = files_at(file.path)
+    form = Form(kind, base_of(file.path), declared, wanted)
+    finders = {"Parquet": _parquet, "CSV": _csv, "JSON lines": _json}
+    return finders[kind](session, file.path, files, form)
+
+
+def _delta(session: SparkSession, path: str, declared: Declared, wanted: Wanted) -> Found:
+    try:
+        table = DeltaTable(path)
+        names = [field.name for field in table.schema().fields]
+        rows: Any = table.to_pyarrow_dataset()
+        fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
+        types = {name: item_type(of) for name, of in fields}
+    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
+        refuse(f"the Delta table `{path}` cannot be read: {problem}")
+    reader = session.read.format("delta").option("versionAsOf", table.version())
+    constants = _constants(path, rows)
+    form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    size = sum(file.stat().st_size for file in constants)
+    native = reader.load(str(Path(path).absolute()))
+    return Found(list(constants), form, names, types, native, size)
+
+
+def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
+    """The files of a Delta table, and the columns that its log has for them."""
+    found: dict[Path, Mapping[str, Any]] = {}
+    for fragment in rows.get_fragments():
+        keys = dataset.get_partition_keys(fragment.partition_expression)
+        of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
+        found[Path(path, unquote(fragment.path))] = of
+    return found
+
+
+def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+    names, schemas = dict[str, None](), list[pa.Schema]()
+    plain = True
+    for file in files:
+        try:
+            data = parquet_file(file, form.base)
+            names |= dict.fromkeys(data.schema.names)
+            columns = among(data.schema.names, form.wanted)
+            found = pa.schema([(n, plain_type(data.schema.field(n).type)) for n in columns])
+            plain = plain and _is_plain(pyarrow.parquet.read_schema(file), file, columns)
+            schemas.append(found)
+            types = {name: item_type(found.field(name).type) for name in columns}
+        except (pa.ArrowException, ValueProblem, OSError) as problem:
+            refuse(f"`{file}` cannot be read: {problem}")
+    schema = together(path, [s.empty_table() for s in schemas]).schema
+    types = {field.name: item_type(field.type) for field in schema}
+    native = None
+    if plain and all(s.equals(schema) for s in schemas):
+        fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
+        reader = session.read.schema(spark.StructType(fields))
+        native = reader.parquet(*(str(file.absolute()) for file in files))
+    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+    return Found(files, form, list(names), types, native, _size(files))
+
+
+def _is_plain(schema: pa.Schema, file: Path, columns: Sequence[str]) -> bool:
+    """Whether Spark reads the columns as Arrow does: moments of microseconds, or its own old ones.
+
+    A column that a folder names, and that no file has, is none of these.
+    """
+    physical = pyarrow.parquet.ParquetFile(file).schema
+    old = {
+        column.path.partition(".")[0]
+        for column in map(physical.column, range(len(physical)))
+        if column.physical_type == "INT96"
+    }
+    return all(
+        name in schema.names and (name in old or _spark_has(schema.field(name).type))
+        for name in columns
+    )
+
+
+def _spark_has(found: pa.DataType) -> bool:
+    return plain_type(found) == found or found in (
+        pa.large_string(),
+        pa.large_binary(),
+        pa.string_view(),
+        pa.binary_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    )
+
+
+def _csv(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+    for name, declared in form.declared.items():
+        csv_type(name, declared)
+    headers = [_header(file) for file in files]
+    names = list(dict.fromkeys(name for header in headers for name in header))
+    open_names = among(names, form.wanted)
+    if all(name in form.declared for name in open_names):
+        typed = {n: csv_type(n, t) for n, t in form.declared.items() if n in names}
+        schema = pa.schema(list(typed.items()))
+    else:
+        answers = survey(session, files, partial(_surveyed_csv, form=form))
+        tables = [pickle.loads(_told(a)).empty_table() for a in answers]  # noqa: S301 - our own
+        schema = together(str(files[0].parent), tables).schema
+    types = {field.name: item_type(field.type) for field in schema}
+    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+    return Found(files, form, names, types, None, _size(files))
+
+
+def _header(file: Path) -> list[str]:
+    try:
+        return header_of(file)
+    except (UnicodeDecodeError, OSError) as problem:
+        refuse(f"`{file}` cannot be read: {problem}")
+
+
+def _surveyed_csv(file: Path, form: Form) -> bytes:
+    return pickle.dumps(surveyed_csv(file, form))
+
+
+def _json(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+    if form.declared:
+        return Found(files, form, [], None, None, _size(files))
+    answers = [pickle.loads(_told(a)) for a in survey(session, files, _surveyed_json)]  # noqa: S301
+    names = list(dict.fromkeys(name for _, found in answers for name in found))
+    common: Any = merge(t for t, _ in answers)
+    types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
+    return Found(files, form, names, types, None, _size(files))
+
+
+def _surveyed_json(file: Path) -> bytes:
+    return pickle.dumps(surveyed_json(file))
+
+
+def _told(answer: bytes | DataError) -> bytes:
+    if isinstance(answer, DataError):
+        raise answer
+    return answer
+
+
+def _size(files: Sequence[Path]) -> int:
+    return sum(file.stat().st_size for file in files)

@@ -1,0 +1,164 @@
+"""The rows of one file, a piece after the other: no file lies in memory as a whole.
+
+The pieces of a file hold what reading it whole gives, and a file that cannot be read is the same
+error. Types that only all rows of all files tell are found first, by a survey.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from hydro_core.ticks.arrow import plain_table, plain_type
+from hydro_core.ticks.files import (
+    Declared,
+    Wanted,
+    among,
+    csv_options,
+    csv_type,
+    header_of,
+    json_lines,
+    parquet_file,
+    refuse,
+)
+from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
+from hydro_core.types.common import merge
+from hydro_core.types.item import ItemType
+from hydro_core.types.json import infer
+from hydro_core.types.values import ValueProblem
+
+ROWS = 10_000
+"""The rows of a piece: a few MiB of usual ones."""
+
+_MISFIT = re.compile(r"In CSV column #(\d+):.*CSV conversion error to ")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the files of an input are read."""
+
+    kind: str
+    base: str
+    declared: Declared
+    wanted: Wanted
+    schema: pa.Schema | None = None
+    """The columns as all files together have them; None: of JSON lines, or not known yet."""
+    constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    """Columns that a file does not hold, since they are the same in all of its rows."""
+
+
+def pieces(file: Path, form: Form) -> Iterator[Landed]:
+    """The rows of a file; a `DataError` as soon as they cannot be read."""
+    readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
+        "Parquet": lambda: _parquet(file, form),
+        "CSV": lambda: _csv(file, form),
+        "JSON lines": lambda: _json(file),
+    }
+    try:
+        yield from readers[form.kind]()
+    except (pa.ArrowException, ValueProblem, OSError) as problem:
+        refuse(f"`{file}` cannot be read: {problem}")
+
+
+def _parquet(file: Path, form: Form) -> Iterator[Landed]:
+    constants = form.constants.get(file, {})
+    data = parquet_file(file, form.base)
+    names = [name for name in data.schema.names if name not in constants]
+    columns = among(names, form.wanted)
+    for batch in data.to_batches(columns=columns, batch_size=ROWS, use_threads=False):
+        rows = pa.Table.from_batches([batch])
+        for name in among(constants, form.wanted):
+            rows = rows.append_column(name, pa.repeat(constants[name], batch.num_rows))
+        yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
+
+
+def _csv(file: Path, form: Form) -> Iterator[Landed]:
+    header = header_of(file)
+    types = {field.name: field.type for field in form.schema or ()}
+    options = csv_options(
+        {name: types[name] for name in header if name in types},
+        among(header, form.wanted) if form.wanted else None,
+    )
+    for batch in pyarrow.csv.open_csv(str(file), convert_options=options):
+        table = plain_table(pa.Table.from_batches([batch]))
+        yield ArrowRows(_as_all(table, form.schema), header)
+
+
+def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
+    """The columns in the types that they have in all files; what a file lacks is null."""
+    if schema is None:
+        return table
+    return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
+
+
+def _json(file: Path) -> Iterator[JsonRows]:
+    objects = json_lines(file)
+    while piece := list(islice(objects, ROWS)):
+        yield JsonRows(piece)
+
+
+def surveyed_csv(file: Path, form: Form) -> pa.Schema:
+    """The wanted columns of a CSV file and their types: those that all of its rows have."""
+    try:
+        return _csv_schema(file, form)
+    except (pa.ArrowException, ValueProblem, OSError) as problem:
+        refuse(f"`{file}` cannot be read: {problem}")
+
+
+def _csv_schema(file: Path, form: Form) -> pa.Schema:
+    header = header_of(file)
+    declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
+    columns = among(header, form.wanted) if form.wanted else header
+    found: dict[str, pa.DataType] = dict(declared)
+    missing = [name for name in columns if name not in declared]
+    while missing:
+        options = csv_options({n: t for n, t in found.items() if n in missing}, missing)
+        try:
+            with pyarrow.csv.open_csv(str(file), convert_options=options) as rows:
+                # The first rows say what may be; all rows must agree.
+                found |= {f.name: f.type for f in rows.schema if f.name not in found}
+                if any(found[f.name] != f.type for f in rows.schema):
+                    continue
+                for _ in rows:
+                    pass
+            break
+        except pa.ArrowInvalid as problem:
+            misfit = _MISFIT.search(str(problem))
+            if misfit is None:
+                raise
+            name = header[int(misfit[1])]
+            found[name] = _LOOSER[found[name]]
+    return pa.schema([(name, plain_type(found[name])) for name in columns])
+
+
+_CHAIN: tuple[pa.DataType, ...] = (
+    pa.null(),
+    pa.int64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.time32("s"),
+    pa.timestamp("s"),
+    pa.timestamp("ns"),
+    pa.float64(),
+    pa.string(),
+    pa.binary(),
+)
+"""The types of CSV fields in the order in which they are tried."""
+_LOOSER: dict[pa.DataType, pa.DataType] = dict(pairwise(_CHAIN))
+
+
+def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
+    """What the rows of a file of JSON lines have in common, and all of their columns."""
+    names = dict[str, None]()
+    types: list[ItemType] = []
+    for piece in _json(file):
+        names |= dict.fromkeys(piece.names)
+        types.append(infer(piece.objects))
+    return merge(types), list(names)

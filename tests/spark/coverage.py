@@ -1,0 +1,57 @@
+"""A few programs in which everything occurs that ranges treat differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.errors import HydroError
+from hydro_core.lang.resolve import parse
+from hydro_core.plan.planner import plan
+from hydro_core.running import given_types
+from tests.golden.vectors import Vector
+
+Feature = tuple[str, ...]
+
+
+def features(of: Compiled) -> frozenset[Feature]:
+    """The operators of a program with the kinds of their inputs, and how its parts run."""
+    found = plan(of.typed, of.strata)
+    operators = set()
+    for node in found.graph:
+        kinds = [found.kinds[e.node].value for e in node.inputs]
+        kinds = sorted(set(kinds)) if node.spec.variadic else kinds
+        operators.add((node.op.name, str(node.args.get("how", "")), *kinds))
+    return frozenset(operators | {("component", c.how) for c in found.components})
+
+
+def compiled(vector: Vector, *, optimize: bool) -> Compiled:
+    """The program of a vector, as written or as the plan for a range."""
+    ticks = vector.get("ticks", [{}])
+    graph = parse(vector["program"])
+    found = compile_graph(graph, given_types(graph, vector.get("schemas", {}), ticks))
+    return optimized(found, goal="range") if optimize else found
+
+
+def covering(vectors: Iterable[Vector], *, optimize: bool) -> list[Vector]:
+    """Few of the vectors that have all features which any of them has."""
+    known: dict[str, frozenset[Feature]] = {}
+    named = {v["name"]: v for v in vectors}
+    for name, vector in named.items():
+        try:
+            known[name] = features(compiled(vector, optimize=optimize))
+        except HydroError:
+            continue
+    return [named[name] for name in cover(known)]
+
+
+def cover(known: Mapping[str, frozenset[Feature]]) -> Sequence[str]:
+    """Names that together have all features: the richest first."""
+    left = frozenset[Feature]().union(*known.values())
+    chosen = []
+    while left:
+        gains = {name: len(found & left) for name, found in known.items()}
+        best = max(gains, key=gains.__getitem__)
+        chosen.append(best)
+        left -= known[best]
+    return chosen
