@@ -61,7 +61,7 @@ docs: $(SETUP) ## writes the pages that are generated from the tables
 bench: $(SETUP) ## every benchmark
 	@$(PY) -m benchmarks
 
-bench-tick: $(SETUP) ## a small tick beside the same reads and writes by hand, and their ratio
+bench-tick: $(SETUP) ## a small tick beside the same job by hand in PySpark and Delta, and their ratio
 	@$(PY) -m benchmarks.tick
 
 dev: $(SETUP) ## the Dagster UI, with its daemon
