@@ -54,7 +54,7 @@ class AggregateSpec:
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     """The type of an aggregate over rows of this type."""
     spec = AGGREGATES[aggregate.function]
-    types = tuple(_argument_type(argument, row) for argument in aggregate.arguments)
+    types = tuple(argument_type(argument, row) for argument in aggregate.arguments)
     try:
         return spec.result(types)
     except TypeProblem as problem:
@@ -65,7 +65,8 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
         ) from None
 
 
-def _argument_type(argument: str | Fn, row: ItemType) -> ItemType:
+def argument_type(argument: str | Fn, row: ItemType) -> ItemType:
+    """The type of what an aggregate is over: a column, or a function of the row."""
     if isinstance(argument, Fn):
         return given_by(argument, (row,))
     return columns_of(row, (argument,))[0].type

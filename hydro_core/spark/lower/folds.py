@@ -97,6 +97,15 @@ def _over(
         return folded_in_python(fn, acc, item, values, start, pairwise=pairwise)
 
 
-def scanned(fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType) -> Column:
+def scanned(
+    fn: Fn,
+    start: Column,
+    acc: ItemType,
+    values: Column,
+    item: ItemType,
+    *,
+    pairwise: bool = False,
+) -> Column:
     """The accumulators after each of the values of an array."""
-    return scanned_in_python(fn, acc, item, values, start.cast(spark_type(acc)))
+    start = start.cast(spark_type(acc))
+    return scanned_in_python(fn, acc, item, values, start, pairwise=pairwise)
