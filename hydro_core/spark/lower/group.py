@@ -125,13 +125,16 @@ def _running_aggregate(step: Step) -> Relation | None:
     if not runs(step):
         return None
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
-    found = [running_aggregate(a, item, types[name]) for name, a in step.arg("aggregates")]
+    goes = step.input.kind is Kind.G
+    found = [
+        running_aggregate(a, item, types[name], goes=goes) for name, a in step.arg("aggregates")
+    ]
     results = {f"a{i}": running for i, running in enumerate(found) if is_merged(running, step)}
     if len(results) < len(found):
         return None
     keys = _keys(step, step.arg("by") or ())
     rows = run_over(step, keys, results, every_tick=not keys)
-    return step.relation(Kind.G, rows.select(_aggregated(step).alias(ITEM), TICK, UNTIL))
+    return step.relation(Kind.G, rows.select(aggregated(step).alias(ITEM), TICK, UNTIL))
 
 
 def _keys(step: Step, by: Sequence[str]) -> list[Column]:
@@ -139,7 +142,7 @@ def _keys(step: Step, by: Sequence[str]) -> list[Column]:
     return [k.alias(f"k{i}") for i, k in enumerate(columns)]
 
 
-def _aggregated(step: Step) -> Column:
+def aggregated(step: Step) -> Column:
     """The output's row, of the columns k0, k1, … and a0, a1, …."""
     keyed = [(name, F.col(f"k{i}")) for i, name in enumerate(step.arg("by") or ())]
     made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
@@ -158,30 +161,35 @@ def _aggregate(step: Step) -> Relation:
     else:
         grouped = step.input.frame.groupBy(*times, *keys)
         rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
-    return step.relation(step.input.kind, rows.select(_aggregated(step).alias(ITEM), *times))
+    return step.relation(step.input.kind, rows.select(aggregated(step).alias(ITEM), *times))
 
 
 @lowers("latest")
 def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
     grows = runs(step) and step.input.kind is Kind.H
+    keys = _keys(step, step.arg("by"))
     if not grows:
-        step = between_changes(step, _keys(step, step.arg("by")))
-    item, order = step.input.item, step.arg("order")
+        step = between_changes(step, keys)
+    greatest = F.max(rank(step, step.input.item))
+    best = F.col("best.x").alias(ITEM)
+    if grows:
+        running = Running((Partial(greatest, F.max),), lambda parts: parts[0])
+        rows = run_over(step, keys, {"best": running}, every_tick=False)
+        return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
+    times = step.input.times
+    rows = step.input.frame.groupBy(*times, *keys).agg(greatest.alias("best"))
+    return step.relation(step.input.kind, rows.select(best, *times))
+
+
+def rank(step: Step, item: ItemType) -> Column:
+    """What the latest row of a key has most of: its order, then the row `x` itself."""
+    order = step.arg("order")
     if isinstance(order, Fn):
         places = [evaluated(order, item)]
     else:
         places = [named(F.col(ITEM), item, name)[0] for name in order]
-    rank = F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
-    keys = _keys(step, step.arg("by"))
-    best = F.col("best.x").alias(ITEM)
-    if grows:
-        running = Running((Partial(F.max(rank), F.max),), lambda parts: parts[0])
-        rows = run_over(step, keys, {"best": running}, every_tick=False)
-        return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
-    times = step.input.times
-    rows = step.input.frame.groupBy(*times, *keys).agg(F.max(rank).alias("best"))
-    return step.relation(step.input.kind, rows.select(best, *times))
+    return F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
 
 
 @lowers("fold_keyed")

@@ -47,6 +47,8 @@ class Step:
     """By which key an input surely has at most one item of each in a tick."""
     past: DataFrame | None = None
     """What the node's slot holds: rows `item, t[, ord]`."""
+    log: DataFrame | None = None
+    """The log of changes, rows `item, t, n`, of which `past` is the sum."""
     source: DataFrame | None = None
     """The batches of a source: rows `item, t`."""
     times: Times = field(default_factory=dict)

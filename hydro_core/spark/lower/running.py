@@ -97,13 +97,20 @@ def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[
     return rows, [*found, F.coalesce(F.sum(sign), F.lit(0))]
 
 
-def running_aggregate(aggregate: Aggregate, item: ItemType, result: ItemType) -> Running | None:
-    """The aggregate over a history; None where it is not merged from partial results."""
+def running_aggregate(
+    aggregate: Aggregate, item: ItemType, result: ItemType, *, goes: bool = False
+) -> Running | None:
+    """The aggregate over a history, or over what `goes` again.
+
+    None where it is not merged from partial results.
+    """
     arguments = [argument_of(a, item) for a in aggregate.arguments]
     if aggregate.function == "count":
         return _count(arguments[0][0].isNotNull() if arguments else F.lit(True), result)
     if aggregate.function in ("max_by", "min_by"):
         return _extreme(arguments[0], arguments[1], result, greatest=aggregate.function == "max_by")
+    if goes and aggregate.function == "sum":
+        return _sum_of_what_goes(*arguments[0], result)
     make = _MERGED.get(aggregate.function)
     return None if make is None else make(*arguments[0], result)
 
@@ -116,14 +123,29 @@ def _count(is_counted: Column, result: ItemType) -> Running:
     return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
 
 
-def _sum(column: Column, item: ItemType, result: ItemType) -> Running | None:
-    if not (is_integer(item) or isinstance(item, Decimal)):
+def _sum(column: Column, item: ItemType, result: ItemType) -> Running:
+    if not _is_exact(item):
         return _one(F.sum(column.cast("double")), F.sum, result)
-    exact = column.cast("decimal(20,0)") if is_integer(item) else column
+    return _one(F.sum(_with_room(column, item)), F.sum, result)
+
+
+def _sum_of_what_goes(column: Column, item: ItemType, result: ItemType) -> Running | None:
+    """The sum of nothing is null, and that nothing is left is told by a count."""
+    if not _is_exact(item):
+        return None
     return Running(
-        (exact_sum(exact), counted(column.isNotNull())),
+        (exact_sum(_with_room(column, item)), counted(column.isNotNull())),
         lambda parts: F.when(parts[1] > 0, parts[0]).cast(spark_type(result)),
     )
+
+
+def _is_exact(item: ItemType) -> bool:
+    return is_integer(item) or isinstance(item, Decimal)
+
+
+def _with_room(column: Column, item: ItemType) -> Column:
+    """Only the result of a sum must have 64 bits."""
+    return column.cast("decimal(20,0)") if is_integer(item) else column
 
 
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
