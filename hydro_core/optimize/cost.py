@@ -9,7 +9,7 @@ column and are free, and a join costs its candidate pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -111,10 +111,42 @@ class CostModel:
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
         kept = {n.cls for n in self.space.nodes if _name(n) in STATES}
-        return [
-            NODE if _name(node) == "prev" and node.inputs[0] in kept else self.cost(node, sizes)
-            for node in self.space.nodes
-        ]
+        touched = self._touched(sizes)
+        return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
+
+    def _cost_beside(
+        self,
+        node: ENode,
+        sizes: Sequence[float],
+        kept: Collection[ClassId],
+        touched: Mapping[ClassId, float],
+    ) -> float:
+        """The cost of a node, which may be less for what is running below it."""
+        name = _name(node)
+        if name == "prev" and node.inputs[0] in kept:
+            return NODE
+        cost = self.cost(node, sizes)
+        if name in {"delta", "changes"} and node.inputs[0] in touched:
+            return min(cost, NODE + 3 * touched[node.inputs[0]])
+        return cost
+
+    def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
+        """How many rows of a running result change in a tick, as the operator itself knows."""
+        before = {n.cls: n.inputs[0] for n in self.space.nodes if _name(n) == "prev"}
+        found: dict[ClassId, float] = {}
+        for node in self.space.nodes:
+            if _name(node) in RUNNING and before.get(node.inputs[0]) == node.cls:
+                found[node.cls] = min(sizes[node.cls], sizes[node.inputs[1]])
+        changed = True
+        while changed:
+            changed = False
+            for node in self.space.nodes:
+                rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
+                if rows is None or node.cls in found or _name(node) not in ITEMWISE:
+                    continue
+                found[node.cls] = rows
+                changed = True
+        return found
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -261,7 +293,15 @@ STATES = frozenset(
     {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
 )
 """Operators that update what they gave before in place: nobody stores it again."""
-
+RUNNING = STATES - {"aggregate_moved"}
+"""Of these, operators that know which of their results change, without a look at the others."""
+ITEMWISE = frozenset(
+    {
+        *("map", "filter", "filter_map", "flat_map", "select", "with_columns", "rename", "drop"),
+        *("identity", "aggregate_result"),
+    }
+)
+"""Operators that go item by item, so that changes pass through them as they are."""
 _GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,
