@@ -23,11 +23,12 @@ from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
+from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.replay import Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
-from hydro_core.optimize.rules.selection import rules_for
+from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -79,7 +80,7 @@ def optimize(
 
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
-    problem = with_facts(loaded)
+    problem = with_orders(with_facts(loaded), loaded.typed, introduced())
     loops = [s for name in sorted(loaded.steps) if (s := problem.shapes[name]).is_bags]
     steps = {shape.name: shape for shape in map(step_shape, loops)}
     rules, shapes = rules_for(problem.shapes, steps, tuple(map(step_rule, loops)))
