@@ -33,10 +33,13 @@ KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
 """From the inputs' kinds, and whether the operator follows its input's order, to the output's."""
 
 
-def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind]:
+def kinds_of(
+    typed: Typed, feedback: Collection[NodeId], running: Collection[NodeId] = ()
+) -> Mapping[NodeId, Kind]:
     """The kind of every node's output.
 
-    `feedback` are the nodes that read the tick before of what depends on them.
+    `feedback` are the nodes that read the tick before of what depends on them, `running` those that
+    go on from their own result.
     """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
@@ -45,11 +48,12 @@ def kinds_of(typed: Typed, feedback: Collection[NodeId]) -> Mapping[NodeId, Kind
         changed = False
         for node in graph:
             kinds = tuple(found[e.node] for e in node.inputs)
-            kind = (
-                Kind.E
-                if node.id in feedback
-                else _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
-            )
+            if node.id in feedback:
+                kind: MaybeKind = Kind.E
+            elif node.id in running:
+                kind = Kind.G
+            else:
+                kind = _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
             kind = merged(found[node.id], kind)
             changed = changed or kind != found[node.id]
             found[node.id] = kind

@@ -16,7 +16,8 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 
-_TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
+TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
+"""Operators that pass their input on as it is."""
 
 
 def meanings(typed: Typed, components: Sequence[Sequence[NodeId]]) -> Mapping[NodeId, str]:
@@ -58,7 +59,7 @@ def _with_inputs(own: str, node: Node, found: Mapping[NodeId, str]) -> str:
     inputs = [
         meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
     ]
-    if node.op.name in _TRANSPARENT and len(inputs) == 1:
+    if node.op.name in TRANSPARENT and len(inputs) == 1:
         return inputs[0]
     if node.spec.variadic:
         inputs.sort()

@@ -4,13 +4,14 @@ Kinds, what must be kept, and which parts need more than one pass.
 
 Operators that depend on each other form a component. Without a reading of the tick before inside
 it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
-tick t + 1 needs the result of tick t, and `feedback.py` says how a range gets there.
+tick t + 1 needs the result of tick t: `running.py` and `feedback.py` say how a range gets there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata, stratify
@@ -26,6 +27,7 @@ from hydro_core.plan.feedback import (
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import meaning_of, meanings
+from hydro_core.plan.running import needs_the_past, running_form, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -41,18 +43,23 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     parts = tuple(_component(group, typed, reading) for group in groups)
     feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
-    kinds = kinds_of(typed, last_only)
+    forms = {c.nodes: running_form(c.nodes, graph) for c in parts if c.how == "running"}
+    kinds = kinds_of(typed, last_only, {form.result for form in forms.values() if form})
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
-    slots = _slots(typed, kinds, last_only, meanings(typed, groups))
+    tells = telling(graph, [(c.nodes, forms.get(c.nodes)) for c in parts], kinds)
+    slots = _slots(typed, _Kept(kinds, last_only, tells), meanings(typed, groups))
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
-    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, notes)
+    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, notes)
 
 
 def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
     graph = typed.graph
     if not is_cycle(nodes, reading):
         return Component(nodes, "once")
+    form = running_form(nodes, graph)
+    if form is not None:
+        return Component((form.result, *form.rest), "running")
     within = {
         n: [e.node for port, e in graph[n].reads() if e.node in nodes and same_tick(port)]
         for n in nodes
@@ -68,42 +75,46 @@ def _inside(nodes: tuple[NodeId, ...], reading: Successors) -> Successors:
     return {n: [m for m in reading[n] if m in nodes] for n in nodes}
 
 
-def _slots(
-    typed: Typed,
-    kinds: Mapping[NodeId, Kind],
-    feedback: Collection[NodeId],
-    found: Mapping[NodeId, str],
-) -> tuple[StateSlot, ...]:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What decides how much of a stream is stored."""
+
+    kinds: Mapping[NodeId, Kind]
+    feedback: Collection[NodeId]
+    tells: Collection[NodeId]
+
+
+def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[StateSlot, ...]:
     """One slot for each stream that is stored.
 
-    Additions serve those, too, who want the last tick only.
+    Additions serve those, too, who want the last tick only; changes stand for themselves.
     """
     slots: dict[str, StateSlot] = {}
     for node in typed.graph:
-        needed = _need(node, kinds, feedback)
+        needed = _need(node, kept)
         if needed is None:
             continue
         stream, mode, keep = needed
         kind = typed.types.get(stream) or typed.of(stream.node)
-        key = meaning_of(stream, found, str(kind))
+        changes = mode.value if mode is Mode.CHANGES else ""
+        key = meaning_of(stream, found, str(kind), changes)
         new = StateSlot(
             str(stream), stream, (node.id,), kind.item, kind.order is Order.TOTAL, mode, key, keep
         )
         slots[key] = _shared(slots[key], new) if key in slots else new
-    return tuple(_named(slot, found) for slot in slots.values())
+    names = Counter(slot.id for slot in slots.values() if slot.mode is not Mode.CHANGES)
+    return tuple(_named(slot, found, taken=names) for slot in slots.values())
 
 
-def _named(slot: StateSlot, found: Mapping[NodeId, str]) -> StateSlot:
+def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[str]) -> StateSlot:
     """The slot with its final meaning: what is stored, and in which way."""
     order = "ordered" if slot.ordered else ""
-    return replace(
-        slot, meaning=meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value)
-    )
+    meaning = meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value)
+    both = slot.mode is Mode.CHANGES and slot.id in taken
+    return replace(slot, meaning=meaning, id=f"{slot.id} changes" if both else slot.id)
 
 
-def _need(
-    node: Node, kinds: Mapping[NodeId, Kind], feedback: Collection[NodeId]
-) -> tuple[Endpoint, Mode, int | None] | None:
+def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
     """The stream of which the node needs the past, and how much of it."""
     match node.spec.state:
         case State.NONE:
@@ -116,13 +127,17 @@ def _need(
             return node.inputs[0], Mode.APPEND, node.args["n"]
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
-            told = kinds[node.inputs[0].node] is Kind.H and node.id not in feedback
-            return None if told else (node.inputs[0], Mode.LAST, 1)
+            stream = node.inputs[0]
+            if stream.node in kept.tells:
+                return (stream, Mode.CHANGES, None) if needs_the_past(node, kept.tells) else None
+            told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
+            return None if told else (stream, Mode.LAST, 1)
         case State.COMMANDS:
             return Endpoint(node.id), Mode.LAST, 1
 
 
 def _shared(one: StateSlot, other: StateSlot) -> StateSlot:
-    mode = Mode.APPEND if Mode.APPEND in (one.mode, other.mode) else Mode.LAST
+    modes = (one.mode, other.mode)
+    mode = Mode.APPEND if Mode.APPEND in modes else one.mode
     keep = None if None in (one.keep, other.keep) else max(one.keep or 0, other.keep or 0)
     return replace(one, readers=one.readers + other.readers, mode=mode, keep=keep)

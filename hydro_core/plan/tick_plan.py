@@ -28,10 +28,14 @@ class Mode(Enum):
 
     LAST: a range leaves the rows of its last tick, all of which carry that tick as `t`; a reader
     sees the rows with `t = first - 1` and no others, so older rows may be dropped or kept.
+
+    CHANGES: a range adds the changes of its ticks, `(item, t, n)`: n copies come, or go where n is
+    negative. A reader sees all rows with `t < first`, which sum up to what is there at `first - 1`.
     """
 
     APPEND = "append"
     LAST = "last"
+    CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +72,17 @@ class StateSlot:
         return Kind.E
 
 
-How = Literal["once", "fixpoint", "first seen", "across ticks", "tick by tick"]
+How = Literal["once", "fixpoint", "running", "first seen", "across ticks", "tick by tick"]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """Operators that depend on each other, in the order of evaluation.
 
-    `once` where there is only one, without a loop; `fixpoint` within each tick. With readings of
-    the tick before inside, `parts` are the components that are left within a tick: these are a
-    single tick. A range is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
+    `once` where there is only one, without a loop; `fixpoint` within each tick; `running` where the
+    first goes on from its own result of the tick before. With other readings of the tick before
+    inside, `parts` are the components that are left within a tick: these are a single tick. A range
+    is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
     """
 
     nodes: tuple[NodeId, ...]
@@ -99,6 +104,8 @@ class TickPlan:
     """Every node once, what is read before what reads it."""
     reads: Mapping[NodeId, str]
     """The id of the slot that a node reads."""
+    tells: frozenset[NodeId] = frozenset()
+    """The nodes whose outputs are general and tell by how much they change."""
     notes: tuple[str, ...] = ()
     """What a user should know: which part runs tick by tick, and why."""
 

@@ -33,10 +33,17 @@ def folded_in_python(
 
 
 def scanned_in_python(
-    fn: Fn, acc: ItemType, item: ItemType, values: Column, start: Column
+    fn: Fn,
+    acc: ItemType,
+    item: ItemType,
+    values: Column,
+    start: Column,
+    *,
+    pairwise: bool = False,
 ) -> Column:
-    """The accumulators after each element of each array."""
-    return _run(fn, (acc, item, Array(acc)), call_accumulate, lambda accs: accs[1:])(values, start)
+    """The accumulators after each element of each array; `pairwise` as for folds."""
+    call = call_pair if pairwise else call_accumulate
+    return _run(fn, (acc, item, Array(acc)), call, lambda accs: accs[1:])(values, start)
 
 
 def _run(

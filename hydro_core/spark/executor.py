@@ -16,10 +16,13 @@ from pyspark.sql import functions as F
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
 from hydro_core.spark.fixpoint import Cycle, fixpoint
+from hydro_core.spark.log import consolidated, live_rows
 from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.changes import changes_of, told, with_changes
 from hydro_core.spark.lower.combine import united, written_as
 from hydro_core.spark.lower.io import empty_frame
 from hydro_core.spark.lower.registry import (
@@ -31,8 +34,9 @@ from hydro_core.spark.lower.registry import (
     require_lowerings,
 )
 from hydro_core.spark.lower.state import first_seen
+from hydro_core.spark.lower.touched import goes_on
 from hydro_core.spark.past import NoPast, Overlay, Past
-from hydro_core.spark.relation import ITEM, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
 from hydro_core.types.stream import Order, StreamType
 
@@ -55,7 +59,10 @@ class RangeResult:
     Histories hold their past rows too: `Relation.new(first)` is what the range adds.
     """
     state: Mapping[str, DataFrame]
-    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves."""
+    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves.
+
+    Of a log of changes it is the rows `item, t, n`.
+    """
 
 
 def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
@@ -78,8 +85,16 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
     nothing else, if they are histories.
     """
     require_lowerings(plan.graph)
-    news = additions_only(plan, added)
-    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle, news)
+    setting = Setting(
+        plan,
+        spark,
+        sources,
+        settings or Settings(),
+        times or {},
+        settle,
+        additions_only(plan, added),
+        keys_of(plan.typed),
+    )
     run = Run(setting, first, last, past or NoPast())
     for component in plan.components:
         run.evaluate(component)
@@ -99,6 +114,9 @@ class Setting:
     settle: Settle
     additions: frozenset[NodeId]
     """The histories of which the rows of before the range are not needed."""
+
+    keys: Mapping[NodeId, Key]
+    """Of streams with at most one item of each key in a tick, the key."""
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
@@ -123,6 +141,8 @@ class Run:
         """Adds the streams of a component; those that it reads are known."""
         if component.how == "once":
             self._once(self.setting.plan.graph[component.nodes[0]])
+        elif component.how == "running":
+            self._running(component)
         elif component.how == "fixpoint":
             self._fixpoint(component, self.setting.settings)
         elif self.first == self.last:
@@ -144,6 +164,17 @@ class Run:
     def is_known(self, stream: Endpoint) -> bool:
         """Whether the stream has been computed."""
         return stream in self.streams or Endpoint(stream.node) in self.streams
+
+    def _running(self, component: Component) -> None:
+        """A result that goes on from its log, then what reads the tick before of it."""
+        graph, (result, *rest) = self.setting.plan.graph, component.nodes
+        node = graph[result]
+        slot = next(s for n in rest if (s := self.setting.plan.reads.get(n)) is not None)
+        log = self.past.rows(self.setting.plan.slot(slot))
+        step = self._step(node, [self.stream(node.inputs[1])])
+        self.streams[Endpoint(result)] = goes_on(step, log, self.setting.settle)
+        for other in rest:
+            self._once(graph[other])
 
     def _once(self, node: Node) -> None:
         inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
@@ -174,7 +205,7 @@ class Run:
         """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
         plan, members = self.setting.plan, set(component.nodes)
         node, *others = (plan.graph[n] for n in component.nodes)
-        step = self._step(node, [self.stream(node.inputs[0])], None)
+        step = self._step(node, [self.stream(node.inputs[0])])
         [slot] = (s for s in plan.slots if members & set(s.readers))
         found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
         self.streams[Endpoint(node.id)] = found
@@ -185,13 +216,17 @@ class Run:
         self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
     ) -> Mapping[Endpoint, Relation]:
         """What a node gives for these inputs, by its output ports."""
-        slot = self.setting.plan.reads.get(node.id) if with_past else None
-        found = lower(self._step(node, inputs, slot))
+        step = self._step(node, inputs)
+        if with_past:
+            step = self._with_past(step)
+        found = lower(step)
+        if node.id in self.setting.plan.tells:
+            found = with_changes(step, found)
         if isinstance(found, Relation):
             return {Endpoint(node.id): found}
         return {Endpoint(node.id, port): relation for port, relation in found.items()}
 
-    def _step(self, node: Node, inputs: Iterable[Relation], slot: str | None) -> Step:
+    def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
         setting, plan = self.setting, self.setting.plan
         kind = setting.plan.typed.of(node.id)
         return Step(
@@ -204,11 +239,20 @@ class Run:
             last=self.last,
             spark=setting.spark,
             singles=tuple(setting.type_of(e).single for e in node.inputs),
-            past=None if slot is None else self.past.rows(plan.slot(slot)),
+            keys=tuple(setting.keys.get(e.node) for e in node.inputs),
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
             additions=node.id in setting.additions,
         )
+
+    def _with_past(self, step: Step) -> Step:
+        plan = self.setting.plan
+        slot_id = plan.reads.get(step.node.id)
+        slot = None if slot_id is None else plan.slot(slot_id)
+        rows = None if slot is None else self.past.rows(slot)
+        if slot is None or rows is None or slot.mode is not Mode.CHANGES:
+            return step.with_(past=rows)
+        return step.with_(past=live_rows(rows, self.first - 1), log=rows)
 
     def empty(self, stream: Endpoint) -> Relation:
         """The stream without rows."""
@@ -224,17 +268,25 @@ class Run:
         found = [self.stream(Endpoint(sink.id)) for sink in sinks]
         if len(found) == 1:
             return found[0]
+        tells = all(r.changes or r.kind is Kind.H for r in found) and any(r.changes for r in found)
         kinds = {r.kind for r in found}
         kind = kinds.pop() if len(kinds) == 1 else Kind.G
         item = self.setting.plan.typed.outputs[name].item
         parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
-        return Relation(kind, united([p.frame for p in parts]), item)
+        whole = Relation(kind, united([p.frame for p in parts]), item)
+        if not tells:
+            return whole
+        changes = [written_as(changes_of(r, self.first), item) for r in found]
+        return whole.with_(changes=told(item, united([c.frame for c in changes])))
 
     def kept(self, slot: StateSlot) -> DataFrame:
         """The rows of a slot that the range adds or leaves."""
         if slot.id in self.state:
             return self.state[slot.id]
         relation = self.stream(slot.stream)
+        if slot.mode is Mode.CHANGES:
+            changes = changes_of(relation, self.first).frame
+            return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
         if slot.mode is Mode.LAST:
             events = relation.at(self.last)
         else:
@@ -282,7 +334,10 @@ class Run:
         return list(found)
 
     def _settled(self, relation: Relation) -> Relation:
-        return settled(relation, self.setting.settle)[0]
+        if relation.changes is None:
+            return settled(relation, self.setting.settle)[0]
+        # Its other rows may be all there is; who reads it may do without them.
+        return relation.with_(changes=settled(relation.changes, self.setting.settle)[0])
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

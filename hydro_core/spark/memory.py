@@ -30,7 +30,7 @@ from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.relation import ITEM, ORD, TICK
+from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.settle import collected, exactly
 from hydro_core.ticks.tick import TickInput
@@ -39,7 +39,7 @@ from hydro_core.types.values import sort_key
 
 Outputs = Mapping[str, list[Any]]
 
-_SMALL_DATA = {
+SMALL_DATA = {
     # Everything is a few rows: one task a stage, and no time for thinking about it.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -47,6 +47,7 @@ _SMALL_DATA = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+"""What differs in a session for little data."""
 
 
 def run_in_memory(
@@ -77,7 +78,7 @@ def run_in_memory(
 def small_data_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, that is quick with few rows."""
     session = spark.newSession()
-    for key, value in _SMALL_DATA.items():
+    for key, value in SMALL_DATA.items():
         session.conf.set(key, value)
     return session
 
@@ -150,7 +151,7 @@ class Memory:
     def _keep(self, tables: Mapping[str, pa.Table]) -> None:
         for slot in self.plan.slots:
             new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
-            if slot.mode is Mode.APPEND and old is not None:
+            if slot.mode is not Mode.LAST and old is not None:
                 new = pa.concat_tables([old, new])
             self.kept[slot.id] = new.combine_chunks()
 
@@ -172,30 +173,35 @@ def _slot(slot: str) -> str:
 
 
 def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of several frames (item, t[, ord]), by one job.
+    """The rows of several frames (item, t[, ord] or [, n]), by one job.
 
     Each brings a column of its own to a wide table.
     """
     wide = None
     for i, frame in enumerate(frames.values()):
-        order = F.col(ORD) if ORD in frame.columns else F.lit(None).cast("long")
-        one = frame.select(F.lit(i).alias("of"), TICK, order.alias(ORD), F.col(ITEM).alias(f"i{i}"))
+        more = _beside(frame)
+        beside = F.lit(None).cast("long") if more is None else F.col(more)
+        one = frame.select(
+            F.lit(i).alias("of"), TICK, beside.alias(ORD), F.col(ITEM).alias(f"i{i}")
+        )
         wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
     if wide is None:
         return {}
     table = wide.toArrow()
-    return {
-        name: _part(table, i, ordered=ORD in frame.columns)
-        for i, (name, frame) in enumerate(frames.items())
-    }
+    return {name: _part(table, i, _beside(frame)) for i, (name, frame) in enumerate(frames.items())}
 
 
-def _part(table: pa.Table, number: int, *, ordered: bool) -> pa.Table:
+def _beside(frame: DataFrame) -> str | None:
+    """The column beside item and tick: a position, or a number of copies."""
+    return next((name for name in (ORD, COUNT) if name in frame.columns), None)
+
+
+def _part(table: pa.Table, number: int, beside: str | None) -> pa.Table:
     """The rows of one frame out of the wide table."""
-    names = [f"i{number}", TICK, *([ORD] if ordered else [])]
+    names = [f"i{number}", TICK, *([ORD] if beside else [])]
     rows = table.filter(pc.field("of") == number).select(names)
     # Made anew, so that every column may hold nulls whatever Spark knows of it.
-    return pa.Table.from_arrays(rows.columns, names=[ITEM, *names[1:]])
+    return pa.Table.from_arrays(rows.columns, names=[ITEM, TICK, *([beside] if beside else [])])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:

@@ -16,7 +16,7 @@ class Past(Protocol):
     """What earlier ranges left."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows `item, t[, ord]` of the slot as its mode says.
+        """The committed rows `item, t[, ord]` of the slot as its mode says; of a log `item, t, n`.
 
         None where there are none.
         """
@@ -52,7 +52,7 @@ class Overlay:
         """The past of the next tick."""
         found = dict(self.found)
         for slot, frame in kept.items():
-            adds = slot.mode is Mode.APPEND and slot.id in found
+            adds = slot.mode is not Mode.LAST and slot.id in found
             rows = found[slot.id].unionByName(frame) if adds else frame
             found[slot.id], _ = self.settle(rows)
         return Overlay(self.before, self.settle, found)

@@ -31,6 +31,7 @@ from hydro_core.spark.pipeline_tables import (
 )
 from hydro_core.spark.relation import Kind
 from hydro_core.spark.session import shared_session
+from hydro_core.spark.snapshot_frame import snapshot_frame
 from hydro_core.spark.store import Step, Store
 from hydro_core.spark.store_schema import TableSpec
 
@@ -206,7 +207,7 @@ class Pipeline:
         """An output as of a tick, unless told the last one; `every`: all ticks up to it."""
         spec = self._output(name)
         first, last = self._readable(spec, as_of, every=every)
-        return self.store.arrow(spec.name, first, last)
+        return self.store.rows(spec.name, first, last)
 
     def output_frame(
         self, name: str, as_of: int | None = None, *, every: bool = False
@@ -214,8 +215,10 @@ class Pipeline:
         """The same as a DataFrame."""
         spec = self._output(name)
         first, last = self._readable(spec, as_of, every=every)
-        frame = self.store.frame(self.spark, spec.name, first, last)
-        return self.spark.createDataFrame([], spec.spark_schema) if frame is None else frame
+        frame = self.store.frame(self.spark, spec.name, 0 if spec.is_log else first, last)
+        if frame is None:
+            frame = self.spark.createDataFrame([], spec.spark_schema)
+        return snapshot_frame(frame, spec, first, last) if spec.is_log else frame
 
     def _output(self, name: str) -> TableSpec:
         if name not in self.output_tables:

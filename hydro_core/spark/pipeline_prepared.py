@@ -84,12 +84,22 @@ class Prepared:
         return {name: written.rows for name, written in self.written.items()}
 
     def stored_rows(self, table: str) -> int:
-        """The number of rows that a table has now, by its name: these among them once written."""
-        return self._store.tables[table].rows
+        """The number of rows that a table has now, by its name: these among them once written.
+
+        Of a log, how many its changes sum up to.
+        """
+        return self._store.row_count(table)
 
     def read_back(self, table: str) -> pa.Table:
         """The rows of the range as a table holds them, by its name; `write` comes before."""
         return self._store.arrow(table, self.run.first, self.run.last)
+
+    def shown(self, output: str) -> pa.Table:
+        """The rows that an output has at the ticks of the range; `write` comes before."""
+        written = self.outputs[output]
+        if not written.spec.is_log:
+            return written.arrow()
+        return self._store.rows(written.spec.name, self.run.first, self.run.last)
 
     def write(self) -> None:
         """Puts the rows into the tables, ahead of the ledger: readable, not yet of the past.

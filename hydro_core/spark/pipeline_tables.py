@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hydro_core.errors import DataError
@@ -13,7 +13,14 @@ from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.relation import Kind
-from hydro_core.spark.store_schema import TableSpec, output_table, state_table
+from hydro_core.spark.store_schema import (
+    COPIES,
+    TableSpec,
+    flattened,
+    output_table,
+    state_table,
+)
+from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order, StreamType
 
 
@@ -39,14 +46,24 @@ def _output(
     types = [_type_of(plan, stream) for stream in streams]
     ordered = len(types) == 1 and types[0].order is Order.TOTAL
     # The positions of a history change from tick to tick, so an ordered one is stored as events.
-    grows = not ordered and all(plan.kinds[stream.node] is Kind.H for stream in streams)
     return output_table(
         name,
         types[0].item,
-        Kind.H if grows else Kind.E,
+        Kind.E if ordered else _kind(plan, streams, types[0].item),
         ordered=ordered,
         meaning=".".join(sorted(meaning_of(stream, found) for stream in streams)),
     )
+
+
+def _kind(plan: TickPlan, streams: Sequence[Endpoint], item: ItemType) -> Kind:
+    """H: each tick adds its rows; G: its changes; E: the rows that are there at it."""
+    kinds = {Kind.G if s.node in plan.tells else plan.kinds[s.node] for s in streams}
+    untold = any(s.node not in plan.tells and plan.kinds[s.node] is not Kind.H for s in streams)
+    if kinds == {Kind.H}:
+        return Kind.H
+    # A column of the program's own may have the name that the changes would need.
+    is_free = COPIES not in {name.lower() for name, _ in flattened(item)}
+    return Kind.G if not untold and is_free else Kind.E
 
 
 def _type_of(plan: TickPlan, stream: Endpoint) -> StreamType:

@@ -6,10 +6,15 @@ general rows; `ord`, a column to sort by within a tick, for ordered streams.
 What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have
 t <= last, and those from before the range keep their own tick, which is true and needed. General
 rows have first <= t <= last and t < until; they say nothing of the ticks before first.
+
+A general stream may tell its changes: rows `(item, t, n)`, by which its copies differ from those of
+the tick before, with first <= t <= last. They are known by how it is made, so whoever needs no more
+than them never looks at the other rows, of which there may be many that never change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +24,14 @@ from pyspark.sql import functions as F
 from hydro_core.plan.kinds import Kind
 from hydro_core.types.item import ItemType
 
-__all__ = ["FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Relation"]
+__all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]
 
-ITEM, TICK, UNTIL, ORD = "item", "t", "until", "ord"
+ITEM, TICK, UNTIL, ORD, COUNT = "item", "t", "until", "ord", "n"
 FOREVER = 1 << 60
 """`until` of a general row of which no end is known."""
+
+Narrow = Callable[[DataFrame], DataFrame]
+"""From a frame with a column `item` to those of its rows that matter, judged by the item alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +42,18 @@ class Relation:
     frame: DataFrame
     item: ItemType
     ordered: bool = False
+    carried: tuple[str, ...] = ()
+    """Columns that ride along with the items, as the ticks do."""
+    changes: Relation | None = None
+    """Of a stream that tells them: events that carry the column `n`."""
+    narrowed: Callable[[Narrow], DataFrame] | None = None
+    """The frame without rows that do not matter, where leaving them out early saves work."""
 
-    def with_(self, **changes: Any) -> Relation:
-        """A copy with some fields replaced."""
-        return replace(self, **changes)
+    def with_(self, **fields: Any) -> Relation:
+        """A copy with some fields replaced; what was known of other rows is not known of these."""
+        if "frame" in fields:
+            fields = {"changes": None, "narrowed": None, **fields}
+        return replace(self, **fields)
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -47,7 +63,8 @@ class Relation:
     @property
     def beside(self) -> tuple[str, ...]:
         """All columns but the item."""
-        return (*self.times, ORD) if self.ordered else self.times
+        order = (ORD,) if self.ordered else ()
+        return (*self.times, *order, *self.carried)
 
     def unordered(self) -> Relation:
         """The same rows without their order."""

@@ -13,13 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.snapshots import snapshots
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_table import DataFile, StoredTable
 from hydro_core.spark.store_write import Written
@@ -163,6 +166,24 @@ class Store:
         tick = ds.field(table.spec.tick)
         return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
 
+    def rows(self, name: str, first: int, last: int) -> pa.Table:
+        """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
+        spec = self.tables[name].spec
+        if not spec.is_log:
+            return self.arrow(name, first, last)
+        return snapshots(self.arrow(name, 0, last), spec, range(first, last + 1))
+
+    def row_count(self, name: str) -> int:
+        """How many rows a table has, or the changes of a log sum up to."""
+        table = self.tables[name]
+        if not table.spec.is_log:
+            return table.rows
+        count = table.spec.count_column
+        return sum(
+            pc.sum(pq.ParquetFile(file.path).read(columns=[count])[count]).as_py() or 0
+            for file in table.files()
+        )
+
     def _add(self, written: Written, ticks: tuple[int, int], step: Step) -> None:
         name = written.spec.name
         table = self.tables[name]
@@ -182,7 +203,10 @@ class CommittedPast:
         self._store, self._names, self._spark, self._first = store, names, spark, first
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The committed rows of the slot, as its mode says; None if there are none."""
+        """The committed rows of the slot, as its mode says; None if there are none.
+
+        Of a log these are all changes.
+        """
         last = self._first - 1
         first = 0
         if slot.mode is Mode.LAST:

@@ -2,7 +2,9 @@
 
 A state table keeps each item in one column, as the relation that is read from it: `t`, `item` and
 `ord` when it is ordered. An output is for people: `tick`, then the columns of a row, `_1 … _n` of a
-tuple or the `item`, and `position` when it is ordered.
+tuple or the `item`, and `position` when it is ordered. A log of changes has a column more: how many
+copies of the item the tick adds, or takes away where the number is negative; it is `n` in a state
+table and `copies` in an output.
 
 An untyped null has no place in Parquet: it is stored as a boolean, which no value ever fills.
 """
@@ -20,7 +22,7 @@ from pyspark.sql import types as spark
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.arrow import arrow_type
-from hydro_core.spark.relation import ITEM, ORD, TICK, Kind
+from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.types import spark_type
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import (
@@ -34,7 +36,7 @@ from hydro_core.types.item import (
     Unknown,
 )
 
-OUTPUT_TICK, POSITION = "tick", "position"
+OUTPUT_TICK, POSITION, COPIES = "tick", "position", "copies"
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -51,7 +53,7 @@ class TableSpec:
     item: ItemType
     ordered: bool
     mode: Mode
-    """APPEND: each tick adds its rows; LAST: each tick replaces them all."""
+    """APPEND: each tick adds its rows; LAST: it replaces them all; CHANGES: it adds changes."""
     kind: Kind
     """How the rows are to be read: those of the tick itself, or those up to it."""
     meaning: str
@@ -70,16 +72,37 @@ class TableSpec:
         return ORD if self.role == "state" else POSITION
 
     @property
+    def is_log(self) -> bool:
+        """Whether its rows are changes, which are to be summed up."""
+        return self.mode is Mode.CHANGES
+
+    @property
+    def count_column(self) -> str:
+        """The name of the column of a log that counts copies."""
+        return COUNT if self.role == "state" else COPIES
+
+    @property
+    def items(self) -> tuple[tuple[str, ItemType], ...]:
+        """The columns of the items."""
+        return ((ITEM, self.item),) if self.role == "state" else tuple(flattened(self.item))
+
+    @property
     def columns(self) -> tuple[tuple[str, ItemType], ...]:
         """All columns with their types; what is unknown of an item is unknown here, too."""
-        items = ((ITEM, self.item),) if self.role == "state" else tuple(flattened(self.item))
         order = ((self.place, LONG),) if self.place else ()
-        return ((self.tick, LONG), *items, *order)
+        count = ((self.count_column, LONG),) if self.is_log else ()
+        return ((self.tick, LONG), *self.items, *order, *count)
 
     @property
     def arrow_schema(self) -> pa.Schema:
         """The schema of the stored table."""
         return pa.schema([(name, arrow_type(stored(item))) for name, item in self.columns])
+
+    @property
+    def plain_schema(self) -> pa.Schema:
+        """The schema of the rows that are there at a tick."""
+        found = self.arrow_schema
+        return found.remove(found.names.index(self.count_column)) if self.is_log else found
 
     @property
     def spark_schema(self) -> spark.StructType:
@@ -122,7 +145,7 @@ def state_table(slot: StateSlot) -> TableSpec:
 def output_table(
     name: str, item: ItemType, kind: Kind, *, ordered: bool, meaning: str = ""
 ) -> TableSpec:
-    """The table of an output.
+    """The table of an output; one of general rows is a log of its changes.
 
     Raises:
         ProgramError: two of its columns would have one name (code `type`).
@@ -133,7 +156,7 @@ def output_table(
         of=name,
         item=item,
         ordered=ordered,
-        mode=Mode.APPEND,
+        mode=Mode.CHANGES if kind is Kind.G else Mode.APPEND,
         kind=kind,
         meaning=meaning,
     )

@@ -112,7 +112,7 @@ class StoredTable:
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
-        if rows.num_rows == 0 and (self.spec.mode is Mode.APPEND or not self.files()):
+        if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
             return
         table = self._open()
         before = table.version()
@@ -123,7 +123,7 @@ class StoredTable:
     def append_files(self, files: Iterable[Path], first: int, last: int) -> None:
         """Adds Parquet files that lie below the table's directory and hold these ticks."""
         adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
-        if not adds and self.spec.mode is Mode.APPEND:
+        if not adds and self.spec.mode is not Mode.LAST:
             return
         table = self._open()
         table.create_write_transaction(
@@ -183,7 +183,7 @@ class StoredTable:
 
     @property
     def _mode(self) -> Literal["append", "overwrite"]:
-        return "append" if self.spec.mode is Mode.APPEND else "overwrite"
+        return "overwrite" if self.spec.mode is Mode.LAST else "append"
 
     def _log(self, version: int) -> Path:
         return self.path / "_delta_log" / f"{version:020}.json"

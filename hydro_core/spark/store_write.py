@@ -19,8 +19,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.relation import ITEM, ORD, TICK, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed
+from hydro_core.spark.log import consolidated
+from hydro_core.spark.lower.changes import changes_of, told
+from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
+from hydro_core.spark.settle import Settle, checkpointed, exactly
 from hydro_core.spark.store_schema import TableSpec, flattened
 from hydro_core.spark.store_table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple
@@ -76,7 +78,11 @@ class Pending:
 
 def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> DataFrame:
     """What a range adds to the table of an output, with its columns."""
-    rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
+    if spec.is_log:
+        changes = exactly(changes_of(relation, first).frame, relation.item)
+        rows = told(relation.item, consolidated(changes))
+    else:
+        rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
     item = F.col(ITEM)
     parts = isinstance(spec.item, Tuple | Row)
     names = [name for name, _ in flattened(spec.item)]
@@ -85,6 +91,8 @@ def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> 
         within = Window.partitionBy(TICK).orderBy(ORD)
         place = (F.row_number().over(within) - 1).cast("long")
         columns.append(place.alias(spec.place))
+    if spec.is_log:
+        columns.append(F.col(COUNT).alias(spec.count_column))
     return rows.frame.select(F.col(TICK).cast("long").alias(spec.tick), *columns)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from orchestration.quality.suites import TableFacts
 
@@ -28,17 +29,33 @@ if TYPE_CHECKING:
 _MODULUS = 2**64
 
 
-def key_sum(rows: pa.Table) -> int:
+def key_sum(rows: pa.Table, count: str | None = None) -> int:
     """The sum of the hashes of all rows, modulo 2**64: nested columns and nulls count, order does
-    not.
+    not; each as often as the column `count` says.
     """
     import numpy as np
 
     total: Hashes = np.full(rows.num_rows, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for name in rows.column_names:
+        if name == count:
+            continue
         for part in _flat(rows[name].combine_chunks()):
             total = (total * np.uint64(1099511628211)) ^ _hashes(part)
+    if count is not None:
+        total = total * rows[count].to_numpy().astype(np.uint64)
     return int(total.sum(dtype=np.uint64)) % _MODULUS
+
+
+def _measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
+    """How many rows there are, and the sum of their hashes.
+
+    Changes count as the rows that they add and take away, in whichever tick: so both are the same
+    when a log has been summed up.
+    """
+    if not spec.is_log:
+        return rows.num_rows, key_sum(rows)
+    counts = pc.sum(rows[spec.count_column]).as_py() or 0
+    return counts, key_sum(rows.drop_columns([spec.tick]), spec.count_column)
 
 
 def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
@@ -51,16 +68,17 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
         replaced = spec.mode.value == "last"
         before_rows, before_keys = (0, 0) if replaced else (known["rows"], int(known["keys"]))
         back = prepared.read_back(spec.name)
-        written_keys = key_sum(back)
+        batch_rows, batch_keys = _measure(written.arrow(), spec)
+        written_rows, written_keys = _measure(back, spec)
         facts.append(
             TableFacts(
                 table=slot,
                 before_rows=before_rows,
-                batch_rows=written.rows,
-                written_rows=back.num_rows,
+                batch_rows=batch_rows,
+                written_rows=written_rows,
                 after_rows=prepared.stored_rows(spec.name),
                 before_keys=before_keys,
-                batch_keys=key_sum(written.arrow()),
+                batch_keys=batch_keys,
                 written_keys=written_keys,
                 after_keys=(before_keys + written_keys) % _MODULUS,
                 declared_type=_type(spec.arrow_schema),
@@ -83,19 +101,22 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     all_rows = pipeline.store.arrow(spec.name, 0, commit.last)
     new = pipeline.store.arrow(spec.name, commit.first, commit.last)
     old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
-    replaced = spec.mode.value == "last"
-    if replaced:
+    if spec.mode.value == "last":
         all_rows, old = new, new.slice(0, 0)
+    before_rows, before_keys = _measure(old, spec)
+    written_rows, written_keys = _measure(new, spec)
+    after_rows, after_keys = _measure(all_rows, spec)
+    batch_rows = int(known.get("batch_rows", commit.rows[spec.name]))
     return TableFacts(
         table=slot,
-        before_rows=old.num_rows,
-        batch_rows=commit.rows[spec.name],
-        written_rows=new.num_rows,
-        after_rows=all_rows.num_rows,
-        before_keys=key_sum(old),
+        before_rows=before_rows,
+        batch_rows=batch_rows,
+        written_rows=written_rows,
+        after_rows=after_rows,
+        before_keys=before_keys,
         batch_keys=int(known["batch_keys"]),
-        written_keys=key_sum(new),
-        after_keys=key_sum(all_rows),
+        written_keys=written_keys,
+        after_keys=after_keys,
         declared_type=_type(spec.arrow_schema),
         stored_type=_type(all_rows.schema),
     )
@@ -107,6 +128,7 @@ def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, d
         specs[fact.table].name: {
             "rows": fact.after_rows,
             "keys": str(fact.after_keys),
+            "batch_rows": fact.batch_rows,
             "batch_keys": str(fact.batch_keys),
         }
         for fact in facts

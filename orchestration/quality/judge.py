@@ -29,7 +29,7 @@ def judge(
     laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
     verdicts = [(f"state/{slot}", verdict) for slot, found in laws.items() for verdict in found]
     for output in flow.expect:
-        verdicts += _judge_output(flow, output, prepared.outputs[output].arrow())
+        verdicts += _judge_output(flow, output, prepared.shown(output))
     specs = {slot: written.spec for slot, written in prepared.state.items()}
     return verdicts, kept(facts, specs)
 
@@ -38,7 +38,7 @@ def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> t
     """The verdicts on one asset of a committed tick, from the stored tables alone."""
     kind, _, slot = asset.rpartition("/")
     if kind != "state":
-        rows = pipeline.store.arrow(pipeline.output_tables[asset].name, tick, tick)
+        rows = pipeline.store.rows(pipeline.output_tables[asset].name, tick, tick)
         return tuple(verdict for _, verdict in _judge_output(flow, asset, rows))
     facts = committed_facts(pipeline, tick, slot)
     if facts is None:

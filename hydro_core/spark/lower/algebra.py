@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.as_of import as_of, is_there
+from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
-COUNT = "n"
 KEY = "key"
 
 
@@ -103,6 +103,7 @@ def _product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
+    left, right = _narrowed(left, right, keys), _narrowed(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
@@ -121,6 +122,29 @@ def _product(
     order = [F.col("l_ord").alias(ORD)] if left.ordered else []
     made = make(F.col("l_item"), F.col("r_item")).alias(ITEM)
     return Relation(kind, joined.select(made, tick.alias(TICK), *until, *order), item, left.ordered)
+
+
+def narrowly(relation: Relation, narrow: Narrow) -> DataFrame:
+    """The rows that matter, as early as the relation can tell."""
+    return narrow(relation.frame) if relation.narrowed is None else relation.narrowed(narrow)
+
+
+def with_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
+    """Leaves the rows whose keys `mine` are in a row of `others`, which has nothing but keys."""
+    names = [f"of{i}" for i in range(len(mine))]
+    keys = others.toDF(*names)
+    conditions = [k.eqNullSafe(F.col(n)) for k, n in zip(mine, names, strict=True)]
+    return lambda frame: frame.join(keys, all_of(conditions), "left_semi")
+
+
+def _narrowed(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]]) -> Relation:
+    """Without what meets nothing on the other side, where finding that out early saves work."""
+    mine, theirs = keys
+    if relation.narrowed is None or other.narrowed is not None or not mine:
+        return relation
+    names = [k.alias(f"of{i}") for i, k in enumerate(theirs)]
+    narrow = with_keys_of(other.frame.select(*names), mine)
+    return relation.with_(frame=relation.narrowed(narrow))
 
 
 def all_of(conditions: Sequence[Column]) -> Column:
@@ -172,9 +196,9 @@ def semi_join(
 ) -> Relation:
     """The left rows, at the ticks at which their key is on the right."""
     if left.kind is Kind.E:
-        return _native(left, right, keys, ticks, "left_semi")
-    there = cover(right, keys[1])
-    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys[1]))]
+        return _of_events(left, right, keys, ticks, there=True)
+    left = _narrowed(left, right, keys)
+    there, parts = _covered(right, keys[1])
     return product(left, there, (keys[0], parts), lambda mine, _: mine, left.item, ticks)
 
 
@@ -188,7 +212,7 @@ def anti_join(
     if ticks.is_tick:
         left, right = left.events(ticks.first, ticks.last), right.events(ticks.first, ticks.last)
     if left.kind is Kind.E:
-        return _native(left, right, keys, ticks, "left_anti")
+        return _of_events(left, right, keys, ticks, there=False)
     gaps = _gaps(right, keys[1])
     lefts = renamed(left, "l_", *keys[0])
     joined = lefts.join(gaps, all_of(equal_keys(len(keys[0]))), "left")
@@ -205,6 +229,32 @@ def anti_join(
         F.col("l_item").alias(ITEM), tick.alias(TICK), until.alias(UNTIL), *order
     ).where((F.col(TICK) < F.col(UNTIL)) & (F.col(TICK) <= ticks.last))
     return Relation(Kind.G, cut, left.item, left.ordered)
+
+
+def _covered(relation: Relation, keys: Sequence[Column]) -> tuple[Relation, list[Column]]:
+    """When there is at least one row of each key, and the columns of that key."""
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
+    return cover(relation, keys), parts
+
+
+def _of_events(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    ticks: Range,
+    *,
+    there: bool,
+) -> Relation:
+    """The events whose key is, or is not, on the right."""
+    how = "left_semi" if there else "left_anti"
+    if ticks.is_tick or right.kind is Kind.E:
+        return _native(left, right, keys, ticks, how)
+    right, parts = _covered(right, keys[1])
+    if right.kind is Kind.H:
+        return _native(left, right, (keys[0], parts), ticks, how)
+    found = as_of(left, right, (keys[0], parts))
+    met = is_there() if there else ~is_there()
+    return left.with_(frame=found.where(met).select(ITEM, *left.beside))
 
 
 def _native(

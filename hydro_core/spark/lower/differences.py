@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.lower.algebra import COUNT, guarded
+from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.group import aggregate, at_every_tick, fields_of
@@ -15,7 +15,7 @@ from hydro_core.spark.lower.items import convert, key_fields, key_of, make_row, 
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.resume import one_relation
 from hydro_core.spark.lower.state import additions
-from hydro_core.spark.relation import ITEM, TICK, Relation
+from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import LONG, Decimal, ItemType
 

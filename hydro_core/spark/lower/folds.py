@@ -56,7 +56,7 @@ def folded(
         found = native_fold(step, start.cast(spark_type(acc)), acc, each, item)
         if found is not None:
             return found.of_rows()
-    return _over(step, start, acc, _gathered(step, each), item, pairwise=pairwise)
+    return over_array(step, start, acc, _gathered(step, each), item, pairwise=pairwise)
 
 
 def reduced(step: Step, acc: ItemType, each: Column, item: ItemType) -> Column:
@@ -67,7 +67,7 @@ def reduced(step: Step, acc: ItemType, each: Column, item: ItemType) -> Column:
     values = _gathered(step, each)
     first = convert(F.get(values, F.lit(0)), item, acc)
     rest = F.slice(values, F.lit(2), F.greatest(F.size(values) - 1, F.lit(0)))
-    return _over(step, first, acc, rest, item, pairwise=True)
+    return over_array(step, first, acc, rest, item, pairwise=True)
 
 
 def _gathered(step: Step, each: Column) -> Column:
@@ -79,7 +79,7 @@ def _gathered(step: Step, each: Column) -> Column:
     return F.transform(pairs, lambda pair: pair.getField("w").getField("x"))
 
 
-def _over(
+def over_array(
     step: Step, start: Column, acc: ItemType, values: Column, item: ItemType, *, pairwise: bool
 ) -> Column:
     """The fold of an array."""
@@ -97,6 +97,15 @@ def _over(
         return folded_in_python(fn, acc, item, values, start, pairwise=pairwise)
 
 
-def scanned(fn: Fn, start: Column, acc: ItemType, values: Column, item: ItemType) -> Column:
+def scanned(
+    fn: Fn,
+    start: Column,
+    acc: ItemType,
+    values: Column,
+    item: ItemType,
+    *,
+    pairwise: bool = False,
+) -> Column:
     """The accumulators after each of the values of an array."""
-    return scanned_in_python(fn, acc, item, values, start.cast(spark_type(acc)))
+    start = start.cast(spark_type(acc))
+    return scanned_in_python(fn, acc, item, values, start, pairwise=pairwise)

@@ -118,7 +118,7 @@ def _running_aggregate(step: Step) -> Relation | None:
         return None
     keys = _keys(step, step.arg("by") or ())
     rows = run_over(step, keys, results, every_tick=not keys)
-    return step.relation(Kind.G, rows.select(_aggregated(step).alias(ITEM), TICK, UNTIL))
+    return step.relation(Kind.G, rows.select(aggregated(step).alias(ITEM), TICK, UNTIL))
 
 
 def _keys(step: Step, by: Sequence[str]) -> list[Column]:
@@ -126,7 +126,7 @@ def _keys(step: Step, by: Sequence[str]) -> list[Column]:
     return [k.alias(f"k{i}") for i, k in enumerate(columns)]
 
 
-def _aggregated(step: Step) -> Column:
+def aggregated(step: Step) -> Column:
     """The output's row, of the columns k0, k1, … and a0, a1, …."""
     keyed = [(name, F.col(f"k{i}")) for i, name in enumerate(step.arg("by") or ())]
     made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
@@ -145,7 +145,7 @@ def _aggregate(step: Step) -> Relation:
     else:
         grouped = step.input.frame.groupBy(TICK, *keys)
         rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
-    return step.relation(Kind.E, rows.select(_aggregated(step).alias(ITEM), TICK))
+    return step.relation(Kind.E, rows.select(aggregated(step).alias(ITEM), TICK))
 
 
 @lowers("latest")
@@ -153,20 +153,25 @@ def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
     if not runs(step):
         step = step.as_events()
-    item, order = step.input.item, step.arg("order")
+    greatest = F.max(rank(step, step.input.item))
+    keys = _keys(step, step.arg("by"))
+    best = F.col("best.x").alias(ITEM)
+    if runs(step):
+        running = Running((Partial(greatest, F.max),), lambda parts: parts[0])
+        rows = run_over(step, keys, {"best": running}, every_tick=False)
+        return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
+    rows = step.input.frame.groupBy(TICK, *keys).agg(greatest.alias("best"))
+    return step.relation(Kind.E, rows.select(best, TICK))
+
+
+def rank(step: Step, item: ItemType) -> Column:
+    """What the latest row of a key has most of: its order, then the row `x` itself."""
+    order = step.arg("order")
     if isinstance(order, Fn):
         places = [evaluated(order, item)]
     else:
         places = [named(F.col(ITEM), item, name)[0] for name in order]
-    rank = F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
-    keys = _keys(step, step.arg("by"))
-    best = F.col("best.x").alias(ITEM)
-    if runs(step):
-        running = Running((Partial(F.max(rank), F.max),), lambda parts: parts[0])
-        rows = run_over(step, keys, {"best": running}, every_tick=False)
-        return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
-    rows = step.input.frame.groupBy(TICK, *keys).agg(F.max(rank).alias("best"))
-    return step.relation(Kind.E, rows.select(best, TICK))
+    return F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
 
 
 @lowers("fold_keyed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
@@ -118,7 +118,12 @@ def projected(step: Step, item: Column) -> Relation:
     """The rows with another item."""
     relation = step.input
     frame = relation.frame.select(item.alias(ITEM), *relation.beside)
-    return step.relation(relation.kind, frame, ordered=relation.ordered)
+    return of_input(step, frame)
+
+
+def of_input(step: Step, frame: DataFrame) -> Relation:
+    """Rows that came of those of the input, with the same columns beside the item."""
+    return step.input.with_(frame=frame, item=step.item)
 
 
 def kept(relation: Relation, condition: Column) -> Relation:
@@ -159,10 +164,10 @@ def spread(step: Step, whole: Column, item: ItemType) -> Relation:
             parts = F.when(whole.isNotNull(), F.array(*each))
         case _:
             parts = F.array()
-    relation, beside = step.input, step.input.times
+    relation = step.input
     if not relation.ordered:
-        frame = relation.frame.select(F.explode(parts).alias(ITEM), *beside)
-        return step.relation(relation.kind, frame)
+        return of_input(step, relation.frame.select(F.explode(parts).alias(ITEM), *relation.beside))
+    beside = (*relation.times, *relation.carried)
     frame = relation.frame.select(F.posexplode(parts).alias("part", ITEM), *beside, ORD)
     order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
-    return step.relation(relation.kind, frame.select(ITEM, *beside, order), ordered=True)
+    return of_input(step, frame.select(ITEM, *beside, order))

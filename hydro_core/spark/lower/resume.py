@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -56,7 +58,7 @@ def fold_keyed_from(step: Step) -> Relation:
     """`fold_from` of each key; keys without new values stay as they are."""
     on = _on_new(step)
     acc_type, (value, of) = accumulator_type(on), keyed_value(on)
-    both = _both(step, _keys(step), _stored_accumulator(step, acc_type), value)
+    both = _both(step, _keys(step), _accumulator(step, acc_type), value)
     return _by_key(on, both, _resumed_fold(on, acc_type, of), acc_type)
 
 
@@ -66,7 +68,7 @@ def reduce_keyed_from(step: Step) -> Relation:
     """`reduce_from` of each key; keys without new values stay as they are."""
     on = _on_new(step)
     acc_type, (value, of) = accumulator_type(on), keyed_value(on)
-    both = _both(step, _keys(step), _stored_accumulator(step, acc_type), value)
+    both = _both(step, _keys(step), _accumulator(step, acc_type), value)
     return _by_key(on, both, _resumed_reduction(on, acc_type, of), acc_type)
 
 
@@ -114,14 +116,19 @@ def _keys(step: Step) -> list[list[Column]]:
     ]
 
 
-def _stored_accumulator(step: Step, acc: ItemType) -> Column:
-    """The accumulator in an item of the state."""
-    item, by = step.inputs[0].item, step.arg("by")
+def stored_accumulator(
+    stored: Column, item: ItemType, by: Sequence[str] | None, acc: ItemType
+) -> Column:
+    """The accumulator in a stored item of a keyed result."""
     if not by:
-        return convert(at(F.col(ITEM), item, 1), type_at(item, 1), acc)
+        return convert(at(stored, item, 1), type_at(item, 1), acc)
     if isinstance(acc, Row):
-        return convert(F.col(ITEM), item, acc)
-    return convert(*named(F.col(ITEM), item, "value"), acc)
+        return convert(stored, item, acc)
+    return convert(*named(stored, item, "value"), acc)
+
+
+def _accumulator(step: Step, acc: ItemType) -> Column:
+    return stored_accumulator(F.col(ITEM), step.inputs[0].item, step.arg("by"), acc)
 
 
 def _both(step: Step, keys: list[list[Column]], stored: Column, value: Column) -> DataFrame:

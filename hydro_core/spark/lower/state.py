@@ -6,12 +6,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.lower.algebra import COUNT, Range, guarded, signed
+from hydro_core.spark.log import consolidated, copies, live_rows
+from hydro_core.spark.lower.algebra import Range, guarded, narrowly, signed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
 
@@ -62,6 +63,19 @@ def prev(step: Step) -> Relation:
 
     The rows, a tick later, and at the first tick those that are stored of the tick before.
     """
+    log = step.log
+    if log is None:
+        return _prev(step)
+
+    def narrowed(narrow: Narrow) -> DataFrame:
+        before = live_rows(narrow(log), step.first - 1)
+        inputs = tuple(r.with_(frame=narrowly(r, narrow)) for r in step.inputs)
+        return _prev(step.with_(past=before, inputs=inputs)).frame
+
+    return _prev(step).with_(narrowed=narrowed)
+
+
+def _prev(step: Step) -> Relation:
     if step.kind is Kind.H:
         frame = _later(step.input.frame).where(F.col(TICK) <= step.last)
         return step.input.with_(frame=frame)
@@ -126,8 +140,7 @@ def delta(step: Step) -> Relation:
     if step.input.kind is Kind.H:
         return step.relation(Kind.E, step.input.unordered().new(step.first).frame)
     net = _changes(step).where(F.col(COUNT) > 0)
-    copies = F.explode(F.sequence(F.lit(1).cast("long"), F.col(COUNT))).alias("copy")
-    return step.relation(Kind.E, net.select(ITEM, TICK, copies).select(ITEM, TICK))
+    return step.relation(Kind.E, copies(net).select(ITEM, TICK))
 
 
 @lowers("changes")
@@ -138,6 +151,8 @@ def changes(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
+    if step.input.changes is not None:
+        return consolidated(step.input.changes.frame)
     before = None if step.past is None else last_stored(step)
     relation = step.input.unordered()
     if step.is_tick and relation.kind is Kind.G:

@@ -1,0 +1,116 @@
+"""Results that go on from a log of their changes: they give what the program means."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hydro_core.compile import Compiled, optimized
+from hydro_core.plan.planner import plan
+from tests.spark.engines import cuts, on_reference, on_spark, program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCHEMAS = {"a": "k string, v long, w long"}
+PROGRAMS = {
+    "aggregate": """
+        x = a -> persist() -> aggregate(by="k", n=count(), some=count("v"), total=sum("v"),
+            top=max("v"), low=min("w"), any=any_value("w"), big=count_if(lambda r: (r.v or 0) > 1))
+        x -> now
+        x -> map(lambda r: (r.total, r.k)) -> delta() -> new
+        x -> filter(lambda r: r.n > 1) -> changes() -> changed
+        a -> join(right=x, on="k", suffix="_x") -> joined
+    """,
+    "aggregate of all": """
+        x = a -> persist() -> aggregate(n=count(), total=sum("v"), low=min("w"))
+        x -> now
+        x -> changes() -> changed
+    """,
+    "latest": """
+        x = a -> persist() -> latest(by="k", order=["v", "w"])
+        x -> now
+        x -> map(lambda r: (r.v, r.w)) -> changes() -> changed
+        x -> select("k") -> prev() -> before
+    """,
+    "native folds": """
+        p = a -> persist()
+        p -> fold(0, lambda acc, r: acc + (r.v or 0), commutative=True) -> all
+        x = p -> map(lambda r: (r.k, r.v or 0))
+          -> fold_keyed(5, lambda acc, v: acc + v, commutative=True)
+        x -> keyed
+        x -> changes() -> changed
+    """,
+    "native reductions": """
+        x = a -> persist() -> map(lambda r: (r.k, r.v or 0))
+          -> reduce_keyed(lambda x, y: x + y, commutative=True)
+        x -> sums
+        x -> delta() -> new
+        a -> persist() -> map(lambda r: r.v or 0)
+          -> reduce(lambda x, y: min(x, y), commutative=True) -> least
+    """,
+    "opaque folds": """
+        p = a -> persist()
+        p -> fold(1, lambda acc, r: (acc * (3 + (r.v or 0))) % 1009, commutative=True) -> all
+        x = p -> map(lambda r: (r.k, r.v or 0))
+          -> fold_keyed(1, lambda acc, v: (acc * (3 + v)) % 1009, commutative=True)
+        x -> keyed
+        x -> changes() -> changed
+    """,
+    "opaque reductions": """
+        p = a -> persist() -> map(lambda r: (r.k, (r.v or 0) + 2))
+        x = p -> reduce_keyed(lambda x, y: (x * y) % 1009, commutative=True)
+        x -> keyed
+        x -> delta() -> new
+        p -> map(lambda k, v: v) -> reduce(lambda x, y: (x * y) % 1009, commutative=True) -> all
+    """,
+}
+
+
+def batches(seed: int) -> list[dict[str, list[Any]]]:
+    """Few keys, null among them, that come back; nulls as values, and a tick without rows."""
+    rng = random.Random(seed)
+    numbers = [None, -1, 0, 1, 2, 3]
+
+    def row() -> dict[str, Any]:
+        return {
+            "k": rng.choice(["x", "y", "z", None]),
+            "v": rng.choice(numbers),
+            "w": rng.choice(numbers),
+        }
+
+    return [{"a": [row() for _ in range(n)]} for n in (2, 3, 0, 1, 4)]
+
+
+def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
+    """The plan of the program, which must have a running result."""
+    compiled = program(text, SCHEMAS, ticks)
+    found = optimized(compiled)
+    parts = plan(found.typed, found.strata).components
+    assert "running" in [part.how for part in parts]
+    assert "tick by tick" not in [part.how for part in parts]
+    return found
+
+
+def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSession) -> None:
+    given = batches(seed)
+    wanted = on_reference(program(PROGRAMS[name], SCHEMAS, given), given)
+    found = running(PROGRAMS[name], given)
+    for lengths in ranges:
+        assert repr(on_spark(found, given, lengths, spark)) == repr(wanted), (seed, lengths)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
+    check(name, 1, [(2, 1, 2)], spark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
+    check(name, seed, list(cuts(len(batches(seed)))), spark)
