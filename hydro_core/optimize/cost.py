@@ -52,21 +52,24 @@ class Statistics:
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
     selectivity: Mapping[str, float] = field(default_factory=dict)
     """Of filters, by the node's id or the function's name."""
+    streams: Mapping[str, InputStatistics] = field(default_factory=dict)
+    """Of streams of the program that are not inputs, by their names."""
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:
         """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
-        unknown = set(data) - {"ticks", "inputs", "selectivity"}
+        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
         if unknown:
             raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
         try:
-            inputs = {
-                name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()
-            }
+            inputs, streams = (
+                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
+                for kind in ("inputs", "streams")
+            )
         except TypeError as problem:
-            raise ValueError(f"inputs have rows, history and keys: {problem}") from None
+            raise ValueError(f"streams have rows, history and keys: {problem}") from None
         return Statistics(
-            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {}))
+            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
         )
 
 
@@ -102,6 +105,9 @@ class CostModel:
         at `first` before all others; going on from there would let estimates shrink in a circle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
+        for name, given in self.statistics.streams.items():
+            if name in self.space.named:
+                found[self.space.named[name]] = self._known(given)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
         # only streams that feed themselves have no size yet: they hold some history
@@ -216,12 +222,14 @@ class CostModel:
         scale = self.statistics.ticks if self.goal == "range" else 1.0
         if "items" in args:
             return Size(max(0.01, len(args["items"]) / self.statistics.ticks) * scale, ticks)
-        known = self.statistics.inputs.get(args["name"], InputStatistics())
-        rows = max(known.rows, 1e-3)
-        history = rows * self.statistics.ticks if known.history is None else known.history
+        return self._known(self.statistics.inputs.get(args["name"], InputStatistics()))
+
+    def _known(self, given: InputStatistics) -> Size:
+        rows = max(given.rows, 1e-3)
+        history = rows * self.statistics.ticks if given.history is None else given.history
         if self.goal == "range":
-            return Size(history, ticks, known.keys)
-        return Size(rows, max(1.0, history / rows), known.keys)
+            return Size(history, self._ticks(), given.keys)
+        return Size(rows, max(1.0, history / rows), given.keys)
 
     def _selectivity(self, node: ENode) -> float:
         fn = self._args(node).get("f")

@@ -14,6 +14,7 @@ from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel, Goal, Statistics
@@ -72,7 +73,7 @@ def optimize(
     space = permitted(problem, egraph.space())
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
-    graph = narrowed(typed, graph)
+    graph = verify(narrowed(typed, graph))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
     return Optimized(graph, before, plan.cost, steps, notes, saturation)
