@@ -4,7 +4,7 @@
 new part of a, and changes no others. So such a cycle is not run tick by tick: over a range it is
 one pass over what is new, and what it changes is known by its construction: the old row of each
 touched key goes, the new one comes. What goes item by item hands these changes on, and what is
-stored of such a stream is a log of them.
+stored of such a stream is a log of them. Commands, too, tell what they change.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def telling(
 
 def _hands_on(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
     inputs = [e.node for e in node.inputs]
+    if node.spec.state is State.COMMANDS:
+        return node.id not in inputs
     if node.op.name == "union":
         known = [n for n in inputs if n in told or kinds[n] is Kind.H]
         return len(known) == len(inputs) and any(n in told for n in inputs)

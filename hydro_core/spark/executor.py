@@ -208,7 +208,8 @@ class Run:
         if with_past:
             step = self._with_past(step)
         found = lower(step)
-        if node.id in self.setting.plan.tells:
+        is_told = isinstance(found, Relation) and found.changes is not None
+        if node.id in self.setting.plan.tells and not is_told:
             found = with_changes(step, found)
         if isinstance(found, Relation):
             return {Endpoint(node.id): found}

@@ -9,6 +9,7 @@ import pytest
 
 from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import Mode
 from tests.spark.engines import cuts, on_reference, on_spark, program
 
 if TYPE_CHECKING:
@@ -71,6 +72,18 @@ PROGRAMS = {
 }
 
 
+COMMANDS = """
+    known = a -> sort()
+    marks = known -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k)) -> persist_mut()
+    marks -> now
+    marks -> map(lambda k: 1) -> changes() -> how_many
+    x = known -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.w))
+      -> persist_mut_keyed()
+    x -> keyed
+    x -> delta() -> new
+"""
+
+
 def batches(seed: int) -> list[dict[str, list[Any]]]:
     """Few keys, null among them, that come back; nulls as values, and a tick without rows."""
     rng = random.Random(seed)
@@ -114,3 +127,13 @@ def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSess
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
     check(name, seed, list(cuts(len(batches(seed)))), spark)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_commands_tell_what_they_change(seed: int, spark: SparkSession) -> None:
+    given = batches(seed)
+    compiled = program(COMMANDS, SCHEMAS, given)
+    assert {slot.mode for slot in plan(compiled.typed, compiled.strata).slots} == {Mode.CHANGES}
+    wanted = repr(on_reference(compiled, given))
+    for lengths in ((1,) * len(given), (2, 3)):
+        assert repr(on_spark(compiled, given, lengths, spark)) == wanted, lengths

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.log import live
-from hydro_core.spark.lower.algebra import all_of, with_keys_of
+from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.folds import scanned, wrapped
 from hydro_core.spark.lower.forms import STATE, Going, Opaque, form_of
@@ -228,10 +228,7 @@ def _untouched(keys: Keys, touched: DataFrame, log: DataFrame | None) -> DataFra
     """The log without the keys that are touched."""
     if log is None or not keys.names:
         return None
-    names = [f"of{i}" for i in range(len(keys.names))]
-    pairs = zip(keys.of_stored, names, strict=True)
-    conditions = all_of([k.eqNullSafe(F.col(n)) for k, n in pairs])
-    return log.join(touched.toDF(*names), conditions, "left_anti")
+    return without_keys_of(touched, keys.of_stored)(log)
 
 
 def _relation(step: Step, moves: DataFrame, untouched: DataFrame | None) -> Relation:
