@@ -49,12 +49,14 @@ class AggregateSpec:
     empty: object = None
     """The result over nothing."""
     aliases: tuple[str, ...] = ()
+    internal: bool = False
+    """Plans may have it, programs cannot name it."""
 
 
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     """The type of an aggregate over rows of this type."""
     spec = AGGREGATES[aggregate.function]
-    types = tuple(_argument_type(argument, row) for argument in aggregate.arguments)
+    types = tuple(argument_type(argument, row) for argument in aggregate.arguments)
     try:
         return spec.result(types)
     except TypeProblem as problem:
@@ -65,7 +67,8 @@ def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
         ) from None
 
 
-def _argument_type(argument: str | Fn, row: ItemType) -> ItemType:
+def argument_type(argument: str | Fn, row: ItemType) -> ItemType:
+    """The type of what an aggregate is over."""
     if isinstance(argument, Fn):
         return given_by(argument, (row,))
     return columns_of(row, (argument,))[0].type
@@ -90,6 +93,17 @@ def _sum(types: Types) -> ItemType:
             return LONG
         case Decimal(precision, scale):
             return Decimal(min(38, precision + 10), scale)
+        case item:
+            return _double((item,))
+
+
+def _total(types: Types) -> ItemType:
+    """Room for the sum of any number of values."""
+    match types[0]:
+        case item if is_integer(item):
+            return Decimal(38, 0)
+        case Decimal(_, scale):
+            return Decimal(38, scale)
         case item:
             return _double((item,))
 
@@ -211,6 +225,14 @@ _ENTRIES = (
         aliases=("var_samp",),
     ),
     AggregateSpec("var_pop", "the variance of a population", _double, mergeable=False),
+    AggregateSpec(
+        "total",
+        "the sum in a type that has room for it, 0 over nothing",
+        _total,
+        invertible=True,
+        empty=0,
+        internal=True,
+    ),
 )
 
 AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(
@@ -219,6 +241,11 @@ AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(
 """The aggregates by their names, aliases apart."""
 
 NAMES: Mapping[str, str] = MappingProxyType(
-    {name: entry.name for entry in _ENTRIES for name in (entry.name, *entry.aliases)}
+    {
+        name: entry.name
+        for entry in _ENTRIES
+        if not entry.internal
+        for name in (entry.name, *entry.aliases)
+    }
 )
 """From every name and alias to the aggregate's name."""

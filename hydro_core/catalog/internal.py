@@ -1,6 +1,6 @@
 """Operators that only the optimizer introduces: a program cannot name them, plans can.
 
-Each goes on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is
+Most go on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is
 `fold(persist(a))` at the price of the batch.
 """
 
@@ -13,11 +13,27 @@ from typing import Any
 from hydro_core.catalog import lineage_rules, type_rules
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
-from hydro_core.catalog.spec import Args, Barrier, Example, Never, OnKey, OpSpec, OrderRule, Port
+from hydro_core.catalog.spec import (
+    Arg,
+    Args,
+    Barrier,
+    Example,
+    Never,
+    OnAnyField,
+    OnKey,
+    OpSpec,
+    OrderRule,
+    Port,
+    State,
+)
 from hydro_core.types.item import ItemType
 
 _STATE = Port("state", barrier=Barrier.STRATUM, aliases=("0",))
 _NEW = Port("new", barrier=Barrier.STRATUM, aliases=("1",))
+_PAIR = (
+    Port("pos", barrier=Barrier.STRATUM, aliases=("0",)),
+    Port("neg", barrier=Barrier.STRATUM, aliases=("1",)),
+)
 _PAIRS = {"a": "(string, long)"}
 
 
@@ -165,21 +181,122 @@ AGGREGATE_FROM = OpSpec(
     ),
 )
 
-MERGES: Mapping[str, str] = MappingProxyType(
-    {
-        "count": "sum",
-        "count_if": "sum",
-        "sum": "sum",
-        "min": "min",
-        "max": "max",
-        "any_value": "any_value",
-        "bool_and": "bool_and",
-        "bool_or": "bool_or",
-    }
+LEAVING = OpSpec(
+    name="leaving",
+    family="state",
+    meaning="the items of the tick n ticks ago: what a window of n ticks loses",
+    inputs=(Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),),
+    args=(Arg("n", "integer", required=True, least=1),),
+    result=type_rules.first,
+    order=OrderRule.LOSES,
+    state=State.DELAY,
+    internal=True,
+    example=Example(
+        "a -> window(2) -> delta() -> out",
+        ({"a": [1, 2]}, {"a": [1]}, {"a": [1]}),
+        ({"out": [1, 2]}, {"out": [1]}, {"out": []}),
+        {"a": "long"},
+    ),
 )
-"""The aggregates that `aggregate_from` can merge, each with the aggregate that merges two of its
-results.
-"""
+
+MINUS = OpSpec(
+    name="minus",
+    family="combine",
+    meaning="of each item as many copies as there are more in pos than in neg",
+    inputs=_PAIR,
+    result=type_rules.first,
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnAnyField(),
+    internal=True,
+    example=LEAVING.example,
+)
+
+CHANGES_BETWEEN = OpSpec(
+    name="changes_between",
+    family="combine",
+    meaning="`(n, x)` for each item x of which there are n more in pos than in neg, n never 0",
+    inputs=_PAIR,
+    result=type_rules.counted,
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnAnyField(),
+    lineage=lineage_rules.numbered,
+    internal=True,
+    example=Example(
+        "a -> window(1) -> changes() -> out",
+        ({"a": [1, 1]}, {"a": [2]}),
+        ({"out": [[2, 1]]}, {"out": [[-2, 1], [1, 2]]}),
+        {"a": "long"},
+    ),
+)
+
+COUNTED = OpSpec(
+    name="counted",
+    family="combine",
+    meaning="`(n, x)` for each item x of which there are n",
+    inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
+    result=type_rules.counted,
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnAnyField(),
+    lineage=lineage_rules.numbered,
+    internal=True,
+    example=Example(
+        "a -> persist() -> changes() -> out",
+        ({"a": [1, 1]}, {"a": [1, 2]}),
+        ({"out": [[2, 1]]}, {"out": [[1, 1], [1, 2]]}),
+        {"a": "long"},
+    ),
+)
+
+AGGREGATE_MOVED = OpSpec(
+    name="aggregate_moved",
+    family="group",
+    meaning="the state's counts and totals, with those of what came and without those of what left;"
+    " a key without rows is gone",
+    inputs=(
+        _STATE,
+        Port("came", barrier=Barrier.STRATUM, aliases=("1",)),
+        Port("left", barrier=Barrier.STRATUM, aliases=("2",)),
+    ),
+    args=AGGREGATE.args,
+    result=_of_new(AGGREGATE.result),
+    refine=_aggregate_columns,
+    monotone=False,
+    order=OrderRule.LOSES,
+    partition=OnKey((("0",), ("0",), ("0",))),
+    lineage=lineage_rules.aggregated,
+    internal=True,
+    example=Example(
+        'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
+        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
+        (
+            {"out": [{"k": "x", "total": 1}]},
+            {"out": [{"k": "x", "total": 3}]},
+            {"out": [{"k": "x", "total": 2}]},
+            {"out": []},
+        ),
+        {"a": "k string, v long"},
+    ),
+)
+
+AGGREGATE_RESULT = OpSpec(
+    name="aggregate_result",
+    family="itemwise",
+    meaning="the aggregates that are made of the parts of a row, `avg` of a total and a count",
+    inputs=(Port("in", linear=True, aliases=("0",)),),
+    args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
+    result=type_rules.declared_rows,
+    lineage=lineage_rules.aggregated,
+    internal=True,
+    example=Example(
+        'a -> persist() -> aggregate(by="k", mean=avg("v")) -> out',
+        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}),
+        ({"out": [{"k": "x", "mean": 1.0}]}, {"out": [{"k": "x", "mean": 1.5}]}),
+        {"a": "k string, v long"},
+    ),
+)
 
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
@@ -191,6 +308,12 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             REDUCE_KEYED_FROM,
             LATEST_FROM,
             AGGREGATE_FROM,
+            LEAVING,
+            MINUS,
+            CHANGES_BETWEEN,
+            COUNTED,
+            AGGREGATE_MOVED,
+            AGGREGATE_RESULT,
         )
     }
 )

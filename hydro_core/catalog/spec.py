@@ -43,6 +43,7 @@ class State(Enum):
     HISTORY = "all additions"
     WINDOW = "the additions of the last n ticks"
     LAST = "the tick before"
+    DELAY = "the tick n ticks before"
     COMMANDS = "the result of all commands"
 
 

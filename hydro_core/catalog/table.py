@@ -178,6 +178,8 @@ def _batches(batches: Mapping[str, Any]) -> str:
 def _aggregates() -> str:
     rows = []
     for spec in AGGREGATES.values():
+        if spec.internal:
+            continue
         names = " ".join(f"`{name}`" for name in (spec.name, *spec.aliases))
         rows.append([names, spec.meaning, _yes(spec.needs_order), _yes(spec.mergeable)])
     return _markdown(["aggregate", "gives", "needs an order", "partial results merge"], rows)

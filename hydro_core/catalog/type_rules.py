@@ -54,6 +54,12 @@ def declared(args: Args, types: Types) -> ItemType:
     return schema
 
 
+def declared_rows(args: Args, types: Types) -> ItemType:
+    """What the argument `schema` says."""
+    found: ItemType = args["schema"]
+    return found
+
+
 def listed(args: Args, types: Types) -> ItemType:
     """The schema if there is one, which the items must fit, else what the items have in common."""
     schema: ItemType | None = args["schema"]

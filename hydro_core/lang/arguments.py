@@ -207,7 +207,10 @@ class TextReader:
                 help_ = 'one of them is written `count()`, `sum("v")` or `sum(lambda r: r.v * 2)`'
                 raise ArgumentProblem("type", "an aggregate must stand here", help_, tree)
         if name not in NAMES:
-            help_ = did_you_mean(name, NAMES) or f"the aggregates are {', '.join(AGGREGATES)}"
+            help_ = (
+                did_you_mean(name, NAMES)
+                or f"the aggregates are {', '.join(dict.fromkeys(NAMES.values()))}"
+            )
             raise ArgumentProblem("type", f"there is no aggregate `{name}`", help_, tree)
         return check_count(Aggregate(NAMES[name], tuple(map(self._aggregated, args))), tree)
 

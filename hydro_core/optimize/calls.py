@@ -36,9 +36,18 @@ PARTS = frozenset(
 SUMS = frozenset({"chain", "union"})
 FAILING = frozenset({"cross_singleton", "flatten", "persist_mut", "persist_mut_keyed"})
 """Shapes that may fail without a function."""
+TAKES_ANY_VALUE = frozenset(
+    {
+        *("filter", "filter_map", "inspect", "map", "select", "with_columns"),
+        *("aggregate", "aggregate_from", "aggregate_moved"),
+    }
+)
+"""Shapes that fail only where one of their functions does."""
 
 Key = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
+_InParts = Mapping[Key, list[tuple[int, int | None]]]
+"""By what is asked in one: its first part, and what is asked of that part's results."""
 
 
 @dataclass(slots=True)
@@ -95,13 +104,14 @@ def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[Key,
         if position is not None and fails[position] and inputs:
             node = space.nodes[position]
             work.add(_key(node), inputs[_asked(node)])
-    moved = _moved(problem)
+    moved, parts = _moved(problem), _parts(problem)
     while work.todo:
         key, cls = work.todo.pop()
         for option in space.of[cls]:
             _inside(work, key, space.nodes[option], moved)
         for node in readers.get(cls, ()):
             _outside(work, key, node)
+        _in_parts(work, key, cls, parts)
     return work.found
 
 
@@ -113,9 +123,22 @@ def _inside(
         for cls in node.inputs:
             work.add(key, cls)
     if node.payload is not None:
-        # a filter of keys may ask the rows instead: they have the keys of the results
+        # a filter may ask what an item was made of instead, or rows with the key of a result
         for other in moved.get((key, node.payload), ()):
             work.add(other, node.inputs[0])
+
+
+def _in_parts(work: _Covered, key: Key, cls: ClassId, parts: _InParts) -> None:
+    """Parts ask what the whole asks; what is made of them is asked of nothing else."""
+    readers = work.readers.get(cls, ())
+    whole = any(node.payload == key and _plain(node) == "aggregate" for node in readers)
+    for given, made in parts.get(key, ()):
+        work.add(given, cls)
+        for node in readers if made is not None else ():
+            # the sum of some items may be beyond 64 bits where that of all is not
+            of_all = whole or _plain(node) != "aggregate"
+            if node.payload == given and made is not None and of_all:
+                work.add(made, node.cls)
 
 
 def _outside(work: _Covered, key: Key, node: ENode) -> None:
@@ -128,11 +151,22 @@ def _outside(work: _Covered, key: Key, node: ENode) -> None:
         work.add(key, node.cls)
 
 
+def _parts(problem: Problem) -> _InParts:
+    found: dict[Key, list[tuple[int, int | None]]] = {}
+    for name, args in problem.facts:
+        numbers = [a for a in args if isinstance(a, int)]
+        if name in {"parts", "moving", "conjunct"}:
+            found.setdefault(numbers[0], []).append((numbers[1], numbers[2]))
+        elif name == "apart":
+            found.setdefault(numbers[0], []).extend((n, None) for n in numbers[1:3])
+    return found
+
+
 def _moved(problem: Problem) -> Mapping[tuple[Key, int], list[int]]:
-    """The filters of keys that may be asked earlier, by the filter and the keyed operator."""
+    """The filters that may be asked earlier, by the filter and the operator."""
     found: dict[tuple[Key, int], list[int]] = {}
     for name, args in problem.facts:
-        if name == "on_keys":
+        if name in {"on_keys", "composed"}:
             p, f, q = (a for a in args if isinstance(a, int))
             found.setdefault((p, f), []).append(q)
     return found
@@ -146,10 +180,9 @@ def _may_fail(node: ENode, payloads: tuple[Payload, ...]) -> bool:
     if node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if name in {"filter", "inspect"} and _has_value(args["f"]):
-        return False
     sums = any(a.function == "sum" for _, a in args.get("aggregates") or ())
-    return sums or any(True for _ in _functions(tuple(args.values())))
+    takes_any = name in TAKES_ANY_VALUE
+    return sums or any(not (takes_any and _has_value(f)) for f in _functions(tuple(args.values())))
 
 
 def _has_value(fn: Fn) -> bool:
@@ -173,7 +206,7 @@ def _key(node: ENode) -> Key:
 def _asked(node: ENode) -> int:
     """The input whose items are asked about; a state has been made of items that were."""
     name = _plain(node)
-    return 1 if name.endswith("_from") or name == "cross_singleton" else 0
+    return 1 if name.endswith("_from") or name in {"cross_singleton", "aggregate_moved"} else 0
 
 
 def _plain(node: ENode) -> str:

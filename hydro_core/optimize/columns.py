@@ -13,7 +13,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.catalog.spec import Aggregate, Args, functions_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -128,10 +128,10 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return (own if own is None or own else frozenset(items[0].names[:1]),) * len(items)
         case "filter":
             return (_join(own, columns_of(args["f"])),)
-        case "map" | "flat_map" | "filter_map":
-            return (columns_of(args["f"]),)
-        case "select":
-            return (_all_of([*args["columns"], *(fn for _, fn in args["computed"])]),)
+        case "map" | "flat_map" | "filter_map" | "select":
+            return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
+        case "with_columns" | "rename" | "drop":
+            return (_behind_columns(node, own),)
         case "aggregate" | "aggregate_from":
             read = _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
             return (read,) if node.op.name == "aggregate" else (None, read)
@@ -139,6 +139,20 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return _of_sides(node, own, items)
         case _:
             return everything
+
+
+def _behind_columns(node: Node, own: Columns) -> Columns:
+    """What is read of the row to give `own`: what is renamed, dropped or replaced must be there."""
+    if own is None:
+        return None
+    match node.op.name:
+        case "with_columns":
+            return _join(own, _all_of(fn for _, fn in node.args["computed"]))
+        case "rename":
+            old = dict(node.args["renames"])
+            return frozenset(old.get(n, n) for n in own) | frozenset(old.values())
+        case _:
+            return own | frozenset(node.args["columns"])
 
 
 def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]:

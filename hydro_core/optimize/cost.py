@@ -22,6 +22,8 @@ ROWS = 1000.0
 TICKS = 100.0
 GROUPS_EXPONENT = 0.8
 """n rows are expected to fall into n**0.8 groups."""
+DISTINCT_EXPONENT = 0.9
+"""n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
 MATCHES_EXPONENT = 0.95
 """n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one
 side.
@@ -154,7 +156,9 @@ class CostModel:
             return self._given(node)
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
-        return Size(self._rows(node, name, into), ticks, min(known, default=None))
+        one = node.shape.single and not node.shape.zero
+        rows = 1.0 if one else self._rows(node, name, into)
+        return Size(rows, ticks, min(known, default=None))
 
     def _rows(self, node: ENode, name: str, into: list[Size]) -> float:
         if name in {"persist", "old"}:
@@ -245,11 +249,17 @@ def _grouped(into: list[float]) -> float:
     return groups(into[0])
 
 
+def _distinct(into: list[float]) -> float:
+    return into[0] if into[0] <= 1 else into[0] ** DISTINCT_EXPONENT
+
+
 def _updated(into: list[float]) -> float:
     return max(into[0], groups(into[1]))
 
 
-STATES = frozenset({"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from"})
+STATES = frozenset(
+    {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
+)
 """Operators that update what they gave before in place: nobody stores it again."""
 
 _GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
@@ -263,7 +273,7 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "anti_join": _half,
     "zip": min,
     "zip_longest": max,
-    "unique": _grouped,
+    "unique": _distinct,
     "fold": _one,
     "reduce": _one,
     "fold_from": _one,
@@ -277,6 +287,9 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "reduce_keyed_from": _updated,
     "latest_from": _updated,
     "aggregate_from": _updated,
+    "aggregate_moved": _updated,
+    "minus": _first,
+    "changes_between": sum,
     "flat_map": lambda i: 2 * i[0],
     "flatten": lambda i: 2 * i[0],
 }
@@ -288,6 +301,11 @@ def _reads(into: list[float], _: float) -> float:
 
 def _stores_and_reads(into: list[float], out: float) -> float:
     return into[0] + out
+
+
+def _stores_and_gives(into: list[float], _: float) -> float:
+    # the batch is kept, and that of an earlier tick read
+    return 2 * into[0]
 
 
 def _updates(into: list[float], _: float) -> float:
@@ -314,6 +332,8 @@ _COSTS: Mapping[str, Callable[[list[float], float], float]] = {
     "reduce_keyed_from": _updates,
     "latest_from": _updates,
     "aggregate_from": _updates,
+    "aggregate_moved": lambda i, _: i[0] + 2 * (i[1] + i[2]),
+    "leaving": _stores_and_gives,
     "delta": lambda i, o: 3 * i[0],
     "changes": lambda i, o: 3 * i[0],
     "cross": _joins,

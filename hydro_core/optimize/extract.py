@@ -93,7 +93,8 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
     trees, sets = _greedy(search)
     best, choice = math.inf, {**trees, **preferred}
     # every class has a node in every start: a move may lead anywhere
-    for candidate in (choice, {**preferred, **trees}, {**preferred, **sets}):
+    going_on = {**choice, **_going_on(search)}
+    for candidate in (choice, {**preferred, **trees}, {**preferred, **sets}, going_on):
         cost, _ = search.evaluate(candidate)
         if cost < best - EPSILON:
             best, choice = cost, candidate
@@ -175,6 +176,23 @@ def _greedy(search: Search) -> tuple[Choice, Choice]:
                         sets[cls] = (cost, merged, node)
                         changed = True
     return {c: n for c, (_, n) in trees.items()}, {c: n for c, (_, _, n) in sets.items()}
+
+
+def _going_on(search: Search) -> Choice:
+    """A start that goes on from the tick before wherever it can: what is read of it is for free."""
+    found: dict[ClassId, tuple[float, int]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for cls, nodes in enumerate(search.options):
+            for node in nodes:
+                if not all(c in found for c in search.now[node]):
+                    continue
+                cost = search.costs[node] + sum(found[c][0] for c in search.now[node])
+                if cls not in found or cost < found[cls][0] - EPSILON:
+                    found[cls] = (cost, node)
+                    changed = True
+    return {c: n for c, (_, n) in found.items()}
 
 
 def _single(search: Search, choice: Choice, best: float) -> Step | None:

@@ -72,7 +72,7 @@ def optimize(
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
     graph = narrowed(typed, graph)
-    notes = notes_of(loaded.origins, space, plan) if goal == "tick" else ()
+    notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
     return Optimized(graph, before, plan.cost, steps, notes, saturation)
 

@@ -20,11 +20,23 @@ FACTS: Mapping[str, str] = {
     "resumable": "P",
     "semi_on": "PP",
     "mergeable": "P",
+    "moves": "P",
+    "parts": "PPP",
+    "moving": "PPP",
+    "result_of": "PP",
+    "distinct_of": "PPP",
+    "apart": "PPPPP",
+    "padded": "PPPP",
+    "padded_both": "PPPPPP",
+    "opposite": "PP",
     "join_left": "PPP",
     "join_right": "PPP",
     "cross_left": "PP",
     "cross_right": "PP",
     "on_keys": "PPP",
+    "composed": "PPP",
+    "conjunct": "PPP",
+    "total": "P",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydro_core.optimize.rules import algebra, functions, state
+from hydro_core.optimize.rules import algebra, changes, functions, state
 
 Line = tuple[str, ...]
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
@@ -14,7 +14,10 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
     ("Running results", algebra.RUNNING),
-    ("Changes of keyed results", algebra.KEYED_DELTAS),
+    ("Windows", algebra.WINDOWS),
+    ("Changes of keyed results", changes.KEYED),
+    ("Changes of what grows, and of windows", changes.COUNTED),
+    ("Joins that keep or drop rows without a match", changes.PADDED),
     ("Filters", functions.FILTERS),
 )
 DERIVED: tuple[Line, ...] = (

@@ -44,7 +44,8 @@ class View:
     parts.
     """
 
-    step: int | str | None = None
+    path: tuple[int | str, ...] = ()
+    """The way to a field: one step in each item on it."""
     parts: tuple[View, ...] = ()
     names: tuple[str, ...] = ()
     missing: bool = False
@@ -56,8 +57,10 @@ class View:
             return item
         if self.missing:
             return None
-        if self.step is not None:
-            return None if item is None else item[self.step]
+        if self.path:
+            for step in self.path:
+                item = None if item is None else item[step]
+            return item
         made = [part(item) for part in self.parts]
         return RowItem(zip(self.names, made, strict=True)) if self.names else Struct(made)
 
@@ -67,8 +70,11 @@ class View:
             return Param(ITEM)
         if self.missing:
             return MISSING
-        if self.step is not None:
-            return field_of(Param(ITEM), self.step)
+        if self.path:
+            found: Expr = Param(ITEM)
+            for step in self.path:
+                found = field_of(found, step)
+            return found
         made = tuple(part.tree() for part in self.parts)
         return MakeRow(tuple(zip(self.names, made, strict=True))) if self.names else MakeTuple(made)
 
@@ -96,7 +102,7 @@ def field_of(item: Expr, step: int | str) -> Expr:
 
 def row_view(row: Row, known: Mapping[str, str]) -> View:
     """A row of that type, its columns from the columns that `known` names."""
-    parts = tuple(View(step=known[f.name]) if f.name in known else NOTHING for f in row.fields)
+    parts = tuple(View(path=(known[f.name],)) if f.name in known else NOTHING for f in row.fields)
     return View(parts=parts, names=row.names)
 
 
@@ -177,8 +183,9 @@ def is_total(tree: Expr, known: tuple[Expr, ...] = ()) -> bool:
 def _is_field(tree: IfElse) -> bool:
     """Whether it is a field of the item, null of a null item: what `field_of` makes."""
     match tree:
-        case IfElse(Compare(Param() as item, (("is", Const(None)),)), Const(None), there):
-            return isinstance(there, (Index, Attribute)) and there.base == item
+        case IfElse(Compare(item, (("is", Const(None)),)), Const(None), there):
+            known = isinstance(item, Param) or (isinstance(item, IfElse) and _is_field(item))
+            return known and isinstance(there, (Index, Attribute)) and there.base == item
     return False
 
 
@@ -274,6 +281,8 @@ def _taken(tree: Expr) -> Expr:
             return found
         case Compare(MakeTuple() | MakeRow(), ((("is" | "is not") as op, Const(None)),)):
             return Const(op == "is not")
+        case IfElse(Const(bool() as test), then, otherwise):
+            return then if test else otherwise
         case _:
             return tree
 
@@ -303,9 +312,9 @@ def side_view(
     if on is None:
         match joined, side:
             case Tuple((key, _)), Tuple((own, _)) if key == own:
-                value, other = View(step=1), NOTHING
+                value, other = View(path=(1,)), NOTHING
                 pair = (value, other) if left else (other, value)
-                return View(parts=(View(step=0), View(parts=pair)))
+                return View(parts=(View(path=(0,)), View(parts=pair)))
             case _:
                 return None
     if not isinstance(joined, Row) or not isinstance(side, Row):

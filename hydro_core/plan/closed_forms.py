@@ -16,7 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.internal import INTERNAL, MERGES, operator
+from hydro_core.catalog.internal import INTERNAL, operator
+from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import NO_ARGS, State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import predecessors, reachable

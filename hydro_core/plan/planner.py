@@ -123,6 +123,8 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
             return node.inputs[0], Mode.APPEND, None
         case State.WINDOW:
             return node.inputs[0], Mode.APPEND, node.args["n"] - 1
+        case State.DELAY:
+            return node.inputs[0], Mode.APPEND, node.args["n"]
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]

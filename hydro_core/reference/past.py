@@ -33,6 +33,8 @@ class Past:
                 return Past(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
                 return Past(keeps_all=False, ticks=1)
+            case State.DELAY:
+                return Past(keeps_all=False, ticks=node.args["n"])
             case State.COMMANDS:
                 return Past(keeps_all=False, ticks=0)
 
@@ -40,6 +42,11 @@ class Past:
     def before(self) -> Bag:
         """`a_{t−1}`, empty at t = 0."""
         return self._bags[-1] if self._bags else EMPTY
+
+    @property
+    def oldest(self) -> Bag:
+        """The earliest of the ticks that are kept, empty as long as there are fewer."""
+        return self._bags[0] if len(self._bags) == self._bags.maxlen else EMPTY
 
     @property
     def recent(self) -> Bag:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.demand import additions_only
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
 from hydro_core.spark.fixpoint import Cycle, fixpoint
@@ -84,8 +85,16 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
     nothing else, if they are histories.
     """
     require_lowerings(plan.graph)
-    news = additions_only(plan, added)
-    setting = Setting(plan, spark, sources, settings or Settings(), times or {}, settle, news)
+    setting = Setting(
+        plan,
+        spark,
+        sources,
+        settings or Settings(),
+        times or {},
+        settle,
+        additions_only(plan, added),
+        keys_of(plan.typed),
+    )
     run = Run(setting, first, last, past or NoPast())
     for component in plan.components:
         run.evaluate(component)
@@ -105,6 +114,9 @@ class Setting:
     settle: Settle
     additions: frozenset[NodeId]
     """The histories of which the rows of before the range are not needed."""
+
+    keys: Mapping[NodeId, Key]
+    """Of streams with at most one item of each key in a tick, the key."""
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
@@ -228,6 +240,7 @@ class Run:
             last=self.last,
             spark=setting.spark,
             singles=tuple(setting.type_of(e).single for e in node.inputs),
+            keys=tuple(setting.keys.get(e.node) for e in node.inputs),
             source=setting.sources.get(str(node.args.get("name"))),
             times=setting.times,
             additions=node.id in setting.additions,

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -22,6 +23,7 @@ from hydro_core.functions.fn import Fn
 
 MARKER = "hydrotick-failure:"
 _SHOWN = 200
+_UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
 _FAULTS_OF_DATA = {
     "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
     "BINARY_ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
@@ -71,7 +73,7 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
 def data_error(error: BaseException) -> DataError:
     """The error of a failed Spark job as a user reads it; its cause stays attached."""
     failure = find_failure(error)
-    result = failure.as_error() if failure else DataError(Diagnostic("runtime", _own_words(error)))
+    result = failure.as_error() if failure else DataError(_own_words(error))
     result.__cause__ = error
     return result
 
@@ -123,16 +125,21 @@ def _texts(error: BaseException) -> Iterator[str]:
         seen = seen.__cause__ or seen.__context__
 
 
-def _own_words(error: BaseException) -> str:
+def _own_words(error: BaseException) -> Diagnostic:
     """Spark's message: its first paragraph, without places in Java."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition in _FAULTS_OF_DATA:
-        return f"the tick failed: {_FAULTS_OF_DATA[condition]}"
+        return Diagnostic("runtime", f"the tick failed: {_FAULTS_OF_DATA[condition]}")
+    unread = _UNREAD.search("\n".join(_texts(error)))
+    if unread:
+        file = unquote(urlparse(unread[1]).path)
+        cause = "it is damaged, or not what its name says"
+        return Diagnostic("input", f"`{file}` cannot be read: {cause}")
     lines = [
         line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
     ]
     first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
-    return f"Spark failed: {_shorten(re.sub(r' SQLSTATE: .*', '', first))}"
+    return Diagnostic("runtime", f"Spark failed: {_shorten(re.sub(r' SQLSTATE: .*', '', first))}")
 
 
 def _shorten(text: str) -> str:

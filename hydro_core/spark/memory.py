@@ -39,7 +39,7 @@ from hydro_core.types.values import sort_key
 
 Outputs = Mapping[str, list[Any]]
 
-_SMALL_DATA = {
+SMALL_DATA = {
     # Everything is a few rows: one task a stage, and no time for thinking about it.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -47,6 +47,7 @@ _SMALL_DATA = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+"""What differs in a session for little data."""
 
 
 def run_in_memory(
@@ -77,7 +78,7 @@ def run_in_memory(
 def small_data_session(spark: SparkSession) -> SparkSession:
     """A session beside the given one, in the same process, that is quick with few rows."""
     session = spark.newSession()
-    for key, value in _SMALL_DATA.items():
+    for key, value in SMALL_DATA.items():
         session.conf.set(key, value)
     return session
 

@@ -120,7 +120,7 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
         names = [field.name for field in table.schema().fields]
         found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
-    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
+    except (DeltaError, ValueProblem, pa.ArrowException, OSError) as problem:
         refuse(f"the Delta table `{path}` cannot be read: {problem}")
 
 

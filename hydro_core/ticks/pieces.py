@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -49,6 +50,8 @@ class Form:
     wanted: Wanted
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
+    constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
+    """Columns that a file does not hold, since they are the same in all of its rows."""
 
 
 def pieces(file: Path, form: Form) -> Iterator[Landed]:
@@ -65,11 +68,15 @@ def pieces(file: Path, form: Form) -> Iterator[Landed]:
 
 
 def _parquet(file: Path, form: Form) -> Iterator[Landed]:
+    constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
-    columns = among(data.schema.names, form.wanted)
+    names = [name for name in data.schema.names if name not in constants]
+    columns = among(names, form.wanted)
     for batch in data.to_batches(columns=columns, batch_size=ROWS, use_threads=False):
-        table = plain_table(pa.Table.from_batches([batch]))
-        yield ArrowRows(_as_all(table, form.schema), data.schema.names)
+        rows = pa.Table.from_batches([batch])
+        for name in among(constants, form.wanted):
+            rows = rows.append_column(name, pa.repeat(constants[name], batch.num_rows))
+        yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
 
 
 def _csv(file: Path, form: Form) -> Iterator[Landed]:

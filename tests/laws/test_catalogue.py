@@ -132,6 +132,7 @@ def test_state(template: Template) -> None:
         State.NONE: 1,
         State.LAST: 2,
         State.WINDOW: node.args.get("n"),
+        State.DELAY: node.args.get("n"),
         State.HISTORY: None,
         State.COMMANDS: None,
     }[node.spec.state]

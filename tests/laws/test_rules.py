@@ -16,7 +16,10 @@ from hydro_core.validation import random_ticks
 from tests.support.patterns import Instance, all_rules, all_shapes
 
 EVERYTHING = all_rules()
-ELSEWHERE = {"join_left", "join_right", "cross_left", "cross_right", "on_keys"}
+ELSEWHERE = {"join_left", "join_right", "cross_left", "cross_right", "on_keys"} | {
+    "composed",
+    "conjunct",
+}
 """Facts about pairs of functions: rules that need them are tested in `test_filters.py`."""
 RULES = [
     r for r in EVERYTHING if not any(isinstance(c, Fact) and c.name in ELSEWHERE for c in r.when)

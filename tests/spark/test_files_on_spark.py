@@ -125,17 +125,18 @@ def write(path: Path, form: str, table: pa.Table = TABLE) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("form", ["parquet", "delta", "csv", "jsonl"])
 @pytest.mark.parametrize(
-    "words",
+    ("form", "words"),
     [
-        ("day", "--every", "1w"),
-        ("day", "--every", "1mo", "--ticks-at-once", "2"),
-        ("text", "--every", "2mo", "--start", "2023-12-31T00:00:01"),
-        ("number",),
-        (),
+        ("parquet", ("day", "--every", "1w")),
+        ("delta", ("day", "--every", "1mo", "--ticks-at-once", "2")),
+        ("delta", ("text", "--every", "2mo", "--start", "2023-12-31T00:00:01")),
+        ("parquet", ("text", "--every", "2mo", "--start", "2023-12-31T00:00:01")),
+        ("csv", ("number",)),
+        ("jsonl", ("day", "--every", "4w")),
+        ("delta", ()),
     ],
-    ids=lambda words: "-".join(words).replace("--", "") or "whole",
+    ids=lambda words: words if isinstance(words, str) else "-".join(words).replace("--", ""),
 )
 def test_forms(run: Run, here: Path, form: str, words: tuple[str, ...]) -> None:
     path = write(here / "data", form)
@@ -152,16 +153,21 @@ def test_forms(run: Run, here: Path, form: str, words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("form", ["parquet", "delta", "csv", "jsonl"])
 def test_inputs_without_a_schema(run: Run, here: Path, form: str) -> None:
     path = write(here / "data", form)
-    same(run, PROGRAM, "--input", f"rows={path}:day", "--every", "1mo")
+    same(run, "rows -> out", "--input", f"rows={path}:day", "--every", "1mo")
 
 
-def test_moments(run: Run, here: Path) -> None:
+MOMENTS = """
+rows -> map(lambda r: r.v) -> values
+tick() -> rename(number="tick") -> ticks
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [("3mo",), ("7d",), ("1mo", "--start", "2024-01-30T23:59:59.999999")]
+)
+def test_moments(run: Run, here: Path, words: tuple[str, ...]) -> None:
     path = write(here / "data", "parquet")
-    for every in ("15m", "1h", "7d", "1w", "3mo"):
-        if every not in ("15m", "1h"):
-            same(run, PROGRAM, "--input", f"rows={path}:at", "--every", every)
-    start = "2024-01-30T23:59:59.999999"
-    same(run, PROGRAM, "--input", f"rows={path}:at", "--every", "1mo", "--start", start)
+    same(run, DECLARED + MOMENTS, "--input", f"rows={path}:at", "--every", *words)
 
 
 ITEMS = {
@@ -176,15 +182,25 @@ ITEMS = {
 }
 
 
-@pytest.mark.parametrize("of", list(ITEMS))
-def test_items_of_every_type(run: Run, here: Path, of: str) -> None:
-    values = pa.array(ITEMS[of])
-    if of.startswith("decimal"):
-        values = values.cast(pa.decimal128(10, 2))
-    pyarrow.parquet.write_table(pa.table({"item": values}), "items.parquet")
-    program = f'items = source("{of}")\nitems -> out\nitems -> sort() -> enumerate() -> down'
-    same(run, program, "--input", "items=items.parquet")
-    same(run, "items -> out", "--input", "items=items.parquet")
+def test_items_of_every_type(run: Run, here: Path) -> None:
+    words = []
+    program = ""
+    for number, (of, values) in enumerate(ITEMS.items()):
+        column = pa.array(values)
+        if of.startswith("decimal"):
+            column = column.cast(pa.decimal128(10, 2))
+        pyarrow.parquet.write_table(pa.table({"item": column}), f"i{number}.parquet")
+        words += [
+            "--input",
+            f"i{number}=i{number}.parquet",
+            "--input",
+            f"j{number}=i{number}.parquet",
+        ]
+        program += (
+            f'i{number} = source("{of}")\ni{number} -> out{number}\nj{number} -> more{number}\n'
+        )
+        program += f"i{number} -> sort() -> enumerate() -> down{number}\n"
+    same(run, program, *words)
 
 
 def test_types_that_spark_does_not_read(run: Run, here: Path) -> None:
@@ -196,7 +212,7 @@ def test_types_that_spark_does_not_read(run: Run, here: Path) -> None:
         }
     )
     pyarrow.parquet.write_table(odd, "odd.parquet")
-    same(run, DECLARED + PROGRAM, "--input", "rows=odd.parquet")
+    same(run, DECLARED + "rows -> out", "--input", "rows=odd.parquet")
     same(run, "rows -> out", "--input", "rows=odd.parquet:at", "--every", "100mo")
 
 
@@ -209,8 +225,7 @@ def test_folders_with_columns_and_files_of_different_types(run: Run, here: Path)
             pa.table({"k": ["a"], "v": pa.array([month], kind)}), folder / "x.parquet"
         )
     same(run, "rows -> out", "--input", "rows=data")
-    same(run, DECLARED + PROGRAM, "--input", "rows=data:month")
-    same(run, DECLARED + PROGRAM, "--input", "rows=data/*=1/*.parquet")
+    same(run, DECLARED + "rows -> out", "--input", "rows=data/*=1/*.parquet")
 
 
 def test_files_that_spark_wrote(run: Run, here: Path, spark: SparkSession) -> None:
@@ -219,13 +234,13 @@ def test_files_that_spark_wrote(run: Run, here: Path, spark: SparkSession) -> No
         "FROM range(4)"
     )
     frame.coalesce(1).write.parquet(str(here / "data"))
-    same(run, DECLARED + PROGRAM, "--input", "rows=data:at")
+    same(run, DECLARED + MOMENTS, "--input", "rows=data:at")
 
 
 def test_csv_that_is_quoted_packed_and_changes_its_types(run: Run, here: Path) -> None:
     text = 'day,k,v\n2024-01-01,"a,\n""b""",1\n2024-01-02,"",\n2024-01-02,,3\n'
     (here / "a.csv.gz").write_bytes(gzip.compress(text.encode()))
-    same(run, DECLARED + PROGRAM, "--input", "rows=a.csv.gz:day")
+    same(run, DECLARED + "rows -> out", "--input", "rows=a.csv.gz:day")
     (here / "b.csv").write_text("a,b,c\n" + "1,,2024-01-01\n" * 90_000 + "x,5,2024-01-01 10:00\n")
     same(run, "b -> aggregate(by='a', n=count(), b=max('b')) -> n", "--input", "b=b.csv")
 
@@ -319,6 +334,15 @@ def test_a_column_of_the_wrong_type(run: Run, here: Path) -> None:
     assert "column `k`" in same(run, program, "--input", f"rows={path}")["error"]["message"]
 
 
+def test_a_delta_table_in_parts(run: Run, here: Path) -> None:
+    table = TABLE.select(["day", "text"]).append_column("v", [[1, 2, 3, None]])
+    table = table.append_column("k", [["x y", "ä", "x y", "="]])
+    deltalake.write_deltalake(str(here / "a b"), table, partition_by=["day", "k"])
+    words = ("--input", "rows=a b:day", "--every", "1mo")
+    same(run, DECLARED + "rows -> out", *words)
+    same(run, 'rows = source("k string, v double, text date")\nrows -> out', *words)
+
+
 def test_a_corrupt_delta_table(run: Run, here: Path) -> None:
     path = write(here / "data", "delta")
     for log in (here / "data" / "_delta_log").iterdir():
@@ -344,9 +368,12 @@ def test_a_file_that_breaks_off(run: Run, here: Path, form: str) -> None:
 def test_a_function_that_fails_leaves_nothing(run: Run, here: Path) -> None:
     path = write(here / "data", "parquet")
     program = "rows -> map(lambda r: 6 // (r.v - 2) if r.v else 0) -> out"
-    found = same(run, program, "--input", f"rows={path}:day", "--every", "1mo")["error"]
-    assert (found["code"], found["line"]) == ("runtime", 1)
-    assert "tick 2" in found["message"]
+    for engine in ("reference", "spark"):
+        found = run(engine, program, "--input", f"rows={path}:day", "--every", "1mo")["error"]
+        assert (found["code"], found["line"]) == ("runtime", 1)
+        assert "ZeroDivisionError" in found["message"]
+        assert "tick 2" in found["message"]
+        assert '"v": 2' in found["message"]
 
 
 def test_outputs_replace_those_of_either_engine(run: Run, here: Path) -> None:

@@ -35,6 +35,33 @@ CASES = {
         'rows -> persist() -> aggregate(by="id", n=count(), total=sum("v")) -> out\n'
         "rows -> persist() -> fold(0, lambda s, r: s + (r.v or 0), commutative=True) -> all"
     ),
+    "means and extremes": (
+        'rows = source("id long, v long, w decimal(6, 2)"); known = rows -> persist()\n'
+        'known -> aggregate(by="id", m=avg("v"), l=max_by("w", "v"), e=min_by("v", "w")) -> out\n'
+        'known -> aggregate(m=avg("w"), n=count("v")) -> delta() -> all'
+    ),
+    "distinct values": (
+        'rows = source("id long, v long")\n'
+        'rows -> persist() -> aggregate(by="id", d=count_distinct("v"), s=sum("v")) -> out'
+    ),
+    "a window that moves": (
+        'rows = source("id long, v long, w decimal(6, 2)"); last = rows -> window(3)\n'
+        'last -> aggregate(by="id", s=sum("v"), m=avg("w"), t=sum("w"), n=count()) -> out\n'
+        'last -> aggregate(s=sum("v"), m=avg("v")) -> all'
+    ),
+    "changes of windows": (
+        'rows = source("id long, v long"); last = rows -> window(2)\n'
+        "last -> changes() -> changed; last -> delta() -> new\n"
+        'last -> aggregate(by="id", s=sum("v"), n=count()) -> changes() -> out\n'
+        "rows -> persist() -> changes() -> all"
+    ),
+    "padded joins": (
+        'a = source("(long, long)"); b = source("(long, long)")\n'
+        "pa = a -> persist(); pb = b -> persist()\n"
+        "pa -> join(right=pb, how='left') -> delta() -> left\n"
+        "pa -> join(right=pb, how='outer') -> changes() -> outer\n"
+        "pa -> join(right=pb, how='semi') -> delta() -> semi"
+    ),
     "reachability": (
         'edges = source("(long, long)"); known = edges -> persist(); known -> reach\n'
         "reach -> map(lambda a, b: (b, a)) -> join(right=known) -> map(lambda k, p: p) -> reach\n"

@@ -51,6 +51,17 @@ UNARY = (
         " -> map(lambda r: (r.k, r.n + r.s - r.m))"
     ),
     '{row} -> aggregate(n=count(), m=min("v")) -> map(lambda r: (r.n, r.m))',
+    '{row} -> aggregate(by="k", n=count("v"), m=avg("v")) -> map(lambda r: (r.n, int(r.m)))',
+    (
+        '{row} -> aggregate(by="k", m=max_by("k", "v"), d=count_distinct("v"))'
+        " -> map(lambda r: (r.m, r.d))"
+    ),
+    (
+        'window(2) -> {row} -> aggregate(by="k", s=sum("v"), n=count()) -> delta()'
+        " -> map(lambda r: (r.k, r.s))"
+    ),
+    'window(3) -> {row} -> aggregate(s=sum("v"), m=avg("v")) -> map(lambda r: (r.s, 1))',
+    "changes() -> map(lambda n, x: (n, x[1]))",
     "changes() -> map(lambda n, x: (n, x[0]))",
 )
 BINARY = (
@@ -60,6 +71,10 @@ BINARY = (
     "{a} -> join(right={b}, how='semi')",
     "{a} -> join(right={b}, how='anti')",
     "{a} -> join(right={b}, how='left') -> map(lambda k, p: (k, p[1] if p[1] else 0))",
+    "{a} -> join(right={b}, how='left') -> changes() -> map(lambda n, x: (n, x[0]))",
+    "{a} -> join(right={b}, how='right') -> delta() -> map(lambda k, p: (k, p[0] or 0))",
+    "{a} -> join(right={b}, how='outer') -> delta() -> map(lambda k, p: (k, p[1] or 0))",
+    "{a} -> join(right={b}, how='semi') -> delta()",
     "{a} -> union({b})",
     "{a} -> union({b})",
     "{a} -> chain(right={b})",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from hydro_core.catalog.column_rules import aggregated
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Aggregate, Args, OpSpec
 from hydro_core.functions.fn import Fn
@@ -14,12 +16,14 @@ from hydro_core.lang.resolve import parse
 from hydro_core.optimize.rule import Equal, Fact, Pat, Pattern, Rule, Var
 from hydro_core.optimize.rule import rule as make_rule
 from hydro_core.optimize.rules import derived
+from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.selection import LINES, introduced
 from hydro_core.optimize.shape import CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.stream import Order
 
 PAIR, ROW, KEY = "(long, long)", "k long, v long", "long"
+PARTS = "k long, total decimal(38, 0), n long"
 MAPS = (
     "lambda x: (x[1], x[0])",
     "lambda x: (x[0], x[1] % 2)",
@@ -54,6 +58,8 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
     name = op.name.removesuffix("_from")
+    if op.name in {"aggregate_moved", "aggregate_result", *ON_ROWS}:
+        return _arguments_on_rows(op, rng, how)
     match name:
         case "map" | "inspect" | "sort_by_key":
             given["f"] = _fn(rng.choice(MAPS))
@@ -79,7 +85,7 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             aggregates = (("n", "count", ()), ("s", "sum", ("v",)), ("m", "min", ("v",)))
             made = tuple((n, Aggregate(f, a)) for n, f, a in aggregates)
             given |= {"by": None if "global" in how else ("k",), "aggregates": made}
-        case "window":
+        case "window" | "leaving":
             given["n"] = rng.randint(1, 3)
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
@@ -88,10 +94,28 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
     return Args(tuple(given.items()))
 
 
+def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
+    given: dict[str, object] = {a.name: a.default for a in op.args}
+    if op.name == "aggregate_moved":
+        by = None if "global" in how else ("k",)
+        return dict(_known_of_aggregates(rng, by, moving=True))["moves"][0]
+    if op.name == "aggregate_result":
+        made = tuple((f, Aggregate(f, ("total", "n"))) for f in ("sum", "avg"))
+        given |= {"by": ("k",), "aggregates": made}
+        given["schema"] = parse_ddl("k long, sum long, avg double")
+    elif op.name == "rename":
+        given["renames"] = (("w", "v"),)
+    else:
+        given["columns"] = ("k",)
+        if op.name != "drop":
+            given["computed"] = (("w", _fn("lambda r: (r.v or 0) + 1")),)
+    return Args(tuple(given.items()))
+
+
 SKIPPED = frozenset(
     {
-        *("source", "source_iter", "tick", "sink", "null", "select", "with_columns", "rename"),
-        *("drop", "flatten", "zip", "zip_longest", "enumerate", "scan", "scan_keyed", "limit"),
+        *("source", "source_iter", "tick", "sink", "null"),
+        *("flatten", "zip", "zip_longest", "enumerate", "scan", "scan_keyed", "limit"),
         *("persist_mut", "persist_mut_keyed", "unique_keyed"),
     }
 )
@@ -149,6 +173,50 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
+ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
+KNOWN_TOGETHER = {
+    *("parts", "moving", "result_of", "moves", "distinct_of", "apart"),
+    *("padded", "padded_both", "opposite"),
+}
+HOWS = {
+    "padded": ("left", "inner", "semi", "anti"),
+    "padded_both": ("outer", "inner", "semi", "anti", "left", "right"),
+    "opposite": ("semi", "anti"),
+}
+RUNNING = (
+    (("m", "avg", ("v",)),),
+    (("m", "avg", ("v",)), ("n", "count", ("v",)), ("x", "max", ("v",))),
+    (("b", "max_by", ("k", "v")), ("s", "min_by", ("v", "v"))),
+)
+MOVING = (
+    (("s", "sum", ("v",)), ("n", "count", ())),
+    (("m", "avg", ("v",)), ("s", "sum", ("v",)), ("n", "count", ("v",))),
+)
+DISTINCT = (
+    (("d", "count_distinct", ("v",)),),
+    (("d", "count_distinct", ("v", "k")), ("x", "max", ("v",))),
+)
+MIXED = (
+    (("d", "count_distinct", ("v",)), ("n", "count", ())),
+    (("s", "sum", ("v",)), ("d", "count_distinct", ("v",)), ("m", "avg", ("v",))),
+)
+
+
+def _join(how: str, on: tuple[str, ...] | None) -> Args:
+    return Args((("on", on), ("how", how), ("suffix", None)))
+
+
+def _known_of_aggregates(
+    rng: Random, by: tuple[str, ...] | None, *, moving: bool
+) -> Iterator[tuple[str, tuple[Args, ...]]]:
+    """Facts of some random aggregates, those of windows apart."""
+    for several in (MOVING,) if moving else (RUNNING, DISTINCT, MIXED):
+        made = tuple((n, Aggregate(f, a)) for n, f, a in rng.choice(several))
+        args = Args((("by", by), ("aggregates", made)))
+        row = parse_ddl(ROW)
+        yield from facts_of(args, row, aggregated(args, (row,)))
+
+
 @dataclass
 class Instance:
     """A rule over inputs: the graph of its two sides, and its inputs with their schemas."""
@@ -161,13 +229,19 @@ class Instance:
     payloads: dict[str, Args] = field(default_factory=dict)
     ports: dict[str, str] = field(default_factory=dict)
     count: int = 0
+    known: list[tuple[str, tuple[Args, ...]]] = field(default_factory=list)
+    """Facts of some random aggregates."""
 
     @property
     def schema(self) -> str:
         """What items the rule's operators take."""
         names = {s.removesuffix("!") for s in self._shape_names()}
-        rows = {"latest", "latest_from", "aggregate", "aggregate_from"}
-        return ROW if names & (rows | {f"{r}:global" for r in rows}) else PAIR
+        rows = {"latest", "latest_from", "aggregate", "aggregate_from", "aggregate_moved"}
+        rows |= {f"{r}:global" for r in rows}
+        if "aggregate_result" in names and not names & rows:
+            return PARTS
+        rows |= ON_ROWS
+        return ROW if names & rows else PAIR
 
     def graph(self) -> Graph:
         """The two sides as outputs `left` and `right`; of a derived fact, the stream as `left`."""
@@ -191,7 +265,9 @@ class Instance:
         for condition in self.rule.when:
             if not isinstance(condition, Fact):
                 continue
-            if condition.name == "growing":
+            if condition.name in KNOWN_TOGETHER:
+                self._arguments_of(condition)
+            elif condition.name == "growing":
                 name = condition.args[0].name
                 defined = any(
                     isinstance(c, Equal) and c.left == condition.args[0] for c in self.rule.when
@@ -200,9 +276,26 @@ class Instance:
                     self.bound[name] = self._add("persist", Args(), (self._input(name),))
             elif condition.name == "semi_on":
                 by = ("k",) if self.schema == ROW else None
-                self.payloads[condition.args[1].name] = Args(
-                    (("on", by), ("how", "semi"), ("suffix", None))
-                )
+                self.payloads[condition.args[1].name] = _join("semi", by)
+
+    def _arguments_of(self, condition: Fact) -> None:
+        """Binds the arguments of which the fact speaks to some of which it is true."""
+        names = [a.name for a in condition.args]
+        if condition.name in HOWS:
+            found = [_join(how, None) for how in HOWS[condition.name]]
+            if condition.name == "padded":
+                shown = {s.removesuffix("!") for s in self._shape_names()}
+                found[0] = _join("left" if "join:left" in shown else "right", None)
+        else:
+            by = None if any(":global" in s for s in self._shape_names()) else ("k",)
+            moving = any("window" in s for s in self._shape_names())
+            if not self.known:
+                self.known = list(_known_of_aggregates(self.rng, by, moving=moving))
+                # what is known of the same aggregates over a window comes last
+                self.known = self.known[::-1] if moving else self.known
+            found = next(list(args) for name, args in self.known if name == condition.name)
+        for name, args in zip(names, found, strict=True):
+            self.payloads.setdefault(name, args)
 
     def _assume(self, condition: Equal) -> None:
         """Makes the equation true: its variable is the pattern; one that is in it is a cycle."""
@@ -252,8 +345,8 @@ class Instance:
     def _fitting(self, pattern: Pat, shape: Shape) -> None:
         """Binds what must be a state, or single, to a stream that is."""
         name = pattern.shape.removesuffix("!")
-        if "_from" in name:
-            child, maker = pattern.inputs[0], operator(name.partition("_from")[0])
+        if "_from" in name or "_moved" in name:
+            child, maker = pattern.inputs[0], operator(re.split("_from|_moved", name)[0])
         elif name == "cross_singleton":
             child, maker = pattern.inputs[1], operator("reduce")
         else:
@@ -262,7 +355,7 @@ class Instance:
             child = child.inputs[0]
         if isinstance(child, Var) and child.name not in self.bound:
             args = arguments(maker, self.rng, name) if maker.name == "reduce" else None
-            if args is None or "_from" in name:
+            if args is None or "_from" in name or "_moved" in name:
                 args = self._arguments(pattern, shape.op or maker)
             self.bound[child.name] = self._add(maker.name, args, (self._input(child.name),))
 

@@ -10,7 +10,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.convert import to_graph, to_terms
 from hydro_core.ir.graph import Node
-from hydro_core.ir.sexpr import flatten, from_tree, read, show_tree, to_tree
+from hydro_core.ir.sexpr import flatten, from_tree, function_names, read, show_tree, to_tree
 from hydro_core.ir.term import App
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.cost import Statistics
@@ -69,8 +69,8 @@ def program(*texts: str) -> Compiled:
 def plan(text: str, stats: Statistics | None = None) -> str:
     """The plan of an expression, as an expression."""
     found = optimize(program(text).typed, stats=stats)
-    names = {fn: name for name, fn in FUNCTIONS.items()}
     (term,) = to_terms(found.graph).values()
+    names = {**function_names([term]), **{fn: name for name, fn in FUNCTIONS.items()}}
     return show_tree(to_tree(term, names))
 
 

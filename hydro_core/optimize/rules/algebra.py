@@ -89,51 +89,86 @@ RUNNING = (
         "the aggregates are merged with those of the batch",
         "(mergeable ?f)",
     ),
+    (
+        "aggregate-parts",
+        (
+            "(aggregate ?f (chain (prev ?a) ?b))"
+            " => (aggregate_result ?h (aggregate ?g (chain (prev ?a) ?b)))"
+        ),
+        "the aggregates are made of parts that can be merged",
+        "(parts ?f ?g ?h)",
+    ),
+    (
+        "aggregate-global-parts",
+        (
+            "(aggregate:global ?f (chain (prev ?a) ?b))"
+            " => (aggregate_result ?h (aggregate:global ?g (chain (prev ?a) ?b)))"
+        ),
+        "the aggregates are made of parts that can be merged",
+        "(parts ?f ?g ?h)",
+    ),
+    (
+        "aggregate-distinct",
+        (
+            "(aggregate ?f (chain (prev ?a) ?b))"
+            " => (aggregate ?g (unique (select ?s (chain (prev ?a) ?b))))"
+        ),
+        "how often a value is there does not matter to these aggregates",
+        "(distinct_of ?f ?g ?s)",
+    ),
+    (
+        "aggregate-global-distinct",
+        (
+            "(aggregate:global ?f (chain (prev ?a) ?b))"
+            " => (aggregate:global ?g (unique (select ?s (chain (prev ?a) ?b))))"
+        ),
+        "how often a value is there does not matter to these aggregates",
+        "(distinct_of ?f ?g ?s)",
+    ),
+    (
+        "aggregate-apart",
+        (
+            "(aggregate ?f (chain (prev ?a) ?b)) => (select ?p (join ?j"
+            " (aggregate ?g (chain (prev ?a) ?b)) (aggregate ?h (chain (prev ?a) ?b))))"
+        ),
+        "aggregates of one key may be computed apart",
+        "(apart ?f ?g ?h ?j ?p)",
+    ),
 )
 
-_CHANGED = "of the keys that the batch names, the new results that differ from the old ones"
-KEYED_DELTAS = (
+_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
+WINDOWS = (
     (
-        "delta-latest",
-        (
-            "(delta (latest ?f (persist ?b))) => (difference"
-            " (latest_from ?f (join:semi ?j (prev (latest ?f (persist ?b))) ?b) ?b)"
-            " (join:semi ?j (prev (latest ?f (persist ?b))) ?b))"
-        ),
-        _CHANGED,
-        "(semi_on ?f ?j)",
+        "aggregate-window-parts",
+        ("(aggregate ?f (window ?n ?a)) => (aggregate_result ?h (aggregate ?g (window ?n ?a)))"),
+        "the aggregates are made of counts and exact totals",
+        "(moving ?f ?g ?h)",
     ),
     (
-        "delta-fold-keyed",
+        "aggregate-global-window-parts",
         (
-            "(delta (fold_keyed ?f (persist ?b))) => (difference"
-            " (fold_keyed_from ?f (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b) ?b)"
-            " (join:semi ?j (prev (fold_keyed ?f (persist ?b))) ?b))"
+            "(aggregate:global ?f (window ?n ?a))"
+            " => (aggregate_result ?h (aggregate:global ?g (window ?n ?a)))"
         ),
-        _CHANGED,
-        "(semi_on ?f ?j)",
-        "(resumable ?f)",
+        "the aggregates are made of counts and exact totals",
+        "(moving ?f ?g ?h)",
     ),
     (
-        "delta-reduce-keyed",
+        "aggregate-window",
         (
-            "(delta (reduce_keyed ?f (persist ?b))) => (difference"
-            " (reduce_keyed_from ?f (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b) ?b)"
-            " (join:semi ?j (prev (reduce_keyed ?f (persist ?b))) ?b))"
+            "(aggregate ?f (window ?n ?a))"
+            " => (aggregate_moved ?f (prev (aggregate ?f (window ?n ?a))) ?a (leaving ?n ?a))"
         ),
-        _CHANGED,
-        "(semi_on ?f ?j)",
-        "(resumable ?f)",
+        _MOVES,
+        "(moves ?f)",
     ),
     (
-        "delta-aggregate",
+        "aggregate-global-window",
         (
-            "(delta (aggregate ?f (persist ?b))) => (difference"
-            " (aggregate_from ?f (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b) ?b)"
-            " (join:semi ?j (prev (aggregate ?f (persist ?b))) ?b))"
+            "(aggregate:global ?f (window ?n ?a)) => (aggregate_moved:global ?f"
+            " (prev (aggregate:global ?f (window ?n ?a))) ?a (leaving ?n ?a))"
         ),
-        _CHANGED,
-        "(semi_on ?f ?j)",
-        "(mergeable ?f)",
+        _MOVES,
+        "(moves ?f)",
     ),
 )

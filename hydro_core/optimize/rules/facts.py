@@ -7,22 +7,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from hydro_core.catalog.internal import MERGES
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.rules.aggregates import facts_of
+from hydro_core.optimize.rules.filters import KEYED, earlier_filters
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
-from hydro_core.optimize.views import NOTHING, View, is_total, row_view, side_view, through
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, conform
 
-MAX_FILTERS = 60
-"""Filters, the program's and moved ones, that are looked at."""
-KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
 
@@ -54,41 +51,42 @@ def with_facts(loaded: Loaded) -> Problem:
         first = nodes[0]
         if all(n.op.name in FOLDS and _resumes(loaded, n) for n in nodes):
             facts.add("resumable", payload)
-        if first.op.name in KEYED and (first.args["by"] or first.op.name != "aggregate"):
-            how = Args((("on", first.args["by"]), ("how", "semi"), ("suffix", None)))
-            facts.add("semi_on", payload, facts.number(Payload(how)))
-        if first.op.name == "aggregate":
-            functions = {a.function for _, a in first.args["aggregates"]}
-            if functions <= MERGES.keys():
-                facts.add("mergeable", payload)
-    _earlier_filters(loaded, facts)
+        if first.op.name in KEYED and first.op.name != "aggregate":
+            facts.add("semi_on", payload, facts.number(Payload(_semi(first.args["by"]))))
+    for node in _of_one_type(loaded):
+        _of_node(loaded, node, facts)
+    for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded))):
+        facts.add(name, *(facts.number(Payload(a)) for a in filters))
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
-def _earlier_filters(loaded: Loaded, facts: _Facts) -> None:
-    """Which filters may go before which joins and which keyed results, and as what functions."""
+def _semi(on: tuple[str, ...] | None, how: str = "semi") -> Args:
+    return Args((("on", on), ("how", how), ("suffix", None)))
+
+
+def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
+    """What is known of a node's arguments, used as they are on items of one type."""
     types = loaded.typed.types
-    filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
-    waiting = [(n.args, types[n.inputs[0]].item) for n in filters]
-    nodes = tuple(_of_one_type(loaded))
-    done: set[int] = set()
-    while waiting:
-        args, item = waiting.pop()
-        number = facts.number(Payload(args))
-        if number in done or len(done) > MAX_FILTERS:
-            continue
-        done.add(number)
-        for node in nodes:
-            output = types.get(Endpoint(node.id))
-            if output is None or output.item != item:
-                continue
-            for fact, fn, inner in _before(
-                node, args["f"], tuple(types[e].item for e in node.inputs), item
-            ):
-                moved = Args((("f", fn),))
-                other = facts.numbers_of(node)
-                facts.add(fact, number, *other, facts.number(Payload(moved)))
-                waiting.append((moved, inner))
+    if node.op.name == "aggregate":
+        item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
+        for name, args in facts_of(node.args, item, output):
+            facts.add(name, *(facts.number(Payload(a)) for a in args))
+    elif node.op.name == "join" and node.args["how"] != "inner":
+        _of_join(node.args, facts)
+
+
+def _of_join(args: Args, facts: _Facts) -> None:
+    """The joins that one which keeps or drops rows without a match is made of."""
+    how, on = args["how"], args["on"]
+    own, semi, anti = (facts.number(Payload(a)) for a in (args, _semi(on), _semi(on, "anti")))
+    inner, left, right = (
+        facts.number(Payload(args.with_(how=h))) for h in ("inner", "left", "right")
+    )
+    facts.add("opposite", semi, anti)
+    if how in {"left", "right"}:
+        facts.add("padded", own, inner, semi, anti)
+    elif how == "outer":
+        facts.add("padded_both", own, inner, semi, anti, left, right)
 
 
 def _of_one_type(loaded: Loaded) -> Iterator[Node]:
@@ -102,41 +100,6 @@ def _of_one_type(loaded: Loaded) -> Iterator[Node]:
     for node in nodes:
         if len(uses[(node.op, node.args) if node.op.args else node.id]) == 1:
             yield node
-
-
-def _before(
-    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType
-) -> Iterator[tuple[str, Fn, ItemType]]:
-    """The facts that let the filter go before the node: as what function, on which items."""
-    label = f"{node.op.name} {node.args.get('on') or node.args.get('by') or ''}".strip()
-    if node.op.name in {"join", "cross"}:
-        on = node.args.get("on")
-        how = node.args.get("how", "inner")
-        for left, side in ((True, "left"), (False, "right")):
-            if how not in {"inner", side}:
-                continue
-            item = inputs[0] if left else inputs[1]
-            view = _side(node, output, item, on, left)
-            moved = through(fn, view, f"the {side} of {label}") if view else None
-            # it would see items without a partner, so it must have a value for every item
-            if moved is not None and moved.tree is not None and is_total(moved.tree):
-                yield f"{node.op.name}_{side}", moved, item
-    elif node.op.name in KEYED and node.args["by"]:
-        view = (
-            row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
-        )
-        moved = through(fn, view, f"the keys of {label}") if view else None
-        if moved is not None:
-            yield "on_keys", moved, inputs[0]
-
-
-def _side(
-    node: Node, output: ItemType, item: ItemType, on: tuple[str, ...] | None, left: bool
-) -> View | None:
-    if node.op.name == "join":
-        return side_view(output, item, on, left)
-    whole = View(whole=True)
-    return View(parts=(whole, NOTHING) if left else (NOTHING, whole))
 
 
 def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:

@@ -71,4 +71,38 @@ FILTERS = (
         _KEYS,
         "(on_keys ?p ?f ?q)",
     ),
+    *(
+        (
+            f"filter-{op.replace('_', '-')}",
+            f"(filter ?p ({op} ?f ?a)) => ({op} ?f (filter ?q ?a))",
+            "what the filter looks at is there before",
+            "(composed ?p ?f ?q)",
+        )
+        for op in ("map", "select", "with_columns", "rename", "drop")
+    ),
+    *(
+        (
+            f"filter-{op.replace('join:', '').replace('_', '-')}",
+            f"(filter ?p ({op}{payload} ?a ?b)) => ({op}{payload} (filter ?p ?a) ?b)",
+            "both keep an item or not by itself, so either may come first",
+        )
+        for op, payload in (
+            ("join:semi", " ?j"),
+            ("join:anti", " ?j"),
+            ("anti_join", ""),
+            ("difference", ""),
+        )
+    ),
+    (
+        "filter-and",
+        "(filter ?p ?a) => (filter ?r (filter ?q ?a))",
+        "what is true of an item if two things are",
+        "(conjunct ?p ?q ?r)",
+    ),
+    (
+        "filter-swap",
+        "(filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))",
+        "both keep an item or not by itself, and the first has a value for every item",
+        "(total ?p)",
+    ),
 )

@@ -10,7 +10,7 @@ from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args, OrderRule
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules import algebra, derived, functions, state
+from hydro_core.optimize.rules import algebra, changes, derived, functions, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -22,7 +22,10 @@ LINES: tuple[Line, ...] = (
     *algebra.IDENTITIES,
     *algebra.BAGS,
     *algebra.RUNNING,
-    *algebra.KEYED_DELTAS,
+    *algebra.WINDOWS,
+    *changes.KEYED,
+    *changes.COUNTED,
+    *changes.PADDED,
     *functions.FILTERS,
 )
 INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
@@ -33,7 +36,21 @@ INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("window", {"n": 1}),
     ("unique", {}),
     ("difference", {}),
+    ("join", {"how": "inner"}),
+    ("join", {"how": "left"}),
+    ("join", {"how": "right"}),
     ("join", {"how": "semi"}),
+    ("join", {"how": "anti"}),
+    ("aggregate", {"by": ("k",)}),
+    ("aggregate", {"by": None}),
+    ("select", {}),
+    ("counted", {}),
+    ("minus", {}),
+    ("changes_between", {}),
+    ("leaving", {"n": 1}),
+    ("aggregate_moved", {"by": ("k",)}),
+    ("aggregate_moved", {"by": None}),
+    ("aggregate_result", {}),
     ("fold_from", {"f": None}),
     ("reduce_from", {"f": None}),
     ("fold_keyed_from", {"f": None}),

@@ -103,10 +103,22 @@ def _sum(group: Group) -> Any:
             return sum(values, Decimal(0))
     if group.result != LONG:
         return _float_sum(values)
-    total = sum(values)
+    return long_sum(group.site, sum(values))
+
+
+def long_sum(site: Site, total: int) -> int:
+    """The sum of integers, which must have 64 bits."""
     if not LONG_MIN <= total <= LONG_MAX:
-        group.site.fail(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
+        site.fail(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
     return total
+
+
+def _total(group: Group) -> Any:
+    """The sum in a type that has room for it."""
+    if not isinstance(group.result, DecimalType):
+        return _float_sum(group.values)
+    with localcontext(prec=DIGITS):
+        return sum(group.values, Decimal(0))
 
 
 def _float_sum(values: Sequence[Any]) -> float:
@@ -124,9 +136,17 @@ def _average(group: Group) -> Any:
         return None
     if isinstance(group.result, DecimalType):
         with localcontext(prec=DIGITS):
-            mean = sum(values, Decimal(0)) / len(values)
-            return mean.quantize(Decimal(1).scaleb(-group.result.scale), ROUND_HALF_UP)
+            return mean_of(sum(values, Decimal(0)), len(values), group.result)
     return _mean(values)
+
+
+def mean_of(total: Any, count: int, result: ItemType) -> Any:
+    """A total divided once; an exact total of integers is a decimal without a fraction."""
+    if isinstance(result, DecimalType):
+        with localcontext(prec=DIGITS):
+            digits = Decimal(1).scaleb(-result.scale)
+            return (total / count).quantize(digits, ROUND_HALF_UP)
+    return (int(total) if isinstance(total, Decimal) else total) / count
 
 
 def _mean(values: Values) -> float:
@@ -186,6 +206,7 @@ AGGREGATES: Mapping[str, Callable[[Group], Any]] = {
     "count_if": lambda group: sum(1 for value in group.values if value),
     "count_distinct": _count_distinct,
     "sum": _sum,
+    "total": _total,
     "avg": _average,
     "min": _least,
     "max": _greatest,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
+from decimal import localcontext
 from functools import reduce as fold_left
 from typing import Any
 
-from hydro_core.catalog.internal import MERGES
+from hydro_core.catalog.parts import merging
 from hydro_core.catalog.spec import Aggregate, Args
-from hydro_core.reference.bag import Bag
+from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.keys import Columns, field, key_of
-from hydro_core.reference.meanings.aggregates import aggregated
+from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of
 from hydro_core.reference.meanings.group import latest
 from hydro_core.reference.meanings.keyed import VALUE, keyed_result
 from hydro_core.reference.meanings.registry import means
+from hydro_core.reference.meanings.state import changed
+from hydro_core.reference.past import Past
 from hydro_core.reference.site import Site
+from hydro_core.types.item import LONG
 from hydro_core.types.values import RowItem, Struct
 
 Going = Callable[[Any, list[Any]], Any]
@@ -93,6 +97,79 @@ def aggregate_from(site: Site, state: Bag, new: Bag) -> Bag:
     return _by_key(key, state, new, go_on)
 
 
+@means("aggregate_moved", exact=True)
+def aggregate_moved(site: Site, state: Bag, came: Bag, left: Bag) -> Bag:
+    """Counts and totals with those of what came and without those of what left."""
+    key = key_of(site)
+    names = [name for name, _ in site.args["aggregates"]]
+    rows = names[0]
+
+    def moved(stored: Any, new: list[Any], gone: list[Any]) -> RowItem:
+        of = next(iter((*new, *gone)), stored)
+        plus, minus = aggregated(site, new), aggregated(site, gone)
+        before = {n: 0 if stored is None else field(stored, n) for n in names}
+        with localcontext(prec=DIGITS):
+            now = {n: before[n] + plus[n] - minus[n] for n in names}
+        return RowItem({**{n: field(of, n) for n in key.names}, **now})
+
+    if not key.names:
+        return Bag([moved(next(iter(state), None), list(came), list(left))])
+    stored = {key(row): row for row in state}
+    new, gone = came.by(key), left.by(key)
+    for found in dict.fromkeys((*new, *gone)):
+        stored[found] = moved(stored.get(found), new.get(found, []), gone.get(found, []))
+    return Bag(row for row in stored.values() if field(row, rows))
+
+
+@means("aggregate_result")
+def aggregate_result(site: Site, a: Bag) -> Bag:
+    """The results that the parts of a row make."""
+    return Bag(_result(site, row) for row in a)
+
+
+def _result(site: Site, row: Any) -> RowItem:
+    keys = {name: field(row, name) for name in site.args["by"] or ()}
+    made = {name: _made(site, name, a, row) for name, a in site.args["aggregates"]}
+    return RowItem({**keys, **made})
+
+
+def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
+    parts = [field(row, part) for part in aggregate.arguments if isinstance(part, str)]
+    if aggregate.function == "any_value":
+        return parts[0]
+    total, count = parts
+    if not count or total is None:
+        return None
+    result = site.args["schema"].column(name)
+    if aggregate.function == "avg":
+        return mean_of(total, count, result)
+    return long_sum(site, int(total)) if result == LONG else total
+
+
+@means("leaving", exact=True)
+def leaving(site: Site, a: Past) -> Bag:
+    """`a_{t−n}`."""
+    return a.oldest
+
+
+@means("minus", exact=True)
+def minus(site: Site, pos: Bag, neg: Bag) -> Bag:
+    """`a ∸ b`."""
+    return pos.monus(neg)
+
+
+@means("changes_between", exact=True)
+def changes_between(site: Site, pos: Bag, neg: Bag) -> Bag:
+    """`(n, x)` where there are n more copies of x in pos than in neg."""
+    return changed(pos, neg)
+
+
+@means("counted", exact=True)
+def counted(site: Site, a: Bag) -> Bag:
+    """`(n, x)` where there are n copies of x."""
+    return changed(a, EMPTY)
+
+
 def _as_result(site: Site, row: Any) -> RowItem:
     """The aggregates of a single row."""
     return RowItem({name: _of_one(site, a, row) for name, a in site.args["aggregates"]})
@@ -101,7 +178,7 @@ def _as_result(site: Site, row: Any) -> RowItem:
 def _of_one(site: Site, aggregate: Aggregate, row: Any) -> Any:
     if not aggregate.arguments:
         return 1
-    (of,) = aggregate.arguments
+    of = aggregate.arguments[0]
     value = field(row, of) if isinstance(of, str) else site.call(of, row)
     match aggregate.function:
         case "count":
@@ -114,8 +191,7 @@ def _of_one(site: Site, aggregate: Aggregate, row: Any) -> Any:
 
 def _merging(args: Args) -> Args:
     """The arguments of the aggregate that merges results."""
-    merges = ((name, Aggregate(MERGES[a.function], (name,))) for name, a in args["aggregates"])
-    return args.with_(aggregates=tuple(merges))
+    return args.with_(aggregates=merging(args["aggregates"]))
 
 
 _NOTHING: Any = object()

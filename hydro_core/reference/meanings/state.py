@@ -49,10 +49,14 @@ def delta(site: Site, a: Past) -> Bag:
 @means("changes", exact=True)
 def changes(site: Site, a: Past) -> Bag:
     """`(n, x)` where the number of copies of x has changed by n."""
-    now, before = a.now.counts(), a.before.counts()
+    return changed(a.now, a.before)
+
+
+def changed(pos: Bag, neg: Bag) -> Bag:
+    """`(n, x)` for each x of which there are n more in pos than in neg, n not 0."""
+    now, before = pos.counts(), neg.counts()
     differences = (
-        (now.get(canonical(x), 0) - before.get(canonical(x), 0), x)
-        for x in (a.now + a.before).distinct()
+        (now.get(canonical(x), 0) - before.get(canonical(x), 0), x) for x in (pos + neg).distinct()
     )
     return Bag(Struct((n, x)) for n, x in differences if n)
 

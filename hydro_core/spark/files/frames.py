@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from pyspark import StorageLevel
@@ -26,7 +27,6 @@ from hydro_core.spark.files.workers import (
     fits_whole,
     input_error,
     read_in_workers,
-    read_of_frame,
     tells_ticks,
 )
 from hydro_core.spark.files.workers import Wanted as Made
@@ -120,12 +120,7 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
         frame = _native(native, arrived, columns)
         return Rows(arrived, frame, _summary(arrived, frame), checked=False)
     made = Made(columns, arrived.file.column)
-    if native is None:
-        frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
-    else:
-        names = list(dict.fromkeys((*columns, *filter(None, [arrived.file.column]))))
-        whole = native.select(*map(quoted, names), "_metadata.file_path", "_metadata.row_index")
-        frame = read_of_frame(whole, _file_numbers(arrived), made)
+    frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
@@ -308,7 +303,11 @@ def _refuse_first_early(rows: Rows, start: datetime | None) -> None:
         numbers = F.create_map(*(F.lit(x) for pair in _file_numbers(arrived).items() for x in pair))
         place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
         row = F.col("_metadata.row_index").alias(ROW)
-        frame = _native(arrived.found.native, arrived, {}, place, row)
+        files = [str(file.absolute()) for file in arrived.found.files]
+        base = str(Path(arrived.found.form.base).absolute())
+        # Also of a Delta table: which row of which file it is, only the files tell.
+        whole = frame.sparkSession.read.option("basePath", base).parquet(*files)
+        frame = _native(whole, arrived, {}, place, row)
     counts = dict(map(tuple, frame.groupBy(FILE).count().collect()))
     bound = 0 if start is None else _micros(start)
     earliest = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
+from pyarrow import dataset
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
@@ -77,16 +78,27 @@ def _delta(session: SparkSession, path: str, declared: Declared, wanted: Wanted)
     try:
         table = DeltaTable(path)
         names = [field.name for field in table.schema().fields]
-        schema = table.to_pyarrow_dataset().schema
-        types = {name: item_type(schema.field(name).type) for name in among(names, wanted)}
+        rows: Any = table.to_pyarrow_dataset()
+        fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
+        types = {name: item_type(of) for name, of in fields}
     except (DeltaError, ValueProblem, pa.ArrowException) as problem:
         refuse(f"the Delta table `{path}` cannot be read: {problem}")
     reader = session.read.format("delta").option("versionAsOf", table.version())
-    files = [Path(unquote(uri)) for uri in table.file_uris()]
-    actions = pa.table(table.get_add_actions(flatten=True))
-    size = sum(int(n or 0) for n in actions.column("size_bytes").to_pylist())
-    form = Form("Parquet", path, declared, wanted)
-    return Found(files, form, names, types, reader.load(path), size)
+    constants = _constants(path, rows)
+    form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    size = sum(file.stat().st_size for file in constants)
+    native = reader.load(str(Path(path).absolute()))
+    return Found(list(constants), form, names, types, native, size)
+
+
+def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
+    """The files of a Delta table, and the columns that its log has for them."""
+    found: dict[Path, Mapping[str, Any]] = {}
+    for fragment in rows.get_fragments():
+        keys = dataset.get_partition_keys(fragment.partition_expression)
+        of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
+        found[Path(path, unquote(fragment.path))] = of
+    return found
 
 
 def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
@@ -109,7 +121,7 @@ def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form
     if plain and all(s.equals(schema) for s in schemas):
         fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
         reader = session.read.schema(spark.StructType(fields))
-        native = reader.parquet(*(str(file) for file in files))
+        native = reader.parquet(*(str(file.absolute()) for file in files))
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
     return Found(files, form, list(names), types, native, _size(files))
 

@@ -24,6 +24,7 @@ from hydro_core.spark.executor import run_range
 from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
+from hydro_core.spark.memory import SMALL_DATA
 from hydro_core.spark.past import NoPast, Overlay
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.session import shared_session
@@ -36,13 +37,13 @@ from hydro_core.types.item import ItemType
 _PARTITION = 16 * MEBIBYTE
 """Of input files to a partition after a shuffle: what a task sorts or groups fits its memory."""
 
+_SMALL = 8 * MEBIBYTE
+"""Of so little, the time goes into thinking about it: as for ticks in memory."""
+
 _LARGE_DATA = {
     # Partitions are many for the sake of memory; those that turn out small are put together.
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Folders whose names hold a `=` are columns where Arrow reads them, and there only.
-    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 
 
@@ -98,7 +99,9 @@ class Inputs:
         size = sum(arrived.found.bytes for arrived in self._arrived)
         cores = self.spark.sparkContext.defaultParallelism
         partitions = min(max(cores, size // _PARTITION), 2000)
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        large = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
+        for key, value in (SMALL_DATA if size < _SMALL else large).items():
+            self.spark.conf.set(key, value)
         found = []
         with told():
             for arrived in self._arrived:
@@ -110,10 +113,11 @@ class Inputs:
 
 
 def _session(spark: SparkSession) -> SparkSession:
-    """A session beside the given one, in the same process, that suits data of any size."""
+    """A session beside the given one, in the same process, with settings of its own."""
     session = spark.newSession()
-    for key, value in _LARGE_DATA.items():
-        session.conf.set(key, value)
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    # What folders are called is text, and cast where it is wanted.
+    session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")
     return session
 
 
@@ -188,7 +192,7 @@ def _range(
         folders: dict[str, Path] = {}
         for name, relation in result.outputs.items():
             frame = relation.with_(frame=relation.frame.where(F.lit(not nothing)))
-            folders[name] = out.folder(name)
+            folders[name] = out.folder(name).absolute()
             write(frame, folders[name], first, last)
         counts = counts_of_files(work.spark, folders, first)
     if last + 1 < work.cut.count:

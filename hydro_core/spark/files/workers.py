@@ -8,6 +8,7 @@ the earliest row, however the work was shared out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -20,7 +21,7 @@ from pyspark.sql import types as spark
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type, to_arrow
 from hydro_core.spark.types import spark_type
-from hydro_core.ticks.arrow import item_type, plain_table
+from hydro_core.ticks.arrow import item_type
 from hydro_core.ticks.batches import moment_of
 from hydro_core.ticks.landed import ArrowRows, Landed
 from hydro_core.ticks.pieces import Form, pieces
@@ -82,38 +83,29 @@ def read_in_workers(
     session: SparkSession, files: Sequence[Path], form: Form, wanted: Wanted
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
+    here = Path.cwd()
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in _numbers(batches):
-            yield from _file(files[number], number, form, wanted)
+        # Paths are relative to where the command runs; a worker may have started elsewhere.
+        with chdir(here):
+            for number in _numbers(batches):
+                yield from _file(files[number], number, form, wanted)
 
     return _tasks(session, len(files)).mapInArrow(rows, wanted.schema)
-
-
-def read_of_frame(frame: DataFrame, files: Mapping[str, int], wanted: Wanted) -> DataFrame:
-    """The same of a DataFrame with the files' columns, then `file_path` and `row_index`."""
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            *names, path, place = batch.schema.names
-            table = plain_table(pa.Table.from_batches([batch]))
-            numbers = [files.get(str(p), 0) for p in table[path].to_pylist()]
-            at = Places(pa.array(numbers, pa.int64()), table[place].combine_chunks())
-            yield _made(ArrowRows(table.select(names), names), wanted, at)
-
-    return frame.mapInArrow(rows, wanted.schema)
 
 
 def survey(
     session: SparkSession, files: Sequence[Path], found: Callable[[Path], bytes]
 ) -> list[bytes | DataError]:
     """What `found` says of each file, or the error that it raises."""
+    here = Path.cwd()
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in _numbers(batches):
             said, problem, cure = None, None, None
             try:
-                said = found(files[number])
+                with chdir(here):
+                    said = found(files[number])
             except DataError as error:
                 problem, cure = error.diagnostics[0].message, error.diagnostics[0].help
             columns: list[Any] = [pa.array([number]), pa.array([said], pa.binary())]

@@ -61,6 +61,15 @@ def _sum(column: Column, item: ItemType) -> Column:
     return F.sum(column if isinstance(item, Decimal) else column.cast("double"))
 
 
+def _total(column: Column, item: ItemType) -> Column:
+    """The sum in a type that has room for it, 0 over nothing."""
+    if is_integer(item):
+        found = F.sum(column.cast("decimal(20,0)"))
+    else:
+        found = F.sum(column if isinstance(item, Decimal) else column.cast("double"))
+    return F.coalesce(found, F.lit(0))
+
+
 def _average(column: Column, item: ItemType) -> Column:
     """Of integers: the exact sum, divided once."""
     if is_integer(item):
@@ -101,6 +110,7 @@ _SIMPLE: Mapping[str, Callable[[Column, ItemType], Column]] = {
     "count": lambda column, _: F.count(column),
     "count_if": lambda column, _: F.count_if(column),
     "sum": _sum,
+    "total": _total,
     "avg": _average,
     "min": lambda column, _: F.min(column),
     "max": lambda column, _: F.max(column),

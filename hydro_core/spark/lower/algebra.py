@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.as_of import as_of, is_there
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
@@ -204,10 +205,9 @@ def semi_join(
 ) -> Relation:
     """The left rows, at the ticks at which their key is on the right."""
     if left.kind is Kind.E:
-        return _native(left, right, keys, ticks, "left_semi")
+        return _of_events(left, right, keys, ticks, there=True)
     left = _narrowed(left, right, keys)
-    there = cover(right, keys[1])
-    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys[1]))]
+    there, parts = _covered(right, keys[1])
     return product(left, there, (keys[0], parts), lambda mine, _: mine, left.item, ticks)
 
 
@@ -221,7 +221,7 @@ def anti_join(
     if ticks.is_tick:
         left, right = left.events(ticks.first, ticks.last), right.events(ticks.first, ticks.last)
     if left.kind is Kind.E:
-        return _native(left, right, keys, ticks, "left_anti")
+        return _of_events(left, right, keys, ticks, there=False)
     gaps = _gaps(right, keys[1])
     lefts = renamed(left, "l_", *keys[0])
     joined = lefts.join(gaps, all_of(equal_keys(len(keys[0]))), "left")
@@ -238,6 +238,32 @@ def anti_join(
         F.col("l_item").alias(ITEM), tick.alias(TICK), until.alias(UNTIL), *order
     ).where((F.col(TICK) < F.col(UNTIL)) & (F.col(TICK) <= ticks.last))
     return Relation(Kind.G, cut, left.item, left.ordered)
+
+
+def _covered(relation: Relation, keys: Sequence[Column]) -> tuple[Relation, list[Column]]:
+    """When there is at least one row of each key, and the columns of that key."""
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
+    return cover(relation, keys), parts
+
+
+def _of_events(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    ticks: Range,
+    *,
+    there: bool,
+) -> Relation:
+    """The events whose key is, or is not, on the right."""
+    how = "left_semi" if there else "left_anti"
+    if ticks.is_tick or right.kind is Kind.E:
+        return _native(left, right, keys, ticks, how)
+    right, parts = _covered(right, keys[1])
+    if right.kind is Kind.H:
+        return _native(left, right, (keys[0], parts), ticks, how)
+    found = as_of(left, right, (keys[0], parts))
+    met = is_there() if there else ~is_there()
+    return left.with_(frame=found.where(met).select(ITEM, *left.beside))
 
 
 def _native(

@@ -16,6 +16,7 @@ from hydro_core.spark.lower.algebra import (
     product,
     semi_join,
 )
+from hydro_core.spark.lower.as_of import VERSION, as_of, is_there
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
@@ -92,12 +93,12 @@ def cross_singleton(step: Step) -> Relation:
     left, single = step.inputs
     single = single.unordered()
     if step.singles[1]:
-        return product(left, single, ([], []), make_tuple, step.item, ticks_of(step))
+        return _with_single(step, left, single)
     marked = _marked(single.events(step.first, step.last) if step.is_tick else single)
     wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
     fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
     checked = marked.with_(frame=marked.frame.where(guarded(fine)).drop("at_once"))
-    found = product(left, checked, ([], []), make_tuple, step.item, ticks_of(step))
+    found = _with_single(step, left, checked)
     # Where nothing meets the single items Spark would not look at them: this part, which has no
     # rows, makes it look.
     nothing = marked.frame.where(guarded(~fine)).select(
@@ -105,6 +106,13 @@ def cross_singleton(step: Step) -> Relation:
     )
     whole = found.frame.unionByName(nothing, allowMissingColumns=True)
     return found.with_(frame=whole)
+
+
+def _with_single(step: Step, left: Relation, single: Relation) -> Relation:
+    """Each item with the single one; for events, which is there at each tick is a small table."""
+    if left.kind is Kind.E:
+        single = single.events(step.first, step.last)
+    return product(left, single, ([], []), make_tuple, step.item, ticks_of(step))
 
 
 def _times(marked: Relation, found: Relation) -> tuple[str, ...]:
@@ -133,6 +141,9 @@ def join(step: Step) -> Relation:
     step = step.with_(inputs=tuple(r.unordered() for r in step.inputs))
     left, right = step.inputs
     how, keys, ticks = step.arg("how"), join_keys(step), ticks_of(step)
+    looked_up = join_with_versions(step, how, keys)
+    if looked_up is not None:
+        return looked_up
     if how == "semi":
         return semi_join(left, right, keys, ticks)
     if how == "anti":
@@ -148,6 +159,34 @@ def join(step: Step) -> Relation:
         return parts[0]
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
     return step.relation(step.kind, united(frames))
+
+
+def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
+    """The join of events with what has at most one item of each key at a tick, else None."""
+    side = 0 if step.inputs[0].kind is Kind.E else 1
+    events, versions = step.inputs[side], step.inputs[1 - side]
+    padded = ("left", "right")[side]
+    known = events.kind is Kind.E and versions.kind is Kind.G and not step.is_tick
+    if not (known and _is_keyed(step, 1 - side) and how in ("inner", padded)):
+        return None
+    found = as_of(events, versions, keys if side == 0 else (keys[1], keys[0]))
+    version = F.col(VERSION).getField("x")
+    both = (F.col(ITEM), version) if side == 0 else (version, F.col(ITEM))
+    alone = (F.col(ITEM), None) if side == 0 else (None, F.col(ITEM))
+    if how == "inner":
+        made = found.where(guarded(is_there())).select(_paired(step, *both).alias(ITEM), TICK)
+    else:
+        item = F.when(is_there(), _paired(step, *both)).otherwise(_paired(step, *alone))
+        made = found.select(item.alias(ITEM), TICK)
+    return step.relation(Kind.E, made)
+
+
+def _is_keyed(step: Step, position: int) -> bool:
+    """Whether an input has at most one item of each key of the join at a tick."""
+    key, on = step.keys[position], step.arg("on")
+    if key is None:
+        return False
+    return set(key) <= set(on) and bool(key) if on is not None else key == ()
 
 
 def ticks_of(step: Step) -> Range:

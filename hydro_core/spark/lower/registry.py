@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import Key
 from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.item import ItemType
 
@@ -42,6 +43,8 @@ class Step:
     spark: SparkSession
     singles: tuple[bool, ...] = ()
     """Which inputs surely have at most one item in each tick."""
+    keys: tuple[Key | None, ...] = ()
+    """By which key an input surely has at most one item of each in a tick."""
     past: DataFrame | None = None
     """What the node's slot holds: rows `item, t[, ord]`."""
     log: DataFrame | None = None

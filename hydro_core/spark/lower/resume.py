@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.catalog.internal import MERGES
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.parts import merging
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.lower.combine import added_up
 from hydro_core.spark.lower.folds import folded, reduced
@@ -86,11 +85,8 @@ def aggregate_from(step: Step) -> Relation:
     state, new = (r.events(step.first, step.last) for r in step.inputs)
     of_new = one_relation(aggregate(step.with_(inputs=(new,))))
     both = added_up(step.with_(inputs=(state, of_new), kind=Kind.E))
-    merges = tuple(
-        (name, Aggregate(MERGES[a.function], (name,))) for name, a in step.arg("aggregates")
-    )
-    merging = step.node.with_(args=step.node.args.with_(aggregates=merges))
-    return one_relation(aggregate(step.with_(node=merging, inputs=(both,))))
+    merges = step.node.args.with_(aggregates=merging(step.arg("aggregates")))
+    return one_relation(aggregate(step.with_(node=step.node.with_(args=merges), inputs=(both,))))
 
 
 def one_relation(found: Lowered) -> Relation:

@@ -30,7 +30,7 @@ from hydro_core.types.item import ItemType
 @lowers("persist")
 def persist(step: Step) -> Relation:
     """`Σ_{s≤t} a_s`: stored additions and new rows, each with its tick."""
-    return step.relation(Kind.H, _additions(step))
+    return step.relation(Kind.H, additions(step))
 
 
 @lowers("old")
@@ -38,11 +38,11 @@ def old(step: Step) -> Relation:
     """`Σ_{s<t} a_s`: the additions, a tick later."""
     if step.is_tick:
         stored = step.with_(inputs=())
-        return step.relation(Kind.H, _later(_additions(stored)))
-    return step.relation(Kind.H, _later(_additions(step)).where(F.col(TICK) <= step.last))
+        return step.relation(Kind.H, _later(additions(stored)))
+    return step.relation(Kind.H, _later(additions(step)).where(F.col(TICK) <= step.last))
 
 
-def _additions(step: Step) -> DataFrame:
+def additions(step: Step) -> DataFrame:
     """All additions (item, t) up to the end of the range."""
     frames = [r.events(step.first, step.last).frame.select(ITEM, TICK) for r in step.inputs]
     if step.past is not None:
@@ -59,7 +59,7 @@ def _later(frame: DataFrame) -> DataFrame:
 @lowers("window")
 def window(step: Step) -> Relation:
     """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks."""
-    added = _additions(step)
+    added = additions(step)
     rows = added.select(
         ITEM,
         F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK),

@@ -33,7 +33,7 @@ def test_a_join_stores_what_is_read_of_it() -> None:
 
 
 def test_an_aggregate_reads_its_columns() -> None:
-    stored = _stored('orders -> persist() -> aggregate(by="cust", m=avg("price")) -> out')
+    stored = _stored('orders -> persist() -> aggregate(by="cust", m=median("price")) -> out')
     assert stored == [("cust", "price")]
 
 
@@ -48,8 +48,8 @@ def test_a_function_that_hands_its_row_on_reads_all() -> None:
 
 def test_two_readers_of_one_history_share_it() -> None:
     stored = _stored(
-        'orders -> persist() -> aggregate(by="cust", m=avg("price")) -> out\n'
-        'orders -> persist() -> aggregate(by="id", m=avg("price")) -> more'
+        'orders -> persist() -> aggregate(by="cust", m=median("price")) -> out\n'
+        'orders -> persist() -> aggregate(by="id", m=median("price")) -> more'
     )
     assert set(stored) == {("id", "cust", "price")}
 

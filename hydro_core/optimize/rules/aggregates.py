@@ -1,0 +1,120 @@
+"""What is known of aggregates: which go on from their results, and what others are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.parts import (
+    Parts,
+    has_inverse,
+    merging,
+    moving_parts,
+    running_parts,
+)
+from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Param
+from hydro_core.optimize.views import ITEM, field_of
+from hydro_core.types.item import ItemType, Row
+
+Named = tuple[str, Aggregate]
+Found = tuple[str, tuple[Args, ...]]
+"""A fact of arguments, which are to be numbered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllThere:
+    """Whether no column of a row is null."""
+
+    columns: tuple[str, ...]
+
+    def __call__(self, row: object) -> bool:
+        """True if there is a value in every column."""
+        return all(row[c] is not None for c in self.columns)  # type: ignore[index]
+
+
+def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
+    """What is known of an aggregate with these arguments, over items of a type."""
+    yield from _alone(args)
+    if not isinstance(item, Row) or not isinstance(output, Row):
+        return
+    parts = running_parts(args, item, output)
+    if parts is not None:
+        yield "parts", (args, parts.given, parts.made)
+        yield from _made_of(parts)
+    moving = moving_parts(args, item, output)
+    if moving is not None:
+        yield "moving", (args, moving.given, moving.made)
+        yield from _made_of(moving)
+    if parts is None and merging(args["aggregates"]) is None:
+        yield from _distinct(args, item, output)
+
+
+def _alone(args: Args) -> Iterator[Found]:
+    """What the arguments say by themselves."""
+    if merging(args["aggregates"]) is not None:
+        yield "mergeable", (args,)
+    if has_inverse(args["aggregates"]):
+        yield "moves", (args,)
+    if args["by"]:
+        yield "semi_on", (args, Args((("on", args["by"]), ("how", "semi"), ("suffix", None))))
+
+
+def _made_of(parts: Parts) -> Iterator[Found]:
+    yield "result_of", (parts.made, parts.given)
+    yield from _alone(parts.given)
+
+
+def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
+    """Aggregates that see distinct values: alone, or apart from the others of the key."""
+    named: tuple[Named, ...] = args["aggregates"]
+    counts = [a for _, a in named if a.function == "count_distinct"]
+    if not counts or any(isinstance(c, Fn) for a in counts for c in a.arguments):
+        return
+    first = counts[0].arguments
+    alike = [(n, a) for n, a in named if _is_over(a, first)]
+    if len(alike) == len(named):
+        yield from _of_distinct_rows(args, tuple(c for c in first if isinstance(c, str)))
+        return
+    if not args["by"]:
+        return
+    rest = tuple(x for x in named if x not in alike)
+    one, other = (args.with_(aggregates=part) for part in (rest, tuple(alike)))
+    join = Args((("on", args["by"]), ("how", "inner"), ("suffix", None)))
+    order = Args((("columns", output.names), ("computed", ())))
+    yield "apart", (args, one, other, join, order)
+    for part in (one, other):
+        names = {*args["by"], *(n for n, _ in part["aggregates"])}
+        kept = Row(tuple(f for f in output.fields if f.name in names))
+        yield from facts_of(part, item, kept)
+
+
+def _is_over(aggregate: Aggregate, columns: tuple[str | Fn, ...]) -> bool:
+    """Whether it is the same over the distinct rows of these columns."""
+    if aggregate.function == "count_distinct":
+        return set(aggregate.arguments) == set(columns)
+    idempotent = AGGREGATES[aggregate.function].idempotent
+    return idempotent and set(aggregate.arguments) <= set(columns)
+
+
+def _of_distinct_rows(args: Args, columns: tuple[str, ...]) -> Iterator[Found]:
+    kept = (*(args["by"] or ()), *columns)
+    rows = Args((("columns", tuple(dict.fromkeys(kept))), ("computed", ())))
+    there = Aggregate("count_if", (_all_there(columns),))
+    made = tuple(
+        (name, there if a.function == "count_distinct" else a) for name, a in args["aggregates"]
+    )
+    counted = args.with_(aggregates=made)
+    yield "distinct_of", (args, counted, rows)
+    yield from _alone(counted)
+
+
+def _all_there(columns: tuple[str, ...]) -> Fn:
+    tests: tuple[Expr, ...] = tuple(
+        Compare(field_of(Param(ITEM), c), (("is not", Const(None)),)) for c in columns
+    )
+    tree = tests[0] if len(tests) == 1 else BoolOp("and", tests)
+    source = f"lambda x: {' and '.join(f'x.{c} is not None' for c in columns)}"
+    return Fn("all_there", source, (ITEM,), AllThere(columns), tree)

@@ -1,0 +1,266 @@
+"""Which filters may go before which operators, and as what functions; which are two in one."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.spec import Args
+from hydro_core.errors import HydroError
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.read import read_function
+from hydro_core.functions.tree import (
+    Attribute,
+    BoolOp,
+    Const,
+    Expr,
+    Index,
+    MakeRow,
+    MakeTuple,
+    Param,
+    Spread,
+)
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.optimize.columns import columns_of
+from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.views import NOTHING, View, is_total, row_view, side_view, through
+from hydro_core.types.item import ItemType, Row, Tuple
+
+MAX_FILTERS = 60
+"""Filters, the program's and moved ones, that are looked at."""
+KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
+ITEMWISE = frozenset({"map", "select", "with_columns", "rename", "drop"})
+Found = tuple[str, tuple[Args, ...]]
+Path = tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A filter that is asked of the items of a stream: it may move up from there."""
+
+    args: Args
+    stream: Endpoint
+    typed: Typed = field(compare=False)
+
+    @property
+    def item(self) -> ItemType:
+        """The items that it is asked about."""
+        return self.typed.types[self.stream].item
+
+    @property
+    def above(self) -> frozenset[NodeId]:
+        """The nodes that the stream is made by."""
+        found: set[NodeId] = set()
+        todo = [self.stream.node]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += [e.node for e in self.typed.graph[name].inputs]
+        return frozenset(found)
+
+
+def earlier_filters(loaded: Loaded, nodes: Sequence[Node]) -> Iterator[Found]:
+    """The facts that let filters go before nodes, which are used on items of one type each."""
+    typed = loaded.typed
+    filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
+    waiting = deque(_Asked(n.args, n.inputs[0], typed) for n in filters)
+    done: set[_Asked] = set()
+    while waiting:
+        asked = waiting.popleft()
+        if asked in done or len(done) > MAX_FILTERS:
+            continue
+        done.add(asked)
+        args, item = asked.args, asked.item
+        fn: Fn = args["f"]
+        if fn.tree is not None and len(fn.params) == 1 and is_total(fn.tree):
+            yield "total", (args,)
+        for first, second in conjuncts(fn, item):
+            parts = (_filter(first), _filter(second))
+            yield "conjunct", (args, *parts)
+            waiting += [replace(asked, args=part) for part in parts]
+        above = asked.above
+        for node in nodes:
+            output = typed.types.get(Endpoint(node.id))
+            if node.id not in above or output is None or output.item != item:
+                continue
+            for fact, moved, side in _before(typed, node, fn, item):
+                own = (node.args,) if node.op.args else ()
+                yield fact, (args, *own, _filter(moved))
+                waiting.append(_Asked(_filter(moved), node.inputs[side], typed))
+
+
+def _filter(fn: Fn) -> Args:
+    return Args((("f", fn),))
+
+
+def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
+    """The two parts of an `and`, the one that is asked first before the other.
+
+    Where the second has a value for every item, it may be asked first as well.
+    """
+    if not isinstance(fn.tree, BoolOp) or fn.tree.op != "and":
+        return
+    try:
+        written = ast.parse(fn.source, mode="eval").body
+    except SyntaxError:
+        # it has been made of another function, and has no text of its own
+        return
+    if not isinstance(written, ast.Lambda) or not isinstance(written.body, ast.BoolOp):
+        return
+    values = written.body.values
+    first, rest = values[0], values[1:]
+    both = (
+        _part(fn, written, first),
+        _part(fn, written, rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)),
+    )
+    one, other = both
+    if one is None or other is None:
+        return
+    yield one, other
+    early = _of_columns(other, item) if isinstance(item, Row) else other
+    if early is not None and early.tree is not None and is_total(early.tree):
+        yield early, one
+
+
+def _of_columns(fn: Fn, row: Row) -> Fn | None:
+    """The function on the row's columns, null of a null row, on which it would fail."""
+    if columns_of(fn) is None:
+        return None
+    return through(fn, row_view(row, {n: n for n in row.names}), "the columns")
+
+
+def _part(fn: Fn, written: ast.Lambda, body: ast.expr) -> Fn | None:
+    """A part of a function as one of its own, at the place of the whole."""
+    part = ast.Lambda(written.args, body)
+    try:
+        read = read_function(ast.parse(ast.unparse(part), mode="eval").body, {})
+    except HydroError:
+        return None
+    return Fn(fn.name, read.source, fn.params, read.call, read.tree, span=fn.span, pure=fn.pure)
+
+
+def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tuple[str, Fn, int]]:
+    """The facts that let the filter go before the node: as what function, on which input."""
+    inputs = tuple(typed.types[e].item for e in node.inputs)
+    label = f"{node.op.name} {node.args.get('on') or node.args.get('by') or ''}".strip()
+    if node.op.name in {"join", "cross"}:
+        yield from _before_sides(node, fn, inputs, output, label)
+    elif node.op.name in KEYED and node.args["by"]:
+        view = (
+            row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
+        )
+        moved = through(fn, view, f"the keys of {label}") if view else None
+        if moved is not None:
+            yield "on_keys", moved, 0
+    elif node.op.name in ITEMWISE:
+        view = _itemwise(node, inputs[0], output)
+        moved = through(fn, view, f"what {node.id} makes") if view else None
+        if moved is not None:
+            yield "composed", moved, 0
+
+
+def _before_sides(
+    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType, label: str
+) -> Iterator[tuple[str, Fn, int]]:
+    on = node.args.get("on")
+    how = node.args.get("how", "inner")
+    for left, side in ((True, "left"), (False, "right")):
+        if how not in {"inner", side}:
+            continue
+        item = inputs[0] if left else inputs[1]
+        view = _side(node, output, item, on, left)
+        moved = through(fn, view, f"the {side} of {label}") if view else None
+        # it would see items without a partner, so it must have a value for every item
+        if moved is not None and moved.tree is not None and is_total(moved.tree):
+            yield f"{node.op.name}_{side}", moved, int(not left)
+
+
+def _side(
+    node: Node, output: ItemType, item: ItemType, on: tuple[str, ...] | None, left: bool
+) -> View | None:
+    if node.op.name == "join":
+        return side_view(output, item, on, left)
+    whole = View(whole=True)
+    return View(parts=(whole, NOTHING) if left else (NOTHING, whole))
+
+
+def _itemwise(node: Node, item: ItemType, output: ItemType) -> View | None:
+    """The item that the node makes: its fields that are fields of what it gets, nothing else."""
+    if node.op.name == "map":
+        return _handed_on(node.args["f"], item)
+    if not isinstance(item, Row) or not isinstance(output, Row):
+        return None
+    known = {n: n for n in output.names if n in item.names}
+    match node.op.name:
+        case "select":
+            known = {n: n for n in node.args["columns"]}
+        case "with_columns":
+            known = {n: n for n in known if n not in {c for c, _ in node.args["computed"]}}
+        case "rename":
+            new = {old: name for name, old in node.args["renames"]}
+            known = {new.get(n, n): n for n in item.names}
+    return row_view(output, known)
+
+
+def _handed_on(fn: Fn, item: ItemType) -> View | None:
+    """What a function makes, as far as it only hands on what it gets."""
+    if fn.tree is None:
+        return None
+    if len(fn.params) == 1:
+        return _view_of(fn.tree, item, {fn.params[0]: ()})
+    steps: Sequence[int | str] = item.names if isinstance(item, Row) else range(len(fn.params))
+    paths = {name: (step,) for name, step in zip(fn.params, steps, strict=False)}
+    return _view_of(fn.tree, item, paths)
+
+
+def _view_of(tree: Expr, item: ItemType, params: Mapping[str, Path]) -> View | None:
+    path = _path(tree, params)
+    if path is not None and _is_there(item, path):
+        return View(path=path) if path else View(whole=True)
+    match tree:
+        case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
+            made = [_view_of(p, item, params) for p in parts if not isinstance(p, Spread)]
+            return View(parts=tuple(NOTHING if v is None else v for v in made))
+        case MakeRow(parts) if not any(isinstance(p, Spread) for p in parts):
+            named = [p for p in parts if not isinstance(p, Spread)]
+            views = tuple(_view_of(value, item, params) or NOTHING for _, value in named)
+            names = tuple(name for name, _ in named)
+            return View(parts=views, names=names) if len(set(names)) == len(names) else None
+        case _:
+            return None
+
+
+def _path(tree: Expr, params: Mapping[str, Path]) -> Path | None:
+    """The way to a field of the item; None where it is something else."""
+    match tree:
+        case Param(name):
+            return params.get(name)
+        case Index(base, Const(int() | str() as step)) | Attribute(base, str() as step):
+            inner = _path(base, params)
+            return None if inner is None else (*inner, _position(step))
+        case _:
+            return None
+
+
+def _position(step: int | str) -> int | str:
+    """`_1` is the first field of a tuple."""
+    if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
+        return int(step[1:]) - 1
+    return step
+
+
+def _is_there(item: ItemType, path: Path) -> bool:
+    """Whether the path leads to a field of the type, by fields alone."""
+    for step in path:
+        match item:
+            case Tuple(parts) if isinstance(step, int) and 0 <= step < len(parts):
+                item = parts[step]
+            case Row() if isinstance(step, str) and (found := item.column(step)) is not None:
+                item = found
+            case _:
+                return False
+    return True

@@ -1,0 +1,160 @@
+"""What came against what left: the optimizer's own operators on two streams of a tick."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from hydro_core.catalog.spec import Aggregate
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.lower.algebra import guarded
+from hydro_core.spark.lower.combine import united
+from hydro_core.spark.lower.failure import fail
+from hydro_core.spark.lower.group import aggregate, at_every_tick, fields_of
+from hydro_core.spark.lower.items import convert, key_fields, key_of, make_row, make_tuple, named
+from hydro_core.spark.lower.registry import Step, lowers, per_tick
+from hydro_core.spark.lower.resume import one_relation
+from hydro_core.spark.lower.state import additions
+from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import LONG, Decimal, ItemType
+
+
+@lowers("leaving")
+def leaving(step: Step) -> Relation:
+    """`a_{t−n}`: the additions, n ticks later, of the ticks at which they leave."""
+    added = additions(step.with_(inputs=()) if step.is_tick else step)
+    later = added.withColumn(TICK, F.col(TICK) + step.arg("n"))
+    there = F.col(TICK).between(step.first, step.last)
+    return step.relation(Kind.E, later.where(there))
+
+
+@lowers("minus")
+@per_tick
+def minus(step: Step) -> Relation:
+    """Each item as often as it is more in the first input than in the second."""
+    more = _net(step).where(F.col(COUNT) > 0)
+    copies = F.explode(F.sequence(F.lit(1).cast("long"), F.col(COUNT))).alias("copy")
+    return step.relation(Kind.E, more.select(ITEM, TICK, copies).select(ITEM, TICK))
+
+
+@lowers("changes_between", "counted")
+@per_tick
+def changes_between(step: Step) -> Relation:
+    """`(n, x)` where there are n more copies of x in the first input than in the second."""
+    net = _net(step).where(F.col(COUNT) != 0)
+    return step.relation(
+        Kind.E, net.select(make_tuple(F.col(COUNT), F.col(ITEM)).alias(ITEM), TICK)
+    )
+
+
+def _net(step: Step) -> DataFrame:
+    """(item, t, n): how many more copies there are in the first input, of its type."""
+    item = step.input.item
+    parts = [
+        r.unordered().frame.select(
+            convert(F.col(ITEM), r.item, item).alias(ITEM),
+            TICK,
+            F.lit(1 if position == 0 else -1).cast("long").alias(COUNT),
+        )
+        for position, r in enumerate(step.inputs)
+    ]
+    return united(parts).groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT))
+
+
+@lowers("aggregate_moved")
+@per_tick
+def aggregate_moved(step: Step) -> Relation:
+    """Counts and totals, with those of what came and without those of what left."""
+    state, came, left = step.inputs
+    parts = [
+        _signed(step, state.frame, 1),
+        _signed(step, _counted(step, came), 1),
+        _signed(step, _counted(step, left), -1),
+    ]
+    named_parts: tuple[tuple[str, Aggregate], ...] = step.arg("aggregates")
+    types = {f.name: f.type for f in fields_of(step.item)}
+
+    def sums(_: Step) -> list[Column]:
+        return [
+            F.coalesce(F.sum(f"a{i}"), F.lit(0)).cast(spark_type(types[name])).alias(f"a{i}")
+            for i, (name, _) in enumerate(named_parts)
+        ]
+
+    by = step.arg("by") or ()
+    whole = united(parts)
+    if not by:
+        return step.relation(Kind.E, at_every_tick(step, whole, sums).select(_row(step), TICK))
+    keys = [f"k{i}" for i in range(len(by))]
+    grouped = whole.groupBy(TICK, *keys).agg(*sums(step))
+    # the first part is the number of rows
+    return step.relation(Kind.E, grouped.where(F.col("a0") > 0).select(_row(step), TICK))
+
+
+def _counted(step: Step, relation: Relation) -> DataFrame:
+    found = one_relation(aggregate(step.with_(inputs=(relation,))))
+    return found.frame
+
+
+def _signed(step: Step, frame: DataFrame, sign: int) -> DataFrame:
+    """(t, k0 …, a0 …) of rows of the output's type, the parts with a sign."""
+    by, item = step.arg("by") or (), step.item
+    keys = key_of(F.col(ITEM), item, by) if by else []
+    parts = [named(F.col(ITEM), item, name) for name, _ in step.arg("aggregates")]
+    return frame.select(
+        TICK,
+        *(k.alias(f"k{i}") for i, k in enumerate(keys)),
+        *(
+            (column if sign > 0 else -column).cast(spark_type(of)).alias(f"a{i}")
+            for i, (column, of) in enumerate(parts)
+        ),
+    )
+
+
+def _row(step: Step) -> Column:
+    """The output's row, of the columns k0, k1, … and a0, a1, …."""
+    by = step.arg("by") or ()
+    fields = key_fields(step.item, by) if by else []
+    keys = [(f.name, F.col(f"k{i}")) for i, f in enumerate(fields)]
+    made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
+    return make_row([*keys, *made]).alias(ITEM)
+
+
+@lowers("aggregate_result")
+def aggregate_result(step: Step) -> Relation:
+    """The results that the parts of a row make."""
+    item = step.input.item
+    keys = [(name, named(F.col(ITEM), item, name)[0]) for name in step.arg("by") or ()]
+    types = {f.name: f.type for f in fields_of(step.item)}
+    made = [(name, _made(step, a, types[name])) for name, a in step.arg("aggregates")]
+    row = make_row([*keys, *made]).alias(ITEM)
+    beside = [F.col(name) for name in step.input.beside]
+    return step.input.with_(frame=step.input.frame.select(row, *beside), item=step.item)
+
+
+def _made(step: Step, aggregate: Aggregate, result: ItemType) -> Column:
+    parts = [
+        named(F.col(ITEM), step.input.item, name)[0]
+        for name in aggregate.arguments
+        if isinstance(name, str)
+    ]
+    if aggregate.function == "any_value":
+        return parts[0].cast(spark_type(result))
+    total, count = parts[0], F.nullif(parts[1], F.lit(0))
+    if aggregate.function == "avg":
+        return _mean(total, count, result)
+    found = F.when(count.isNotNull(), total)
+    if result != LONG:
+        return found.cast(spark_type(result))
+    fits = total.between(F.lit(-(2**63)).cast("decimal(20,0)"), F.lit(2**63 - 1))
+    failed = fail(step.node, "the sum is beyond 64 bits").cast("long")
+    return F.when(guarded(count.isNull() | fits), found.cast("long")).otherwise(failed)
+
+
+def _mean(total: Column, count: Column, result: ItemType) -> Column:
+    """A total divided once."""
+    if not isinstance(result, Decimal):
+        return total.cast("double") / count
+    # so few digits before the point leave enough behind it to round once
+    narrow = total.cast(f"decimal({result.precision + 6},{result.scale - 4})")
+    return (narrow / count.cast("decimal(20,0)")).cast(spark_type(result))
