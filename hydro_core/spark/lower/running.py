@@ -86,6 +86,17 @@ def _sum(column: Column, item: ItemType, result: ItemType) -> Running | None:
     return _one(F.sum(column.cast("double")), F.sum, result)
 
 
+def _total(column: Column, item: ItemType, result: ItemType) -> Running | None:
+    """The sum with 0 for no values."""
+    found = _sum(column, item, result)
+    if found is None:
+        return None
+    zero = F.lit(0)
+    return Running(
+        found.partials, lambda parts: F.coalesce(parts[0], zero).cast(spark_type(result))
+    )
+
+
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
     if isinstance(item, Decimal):
         return None
@@ -97,15 +108,21 @@ def _average(column: Column, item: ItemType, result: ItemType) -> Running | None
 
 
 def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> Running:
-    place = order[0] if greatest else reversed_order(*order)
-    both = F.struct(place.alias("o"), value[0].alias("v"))
-    found = F.max(F.when(order[0].isNotNull(), both))
+    found = F.max(extreme_part(value, order, greatest=greatest))
     return Running(
         (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(spark_type(result))
     )
 
 
+def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
+    """What the value at an extreme order has most of; null orders do not count."""
+    place = order[0] if greatest else reversed_order(*order)
+    both = F.struct(place.alias("o"), value[0].alias("v"))
+    return F.when(order[0].isNotNull(), both)
+
+
 _MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
+    "total": _total,
     "count_if": lambda column, _, result: _one(F.count_if(column), F.sum, result),
     "sum": _sum,
     "avg": _average,
