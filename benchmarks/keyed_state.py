@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -128,41 +128,48 @@ class Measured:
     """A way of keeping state, what it took, and how many ticks it has behind it."""
 
     state: State
-    reads: Runs
-    writes: Runs
+    left: np.ndarray
+    """By key, the tick that wrote its row."""
+    reads: Runs = field(default_factory=Runs)
+    writes: Runs = field(default_factory=Runs)
     ticks: int = 0
 
+    def forget(self) -> None:
+        """Starts measuring anew."""
+        self.reads, self.writes = Runs(), Runs()
 
-def rows_of(keys: np.ndarray, tick: int) -> pa.Table:
-    """The rows of these keys as a tick leaves them."""
-    return pa.table({"k": keys, "total": keys * 3 + tick, "n": np.full(len(keys), tick + 1)})
+
+def rows_of(keys: np.ndarray, ticks: np.ndarray) -> pa.Table:
+    """The rows of these keys as these ticks leave them."""
+    return pa.table({"k": keys, "total": keys * 3 + ticks, "n": ticks + 1})
 
 
-def one_tick(measured: Measured, keys: np.ndarray, meter: Meter | None) -> None:
+def one_tick(way: Measured, keys: np.ndarray, meter: Meter) -> None:
     """Reads the rows of the keys, then stores new ones."""
     found: list[pa.Table] = []
-    measured.ticks += 1
-    new = rows_of(keys, measured.ticks)
-    steps: list[tuple[Runs, Callable[[], object]]] = [
-        (measured.reads, lambda: found.append(measured.state.read(new.select(["k"])))),
-        (measured.writes, lambda: measured.state.write(found[0], new)),
-    ]
-    for runs, step in steps:
-        if meter is None:
-            step()
-        else:
-            runs.usages.append(meter.measure(step))
-    if found[0].num_rows != len(keys):
-        sys.exit(f"{found[0].num_rows} rows of {len(keys)} keys were found")
+    old, new = next_rows(way, keys)
+    wanted = new.select(["k"])
+    way.reads.usages.append(meter.measure(lambda: found.append(way.state.read(wanted))))
+    if found[0].select(COLUMNS).sort_by("k") != old.sort_by("k"):
+        sys.exit("what was read is not what was written")
+    way.writes.usages.append(meter.measure(lambda: way.state.write(found[0], new)))
 
 
-def grown(measured: Measured, keys: list[np.ndarray], seconds: float) -> None:
-    """Ticks that are not measured, as many as there is time for."""
+def next_rows(way: Measured, keys: np.ndarray) -> tuple[pa.Table, pa.Table]:
+    """The rows of the keys before and after the next tick."""
+    old = rows_of(keys, way.left[keys])
+    way.ticks += 1
+    way.left[keys] = way.ticks
+    return old, rows_of(keys, way.left[keys])
+
+
+def grown(way: Measured, keys: list[np.ndarray], seconds: float) -> None:
+    """Ticks that only write, as many as there is time for."""
     end = time.monotonic() + seconds
     for some in keys:
         if time.monotonic() > end:
             return
-        one_tick(measured, some, None)
+        way.state.write(*next_rows(way, some))
 
 
 def ways(spark: SparkSession, scratch: Path, rows: pa.Table) -> Mapping[str, State]:
@@ -203,21 +210,22 @@ def measured_rows(
     """A row for each way, on a new table and on one that has grown."""
     options = vars(asked)
     rng, meter = np.random.default_rng(1), Meter(spark)
-    states = ways(spark, scratch, rows_of(np.arange(keys), 0))
+    none = np.zeros(keys, dtype=np.int64)
+    states = ways(spark, scratch, rows_of(np.arange(keys), none))
     found = []
-    all_ways = {name: Measured(state, Runs(), Runs()) for name, state in states.items()}
+    all_ways = {name: Measured(state, none.copy()) for name, state in states.items()}
     for grow in (0, options["grow"]):
         more = [rng.choice(keys, options["touched"], replace=False) for _ in range(grow)]
         for name, way in all_ways.items():
             grown(way, more, options["grow_seconds"])
-            way.reads, way.writes = Runs(), Runs()
+            way.forget()
             note(f"{keys} keys, {name}: {way.ticks} ticks")
         for turn in range(options["warm"] + options["ticks"]):
             some = rng.choice(keys, options["touched"], replace=False)
             for way in list(all_ways.values()) if turn % 2 else reversed(all_ways.values()):
                 one_tick(way, some, meter)
                 if turn < options["warm"]:
-                    way.reads, way.writes = Runs(), Runs()
+                    way.forget()
         first = all_ways["log"]
         whole = first.reads.seconds + first.writes.seconds
         found += [

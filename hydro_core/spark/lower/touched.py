@@ -27,7 +27,7 @@ from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import Settle
+from hydro_core.spark.settle import Settle, loosely
 from hydro_core.spark.types import spark_type
 
 ROW, BEFORE = "row", "before"
@@ -67,7 +67,7 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     step = step.as_events()
     keys = _keys(step)
     form = form_of(step)
-    parts, rows = settle(_partial_results(step, keys, form))
+    parts, rows = settle(loosely(_partial_results(step, keys, form)))
     few = F.broadcast(parts.select(*keys.names)) if rows <= FEW_KEYS else parts.select(*keys.names)
     narrow: Narrow = with_keys_of(few, keys.of_stored) if keys.names else lambda frame: frame
     stored = None if log is None else live(narrow(log))
@@ -77,7 +77,7 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     both = parts.unionByName(_as_typed(of_stored, parts), allowMissingColumns=True)
     make = _merged if isinstance(form, Going) else _refolded
     rows_of_keys = make(step, keys, form, both)  # type: ignore[arg-type]
-    moves, _ = settle(_moves(keys, rows_of_keys))
+    moves, _ = settle(loosely(_moves(keys, rows_of_keys)))
     return _relation(step, moves, _untouched(keys, few, log))
 
 
