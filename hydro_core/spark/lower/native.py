@@ -31,7 +31,7 @@ from hydro_core.spark.columns.compiler import compile_expression
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Site
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Merge, Partial, Running
+from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import DOUBLE, LONG, ItemType, Row, Tuple, is_integer
@@ -71,7 +71,7 @@ def native_fold(
             whole = F.when(start.isNull(), missing).otherwise(whole)
         return F.when(count == 0, start).otherwise(whole)
 
-    return Running((Partial(F.count(wrapped), F.sum), *made.partials), final)
+    return Running((counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
@@ -95,7 +95,7 @@ def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType)
         return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
-    return Running((some, Partial(F.count(wrapped), F.sum), *made.partials), final)
+    return Running((some, counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def _first(column: Column) -> Column:
@@ -154,10 +154,10 @@ def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
 
 def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _Made:
     """Each part has two partial results: the total, and how many of its values are null."""
-    nulls = Partial(F.count_if(values.wrapped.isNotNull() & value.isNull()), F.sum)
+    nulls = counted(values.wrapped.isNotNull() & value.isNull())
     match known:
         case Kept():
-            none = Partial(F.count_if(F.lit(False)), F.sum)
+            none = counted(F.lit(False))
             return _Made((none, none), lambda first, _: first)
         case Total():
             total = _sum(value.cast(spark_type(_summed(acc))), acc)
@@ -185,7 +185,7 @@ def _ordered(acc: ItemType) -> ItemType:
 
 
 def _sum(value: Column, acc: ItemType) -> Partial:
-    return Partial(F.sum(value.cast(_WIDE) if acc == LONG else value), F.sum)
+    return exact_sum(value.cast(_WIDE)) if acc == LONG else Partial(F.sum(value), F.sum)
 
 
 def _exact(values: _Values, total: Column, acc: ItemType) -> Column:
