@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schema_argument(parser)
     parser.add_argument("--format", choices=FORMATS, default="text")
     parser.add_argument("--explain", action="store_true", help="the chain of rules to the plan")
-    parser.add_argument("--stats", metavar="S.json", help="rows, history and keys of the inputs")
+    parser.add_argument(
+        "--stats",
+        metavar="S.json",
+        help="rows, history and keys of the inputs; or the directory of a pipeline that has run",
+    )
     parser.add_argument("--range", action="store_true", help="the plan for all ticks as one job")
     parser.add_argument(
         "--validate", type=int, metavar="N", help="run plan and program on N random runs of ticks"
@@ -91,6 +95,10 @@ def _strict(note: object) -> Diagnostic:
 def _statistics(path: str | None) -> Statistics:
     if path is None:
         return Statistics()
+    if Path(path).is_dir():
+        from hydro_core.spark.statistics import deployed_statistics
+
+        return deployed_statistics(Path(path))
     try:
         return Statistics.of(json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError) as problem:

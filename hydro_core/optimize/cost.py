@@ -9,7 +9,7 @@ column and are free, and a join costs its candidate pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -52,21 +52,24 @@ class Statistics:
     inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
     selectivity: Mapping[str, float] = field(default_factory=dict)
     """Of filters, by the node's id or the function's name."""
+    streams: Mapping[str, InputStatistics] = field(default_factory=dict)
+    """Of streams of the program that are not inputs, by their names."""
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:
         """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
-        unknown = set(data) - {"ticks", "inputs", "selectivity"}
+        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
         if unknown:
             raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
         try:
-            inputs = {
-                name: InputStatistics(**given) for name, given in data.get("inputs", {}).items()
-            }
+            inputs, streams = (
+                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
+                for kind in ("inputs", "streams")
+            )
         except TypeError as problem:
-            raise ValueError(f"inputs have rows, history and keys: {problem}") from None
+            raise ValueError(f"streams have rows, history and keys: {problem}") from None
         return Statistics(
-            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {}))
+            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
         )
 
 
@@ -102,6 +105,9 @@ class CostModel:
         at `first` before all others; going on from there would let estimates shrink in a circle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
+        for name, given in self.statistics.streams.items():
+            if name in self.space.named:
+                found[self.space.named[name]] = self._known(given)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
         # only streams that feed themselves have no size yet: they hold some history
@@ -111,10 +117,42 @@ class CostModel:
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
         kept = {n.cls for n in self.space.nodes if _name(n) in STATES}
-        return [
-            NODE if _name(node) == "prev" and node.inputs[0] in kept else self.cost(node, sizes)
-            for node in self.space.nodes
-        ]
+        touched = self._touched(sizes)
+        return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
+
+    def _cost_beside(
+        self,
+        node: ENode,
+        sizes: Sequence[float],
+        kept: Collection[ClassId],
+        touched: Mapping[ClassId, float],
+    ) -> float:
+        """The cost of a node, which may be less for what is running below it."""
+        name = _name(node)
+        if name == "prev" and node.inputs[0] in kept:
+            return NODE
+        cost = self.cost(node, sizes)
+        if name in {"delta", "changes"} and node.inputs[0] in touched:
+            return min(cost, NODE + 3 * touched[node.inputs[0]])
+        return cost
+
+    def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
+        """How many rows of a running result change in a tick, as the operator itself knows."""
+        before = {n.cls: n.inputs[0] for n in self.space.nodes if _name(n) == "prev"}
+        found: dict[ClassId, float] = {}
+        for node in self.space.nodes:
+            if _name(node) in RUNNING and before.get(node.inputs[0]) == node.cls:
+                found[node.cls] = min(sizes[node.cls], sizes[node.inputs[1]])
+        changed = True
+        while changed:
+            changed = False
+            for node in self.space.nodes:
+                rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
+                if rows is None or node.cls in found or _name(node) not in ITEMWISE:
+                    continue
+                found[node.cls] = rows
+                changed = True
+        return found
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -184,12 +222,14 @@ class CostModel:
         scale = self.statistics.ticks if self.goal == "range" else 1.0
         if "items" in args:
             return Size(max(0.01, len(args["items"]) / self.statistics.ticks) * scale, ticks)
-        known = self.statistics.inputs.get(args["name"], InputStatistics())
-        rows = max(known.rows, 1e-3)
-        history = rows * self.statistics.ticks if known.history is None else known.history
+        return self._known(self.statistics.inputs.get(args["name"], InputStatistics()))
+
+    def _known(self, given: InputStatistics) -> Size:
+        rows = max(given.rows, 1e-3)
+        history = rows * self.statistics.ticks if given.history is None else given.history
         if self.goal == "range":
-            return Size(history, ticks, known.keys)
-        return Size(rows, max(1.0, history / rows), known.keys)
+            return Size(history, self._ticks(), given.keys)
+        return Size(rows, max(1.0, history / rows), given.keys)
 
     def _selectivity(self, node: ENode) -> float:
         fn = self._args(node).get("f")
@@ -261,7 +301,15 @@ STATES = frozenset(
     {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
 )
 """Operators that update what they gave before in place: nobody stores it again."""
-
+RUNNING = STATES - {"aggregate_moved"}
+"""Of these, operators that know which of their results change, without a look at the others."""
+ITEMWISE = frozenset(
+    {
+        *("map", "filter", "filter_map", "flat_map", "select", "with_columns", "rename", "drop"),
+        *("identity", "aggregate_result"),
+    }
+)
+"""Operators that go item by item, so that changes pass through them as they are."""
 _GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,

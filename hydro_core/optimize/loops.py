@@ -134,23 +134,25 @@ class Unrolled:
         if node.op.name == "unique":
             # how often an item is found does not matter: the result is distinct
             return inputs[0]
-        if node.op.name in JOINT or len(inputs) == 1:
+        if node.op.name in JOINT:
             return Parts(
                 lambda: self._add(node, tuple(i.old() for i in inputs)),
                 lambda: self._add(node, tuple(i.new() for i in inputs)),
                 lambda: self._add(node, tuple(i.now() for i in inputs)),
             )
-        left, right = inputs
-        return Parts(
-            lambda: self._add(node, (left.old(), right.old())),
-            lambda: self._sum(
-                (
-                    self._add(node, (left.new(), right.now())),
-                    self._add(node, (left.old(), right.new())),
-                )
-            ),
-            lambda: self._add(node, (left.now(), right.now())),
-        )
+
+        def added() -> Endpoint:
+            if len(inputs) == 1:
+                return self._add(node, (inputs[0].new(),))
+            left, right = inputs
+            whole = self._add(node, (left.new(), right.now()))
+            return self._sum((whole, self._add(node, (left.old(), right.new()))))
+
+        # what was made before is stored: to make it again would read all of history
+        def before() -> Endpoint:
+            return self._make(f"{node.id}_old", Node("", operator("old")), (added(),))
+
+        return Parts(before, added, lambda: self._sum((before(), added())))
 
     def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
         return self._make("union", Node("", operator("union")), parts)

@@ -14,6 +14,7 @@ from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.cost import CostModel, Goal, Statistics
@@ -23,11 +24,12 @@ from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
+from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.replay import Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
-from hydro_core.optimize.rules.selection import rules_for
+from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -71,7 +73,7 @@ def optimize(
     space = permitted(problem, egraph.space())
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
-    graph = narrowed(typed, graph)
+    graph = verify(narrowed(typed, graph))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
     return Optimized(graph, before, plan.cost, steps, notes, saturation)
@@ -79,7 +81,7 @@ def optimize(
 
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:
     """The problem with all that rules may bring in, and the rules."""
-    problem = with_facts(loaded)
+    problem = with_orders(with_facts(loaded), loaded.typed, introduced())
     loops = [s for name in sorted(loaded.steps) if (s := problem.shapes[name]).is_bags]
     steps = {shape.name: shape for shape in map(step_shape, loops)}
     rules, shapes = rules_for(problem.shapes, steps, tuple(map(step_rule, loops)))

@@ -15,6 +15,7 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Order that nobody looks at", algebra.BAGS),
     ("Running results", algebra.RUNNING),
     ("Windows", algebra.WINDOWS),
+    ("Orders of joins", algebra.ORDERS),
     ("Changes of keyed results", changes.KEYED),
     ("Changes of what grows, and of windows", changes.COUNTED),
     ("Joins that keep or drop rows without a match", changes.PADDED),

@@ -134,6 +134,8 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
             return None if told else (stream, Mode.LAST, 1)
         case State.COMMANDS:
+            if node.id in kept.tells:
+                return Endpoint(node.id), Mode.CHANGES, None
             return Endpoint(node.id), Mode.LAST, 1
 
 

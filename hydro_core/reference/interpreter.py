@@ -7,7 +7,7 @@ input was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from hydro_core.types.values import sort_key
 __all__ = ["TickInput", "run_ticks"]
 
 Items = list[Any]
+Watch = Callable[[Node, Sequence[Bag], Mapping[Endpoint, Bag]], None]
+"""Is told what every node got and gave, as often as it was evaluated."""
 
 
 def run_ticks(
@@ -39,9 +41,10 @@ def run_ticks(
     settings: Settings | None = None,
     *,
     fixpoint: Fixpoint = semi_naive,
+    watch: Watch | None = None,
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
-    program = Program(typed, _components(typed, strata), settings or Settings(), fixpoint)
+    program = Program(typed, _components(typed, strata), settings or Settings(), fixpoint, watch)
     pasts = {node.id: past for node in typed.graph if (past := Past.of(node)) is not None}
     for number, tick in enumerate(ticks):
         run = TickRun(program, pasts, Moment(number, tick.batches, tick.start, tick.end))
@@ -73,6 +76,7 @@ class Program:
     components: Sequence[Component]
     settings: Settings
     fixpoint: Fixpoint
+    watch: Watch | None = None
 
 
 class TickRun:
@@ -125,8 +129,12 @@ class TickRun:
         else:
             output = function(site, *inputs)
         if isinstance(output, Bag):
-            return {Endpoint(node.id): _fitted(site, output)}
-        return {Endpoint(node.id, port): bag for port, bag in output.items()}
+            given = {Endpoint(node.id): _fitted(site, output)}
+        else:
+            given = {Endpoint(node.id, port): bag for port, bag in output.items()}
+        if self.program.watch is not None:
+            self.program.watch(node, inputs, given)
+        return given
 
     def _site(self, node: Node) -> Site:
         inputs = tuple(map(self.program.typed.types.__getitem__, node.inputs))

@@ -202,7 +202,7 @@ class Pipeline:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
-            return self._note(now, now.last, self.store.compact(keep_hours))
+            return self._note(now, now.last, self.store.compact(keep_hours, now.last))
 
     def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
         """A line in the ledger that adds no tick: the tables are at other versions."""

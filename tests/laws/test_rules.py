@@ -17,10 +17,12 @@ from tests.support.patterns import Instance, all_rules, all_shapes
 
 EVERYTHING = all_rules()
 ELSEWHERE = {"join_left", "join_right", "cross_left", "cross_right", "on_keys"} | {
+    "joined",
     "composed",
     "conjunct",
 }
-"""Facts about pairs of functions: rules that need them are tested in `test_filters.py`."""
+"""Facts about pairs of functions: rules that need them are tested in `test_filters.py`,
+that of joined streams in `test_orders.py`."""
 RULES = [
     r for r in EVERYTHING if not any(isinstance(c, Fact) and c.name in ELSEWHERE for c in r.when)
 ]

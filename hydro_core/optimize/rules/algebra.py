@@ -172,3 +172,12 @@ WINDOWS = (
         "(moves ?f)",
     ),
 )
+
+ORDERS = (
+    (
+        "join-order",
+        "?x => (select ?s (join ?j ?a ?b))",
+        "a tree of joins gives the same along its keys in every order",
+        "(joined ?x ?j ?s ?a ?b)",
+    ),
+)

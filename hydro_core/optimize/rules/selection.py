@@ -23,6 +23,7 @@ LINES: tuple[Line, ...] = (
     *algebra.BAGS,
     *algebra.RUNNING,
     *algebra.WINDOWS,
+    *algebra.ORDERS,
     *changes.KEYED,
     *changes.COUNTED,
     *changes.PADDED,

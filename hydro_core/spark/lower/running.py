@@ -148,6 +148,15 @@ def _with_room(column: Column, item: ItemType) -> Column:
     return column.cast("decimal(20,0)") if is_integer(item) else column
 
 
+def _total(column: Column, item: ItemType, result: ItemType) -> Running:
+    """The sum with 0 for no values."""
+    found = _sum(column, item, result)
+    zero = F.lit(0)
+    return Running(
+        found.partials, lambda parts: F.coalesce(parts[0], zero).cast(spark_type(result))
+    )
+
+
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
     if isinstance(item, Decimal):
         return None
@@ -162,15 +171,21 @@ def _average(column: Column, item: ItemType, result: ItemType) -> Running | None
 
 
 def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> Running:
-    place = order[0] if greatest else reversed_order(*order)
-    both = F.struct(place.alias("o"), value[0].alias("v"))
-    found = F.max(F.when(order[0].isNotNull(), both))
+    found = F.max(extreme_part(value, order, greatest=greatest))
     return Running(
         (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(spark_type(result))
     )
 
 
+def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
+    """What the value at an extreme order has most of; null orders do not count."""
+    place = order[0] if greatest else reversed_order(*order)
+    both = F.struct(place.alias("o"), value[0].alias("v"))
+    return F.when(order[0].isNotNull(), both)
+
+
 _MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
+    "total": _total,
     "count_if": lambda column, _, result: _count(column, result),
     "sum": _sum,
     "avg": _average,

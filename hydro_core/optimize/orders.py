@@ -1,0 +1,173 @@
+"""Orders of joins: a tree of joins by columns, taken along its keys in every order.
+
+A tree of inner joins of rows in which only the joined columns have the same names is the natural
+join of its leaves, and that of any of them is a stream by itself. Each way to make such a stream of
+two others is an equation: it is that join, its columns in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.spec import Args
+from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.shape import Payload, Shape
+from hydro_core.optimize.space import Definition, Problem
+from hydro_core.types.item import ItemType, Row
+from hydro_core.types.stream import Order
+
+MOST_LEAVES = 4
+"""Five leaves have 90 ways to be joined, and each way is made incremental."""
+
+Part = tuple[int, ...]
+"""Some leaves of a tree, by their positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Joins of leaves: the stream that they give, and the columns of it and of each leaf."""
+
+    root: Endpoint
+    leaves: tuple[Endpoint, ...]
+    columns: tuple[str, ...]
+    has: tuple[frozenset[str], ...]
+
+    def of(self, part: Part) -> frozenset[str]:
+        """The columns of some of the leaves."""
+        return frozenset().union(*(self.has[i] for i in part))
+
+
+def trees_of(typed: Typed) -> Iterator[Tree]:
+    """The largest trees of three joined leaves or more."""
+    inner: set[Endpoint] = set()
+    joins = [n for n in typed.graph if _is_plain(typed, n)]
+    for node in joins:
+        inner |= {e for e in node.inputs if _is_plain(typed, typed.graph[e.node])}
+    for node in joins:
+        if Endpoint(node.id) in inner:
+            continue
+        leaves = tuple(_leaves(typed, Endpoint(node.id)))
+        tree = _tree(typed, Endpoint(node.id), leaves)
+        if tree is not None and 3 <= len(leaves) <= MOST_LEAVES:
+            yield tree
+
+
+def with_orders(problem: Problem, typed: Typed, shapes: Mapping[str, Shape]) -> Problem:
+    """The problem with the streams of all joined parts of its trees, and how they are made."""
+    work = _Orders(list(problem.definitions), {p: i for i, p in enumerate(problem.payloads)}, [])
+    known = {d.name for d in problem.definitions}
+    for tree in trees_of(typed):
+        if {str(tree.root), *map(str, tree.leaves)} <= known:
+            work.add(tree)
+    if not work.facts:
+        return problem
+    return replace(
+        problem,
+        shapes={**problem.shapes, "select": shapes["select"]},
+        definitions=tuple(work.definitions),
+        payloads=tuple(work.payloads),
+        facts=(*problem.facts, *work.facts),
+    )
+
+
+@dataclass(slots=True)
+class _Orders:
+    definitions: list[Definition]
+    payloads: dict[Payload, int]
+    facts: list[tuple[str, tuple[int | str, ...]]]
+
+    def add(self, tree: Tree) -> None:
+        """All ways to join a tree, smaller parts first."""
+        everything = tuple(range(len(tree.leaves)))
+        names: dict[Part, str] = {(i,): str(leaf) for i, leaf in enumerate(tree.leaves)}
+        for size in range(2, len(tree.leaves) + 1):
+            for part in combinations(everything, size):
+                ways = [w for w in _ways(tree, part) if w[0] in names and w[1] in names]
+                if not ways:
+                    continue
+                if part == everything:
+                    names[part] = str(tree.root)
+                else:
+                    names[part] = self._define(tree, part, ways[0], names)
+                for one, other in ways:
+                    self._relate(tree, part, (one, other), names)
+
+    def _define(
+        self, tree: Tree, part: Part, way: tuple[Part, Part], names: Mapping[Part, str]
+    ) -> str:
+        """A stream for some leaves, which the program does not have."""
+        name = f"{tree.root} of {', '.join(str(tree.leaves[i]) for i in part)}"
+        join, select = self._arguments(tree, part, way)
+        inputs = (names[way[0]], names[way[1]])
+        self.definitions.append(Definition(f"{name} joined", "join", join, inputs))
+        self.definitions.append(Definition(name, "select", select, (f"{name} joined",)))
+        return name
+
+    def _relate(
+        self, tree: Tree, part: Part, way: tuple[Part, Part], names: Mapping[Part, str]
+    ) -> None:
+        join, select = self._arguments(tree, part, way)
+        self.facts.append(("joined", (names[part], join, select, names[way[0]], names[way[1]])))
+
+    def _arguments(self, tree: Tree, part: Part, way: tuple[Part, Part]) -> tuple[int, int]:
+        shared = tree.of(way[0]) & tree.of(way[1])
+        on = tuple(c for c in tree.columns if c in shared)
+        kept = tuple(c for c in tree.columns if c in tree.of(part))
+        # in another order than the program's, so nothing that is said of its joins is said of these
+        join = Args((("how", "inner"), ("on", on), ("suffix", None)))
+        return (
+            self._number(join),
+            self._number(Args((("columns", kept), ("computed", ())))),
+        )
+
+    def _number(self, args: Args) -> int:
+        return self.payloads.setdefault(Payload(args), len(self.payloads))
+
+
+def _ways(tree: Tree, part: Part) -> Iterator[tuple[Part, Part]]:
+    """The two parts that share a column, the one with the first leaf first."""
+    first, rest = part[0], part[1:]
+    for size in range(len(rest)):
+        for more in combinations(rest, size):
+            one = (first, *more)
+            other = tuple(i for i in rest if i not in more)
+            if tree.of(one) & tree.of(other):
+                yield one, other
+
+
+def _is_plain(typed: Typed, node: Node) -> bool:
+    """Whether it joins rows of no order by columns, and keeps what has a match."""
+    if node.op.name != "join" or node.args["how"] != "inner" or node.args["suffix"] is not None:
+        return False
+    streams = [typed.types[e] for e in (*node.inputs, Endpoint(node.id))]
+    return node.args["on"] is not None and all(
+        isinstance(s.item, Row) and s.order is Order.NONE for s in streams
+    )
+
+
+def _leaves(typed: Typed, end: Endpoint) -> Iterator[Endpoint]:
+    node = typed.graph[end.node]
+    if not _is_plain(typed, node):
+        yield end
+        return
+    for stream in node.inputs:
+        yield from _leaves(typed, stream)
+
+
+def _tree(typed: Typed, root: Endpoint, leaves: Sequence[Endpoint]) -> Tree | None:
+    """The tree, if columns of one name have one type."""
+    types: dict[str, ItemType] = {}
+    has = []
+    for leaf in leaves:
+        item = typed.types[leaf].item
+        if not isinstance(item, Row):
+            return None
+        for column in item.fields:
+            if types.setdefault(column.name, column.type) != column.type:
+                return None
+        has.append(frozenset(item.names))
+    output = typed.types[root].item
+    return Tree(root, tuple(leaves), output.names, tuple(has)) if isinstance(output, Row) else None

@@ -1,0 +1,85 @@
+"""Statistics of a deployed pipeline: from its ledger alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hydro_core.cli.main import main
+from hydro_core.errors import DataError
+from hydro_core.optimize.cost import InputStatistics
+from hydro_core.spark.ledger import Commit, InputRead, Ledger
+from hydro_core.spark.statistics import deployed_statistics
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+JOINS = """
+a = source("x long, p long"); b = source("x long, y long"); c = source("y long, q long")
+pa = a -> persist(); pb = b -> persist(); pc = c -> persist()
+pa -> join(right=pb, on="x") -> join(right=pc, on="y") -> delta() -> out
+"""
+
+
+def _commit(sequence: int, first: int, last: int, rows: int, **inputs: int) -> Commit:
+    return Commit(
+        sequence=sequence,
+        first=first,
+        last=last,
+        plan="p",
+        versions={},
+        rows={"state/kept-1": rows, "state/last-2": 7, "outputs/out": 99},
+        started=NOW,
+        committed=NOW,
+        inputs=tuple(InputRead(name, count) for name, count in inputs.items()),
+        tables={
+            "state/kept-1": {"role": "state", "of": "kept", "mode": "append"},
+            "state/last-2": {"role": "state", "of": "totals", "mode": "changes"},
+            "outputs/out": {"role": "output", "of": "out", "mode": "append"},
+        },
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    made = Ledger(tmp_path)
+    made.create()
+    return made
+
+
+def test_rows_of_a_tick_and_of_history(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 0, 4, a=10, b=1))
+    ledger.append(_commit(1, 1, 4, 16, a=90, b=3))
+    found = deployed_statistics(ledger.directory)
+    assert found.ticks == 5
+    assert found.inputs["a"] == InputStatistics(rows=20.0, history=100.0)
+    assert found.inputs["b"] == InputStatistics(rows=0.8, history=4.0)
+    # a log of changes does not tell how many items a stream has
+    assert found.streams == {"kept": InputStatistics(rows=4.0, history=20.0)}
+
+
+def test_a_tick_that_was_made_again_counts_once(ledger: Ledger) -> None:
+    ledger.append(_commit(0, 0, 0, 4, a=10))
+    ledger.append(_commit(1, 1, 1, 4, a=1000))
+    ledger.append(replace(_commit(2, 1, 0, 0), rows={}, inputs=()))  # it was taken back
+    ledger.append(_commit(3, 1, 1, 4, a=30))
+    assert deployed_statistics(ledger.directory).inputs["a"].history == 40
+
+
+def test_without_a_tick_nothing_is_known(ledger: Ledger) -> None:
+    with pytest.raises(DataError, match="no tick was committed"):
+        deployed_statistics(ledger.directory)
+
+
+def test_the_command_takes_a_directory(
+    ledger: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "p.hydro"
+    program.write_text(JOINS, encoding="utf-8")
+    ledger.append(_commit(0, 0, 9, 0, a=20000, b=20000, c=10))
+    assert main(["optimize", str(program), "--format", "sexpr"]) == 0
+    by_default = capsys.readouterr().out
+    options = ["--format", "sexpr", "--stats", str(ledger.directory)]
+    assert main(["optimize", str(program), *options]) == 0
+    assert capsys.readouterr().out != by_default, "c is small, so it is joined first"
