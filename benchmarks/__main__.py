@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-BENCHMARKS = ("benchmarks.tick", "benchmarks.optimizer")
+BENCHMARKS = ("benchmarks.tick", "benchmarks.optimizer", "benchmarks.incremental")
 
 
 def main() -> int:
