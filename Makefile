@@ -41,11 +41,14 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not slow" --ignore=tests/laws tests
 
-# The tests without Spark run beside those with it, on the second core; what they print comes last.
+# Two lanes for two cores: the tests with Spark alone, and beside them all others; what those print
+# comes last.
 test: lint ## lint and every test but the slow ones; what CI runs
 	@log=$$(mktemp); \
-	$(PYTEST) -q -m "not spark and not dagster and not slow" tests >$$log 2>&1 & beside=$$!; \
-	$(PYTEST) -q -m "(spark or dagster) and not slow" tests; status=$$?; \
+	( $(PYTEST) -q -m "dagster and not slow" tests; dagster=$$?; \
+	  $(PYTEST) -q -m "not spark and not dagster and not slow" tests && exit $$dagster ) \
+		>$$log 2>&1 & beside=$$!; \
+	$(PYTEST) -q -m "spark and not dagster and not slow" tests; status=$$?; \
 	wait $$beside || status=1; \
 	cat $$log; rm -f $$log; exit $$status
 
@@ -61,7 +64,7 @@ docs: $(SETUP) ## writes the pages that are generated from the tables
 bench: $(SETUP) ## every benchmark
 	@$(PY) -m benchmarks
 
-bench-tick: $(SETUP) ## a small tick beside the same reads and writes by hand, and their ratio
+bench-tick: $(SETUP) ## a small tick beside the same job by hand in PySpark and Delta, and their ratio
 	@$(PY) -m benchmarks.tick
 
 dev: $(SETUP) ## the Dagster UI, with its daemon

@@ -1,19 +1,51 @@
-"""Every benchmark, one after the other, each in a process of its own: what `make bench` runs."""
+"""Every benchmark, one after the other, each in a process of its own: what `make bench` runs.
+
+| | what it compares |
+|---|---|
+| `tick` | a small tick with scripts by hand in PySpark and Delta |
+| `growth` | tick 1,000 with tick 10 of four programs |
+| `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
+| `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
+| `keyed_state` | a log of changes with MERGE, for running state by key |
+| `optimizer` | time and memory of optimizing, from small programs to large ones |
+| `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, with and without a plan |
+
+`python -m benchmarks.NAME --help` tells the sizes of each. They write their rows and sizes as JSON
+to `--out`; at the end this prints the ratios of all in one table.
+"""
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
+import json
 import subprocess
 import sys
+from pathlib import Path
 
-BENCHMARKS = ("benchmarks.tick", "benchmarks.optimizer", "benchmarks.incremental")
+from benchmarks.measure import RESULTS, as_table
+
+BENCHMARKS = ("tick", "growth", "year", "functions", "keyed_state", "optimizer", "incremental")
 
 
 def main() -> int:
-    """Runs all; gives 1 if one of them could not be run."""
-    failed = 0
-    for name in BENCHMARKS:
+    """Runs them; gives 1 if one of them could not be run."""
+    there = [name for name in BENCHMARKS if importlib.util.find_spec(f"benchmarks.{name}")]
+    parser = argparse.ArgumentParser(description="Runs the benchmarks.")
+    parser.add_argument("names", nargs="*", default=there, metavar="NAME", help=", ".join(there))
+    asked = parser.parse_args()
+    failed, rows = 0, []
+    for name in asked.names:
         print(f"== {name}", flush=True)
-        failed |= subprocess.run([sys.executable, "-m", name], check=False).returncode != 0
+        file = Path(RESULTS) / f"{name}.json"
+        file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", f"benchmarks.{name}"]
+        failed |= subprocess.run(command, check=False).returncode != 0
+        if file.exists():
+            found = json.loads(file.read_text(encoding="utf-8"))
+            rows += [{"benchmark": name, **ratio} for ratio in found.get("ratios", [])]
+    print("== all ratios")
+    print(as_table(rows) if rows else "none")
     return failed
 
 

@@ -15,7 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,15 @@ class Usage:
     python_mb: int
     jvm_mb: int
     workers_mb: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """What a benchmark is for: one time over another."""
+
+    what: str
+    value: float
+    goal: float | None = None
 
 
 @dataclass(slots=True)
@@ -203,20 +212,24 @@ def parser_of(name: str, doc: str) -> argparse.ArgumentParser:
 
 
 def report(
-    title: str, rows: Sequence[Mapping[str, Any]], out: Path, sizes: Mapping[str, Any]
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    ratios: Sequence[Ratio],
+    asked: argparse.Namespace,
 ) -> None:
-    """Prints the rows as a table and writes them as JSON."""
+    """Prints the rows as a table, and writes them and the ratios as JSON where that was asked."""
     print(title)
     print(as_table(rows))
     found = {
         "title": title,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "cores": os.cpu_count(),
-        "sizes": dict(sizes),
+        "sizes": {name: value for name, value in vars(asked).items() if name != "out"},
+        "ratios": [asdict(ratio) for ratio in ratios],
         "rows": list(rows),
     }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(found, indent=2, default=str) + "\n", encoding="utf-8")
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    asked.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 def as_table(rows: Sequence[Mapping[str, Any]]) -> str:

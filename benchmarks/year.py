@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from assets.flights.landing import FIRST_DAY, land
-from benchmarks.measure import Meter, Runs, note, parser_of, plan_of, report, session
+from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.batches_landing import InputBatches, Landing
@@ -206,12 +206,8 @@ def main() -> int:
         )
         one_by_one = ours("singles", plan_of(PROGRAM.read_text(encoding="utf-8"), "tick"))
         single = singles(meter, one_by_one, days // 2, asked.singles)
-    report(
-        f"{days} daily ticks of the flights",
-        rows_of(whole, end, single, days, last),
-        asked.out,
-        vars(asked),
-    )
+    rows = rows_of(whole, end, single, days, last)
+    report(f"{days} daily ticks of the flights", rows, ratios_of(whole, end, single, days), asked)
     return 0
 
 
@@ -261,6 +257,20 @@ def rows_of(
             "ours over it": ours.seconds / year,
             "of cpu": ours.cpu / (single.cpu * days),
         },
+    ]
+
+
+def ratios_of(
+    whole: Mapping[str, Runs], end: Mapping[str, Runs], single: Runs, days: int
+) -> list[Ratio]:
+    """What the benchmark is for."""
+    ours, hand = whole["ours"].seconds, whole["by hand"].seconds
+    mine, theirs = (end[f"{who}, the last days"].seconds for who in ("ours", "by hand"))
+    return [
+        Ratio("a year as one range over a batch query by hand", ours / hand, GOAL),
+        Ratio("a year as one range over its single ticks", ours / (single.seconds * days)),
+        Ratio("the last days on the stored past over a query by hand", mine / theirs),
+        Ratio("the last days on the stored past over the year", mine / ours),
     ]
 
 

@@ -9,6 +9,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Node
 from hydro_core.plan.planner import plan
+from hydro_core.plan.repeated import repeated
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.stream import StreamType
 
@@ -18,6 +19,7 @@ _WIDEST = 56
 
 def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
     """What `--format json` prints."""
+    ready = plan(typed, strata)
     return {
         "name": typed.graph.name,
         "inputs": {name: to_ddl(stream.item) for name, stream in typed.inputs.items()},
@@ -29,7 +31,8 @@ def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
             {"stream": str(endpoint), "from": before, "to": after}
             for endpoint, before, after in strata.handoffs
         ],
-        "tick_by_tick": list(plan(typed, strata).notes),
+        "tick_by_tick": list(ready.notes),
+        "repeated": list(repeated(ready).values()),
         "warnings": [warning.as_json() for warning in typed.graph.warnings],
     }
 
@@ -53,7 +56,8 @@ def as_text(typed: Typed, strata: Strata) -> str:
     if strata.recursive:
         cycles = (", ".join(sorted(cycle)) for cycle in strata.recursive)
         parts.append("\n".join(f"runs to a fixpoint: {cycle}" for cycle in cycles))
-    notes = plan(typed, strata).notes
+    ready = plan(typed, strata)
+    notes = (*ready.notes, *repeated(ready).values())
     if notes:
         parts.append("\n".join(notes))
     return "\n\n".join(parts)

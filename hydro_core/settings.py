@@ -87,6 +87,10 @@ class Settings:
     """Items that circulate in one cycle within a tick. A cycle that doubles its items stays under
     `max_iterations` for long and fills memory first, so it has a limit of its own."""
 
+    repeated_ticks: int = 100
+    """The longest range that is one job where operators repeat rows at every tick: these jobs grow
+    with the square of their ticks. `hydrotick check` lists such operators."""
+
     compared_ticks: int = 20
     """Random ticks on which an optimized program is compared with the naive one before it may be
     used."""

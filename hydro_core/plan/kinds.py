@@ -34,12 +34,13 @@ KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
 
 
 def kinds_of(
-    typed: Typed, feedback: Collection[NodeId], running: Collection[NodeId] = ()
+    typed: Typed, events: Collection[NodeId], running: Collection[NodeId] = ()
 ) -> Mapping[NodeId, Kind]:
     """The kind of every node's output.
 
-    `feedback` are the nodes that read the tick before of what depends on them, `running` those that
-    go on from their own result.
+    `events` are the nodes that give events whatever they read: those that read the tick before of
+    what depends on them, and what is first seen. `running` are those that go on from their own
+    result.
     """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
@@ -48,7 +49,7 @@ def kinds_of(
         changed = False
         for node in graph:
             kinds = tuple(found[e.node] for e in node.inputs)
-            if node.id in feedback:
+            if node.id in events:
                 kind: MaybeKind = Kind.E
             elif node.id in running:
                 kind = Kind.G
@@ -147,6 +148,7 @@ _RULES: Mapping[str, KindRule] = {
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
     **dict.fromkeys(INTERNAL, _event),
+    "aggregate_result": _same,
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),

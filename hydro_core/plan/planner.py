@@ -44,7 +44,8 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     forms = {c.nodes: running_form(c.nodes, graph) for c in parts if c.how == "running"}
-    kinds = kinds_of(typed, last_only, {form.result for form in forms.values() if form})
+    events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
+    kinds = kinds_of(typed, events, {form.result for form in forms.values() if form})
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
     tells = telling(graph, [(c.nodes, forms.get(c.nodes)) for c in parts], kinds)
     slots = _slots(typed, _Kept(kinds, last_only, tells), meanings(typed, groups))
@@ -133,6 +134,8 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
             return None if told else (stream, Mode.LAST, 1)
         case State.COMMANDS:
+            if node.id in kept.tells:
+                return Endpoint(node.id), Mode.CHANGES, None
             return Endpoint(node.id), Mode.LAST, 1
 
 

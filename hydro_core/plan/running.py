@@ -4,7 +4,7 @@
 new part of a, and changes no others. So such a cycle is not run tick by tick: over a range it is
 one pass over what is new, and what it changes is known by its construction: the old row of each
 touched key goes, the new one comes. What goes item by item hands these changes on, and what is
-stored of such a stream is a log of them.
+stored of such a stream is a log of them. Commands, too, tell what they change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from hydro_core.catalog.internal import INTERNAL
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
@@ -22,10 +21,18 @@ ITEM_BY_ITEM = frozenset(
     {
         *TRANSPARENT,
         *("map", "filter", "filter_map", "flat_map", "flatten", "partition", "sink"),
-        *("select", "with_columns", "rename", "drop"),
+        *("select", "with_columns", "rename", "drop", "aggregate_result"),
     }
 )
 """Operators that do the same with an item that comes as with one that goes."""
+
+GOES_ON = frozenset(
+    {
+        *("aggregate_from", "latest_from", "aggregate_moved"),
+        *("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"),
+    }
+)
+"""Operators that make their result of that of the tick before, their first input, and of news."""
 
 READ_CHANGES = frozenset({"delta", "changes"})
 """Operators to which it is all the same what was there, if they are told what changes."""
@@ -46,13 +53,13 @@ class RunningForm:
 def running_form(nodes: Collection[NodeId], graph: Graph) -> RunningForm | None:
     """The cycle as that of a running result; None where it is another one."""
     members = set(nodes)
-    results = [n for n in nodes if graph[n].op.name in INTERNAL]
+    results = [n for n in nodes if graph[n].op.name in GOES_ON]
     before = [n for n in nodes if graph[n].op.name == "prev"]
     if len(results) != 1 or len(before) != 1:
         return None
     result = results[0]
-    state, new = graph[result].inputs
-    if new.node in members:
+    state, *news = graph[result].inputs
+    if members & {new.node for new in news}:
         return None
     rest: list[NodeId] = []
     at = state.node
@@ -89,6 +96,8 @@ def telling(
 
 def _hands_on(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
     inputs = [e.node for e in node.inputs]
+    if node.spec.state is State.COMMANDS:
+        return node.id not in inputs
     if node.op.name == "union":
         known = [n for n in inputs if n in told or kinds[n] is Kind.H]
         return len(known) == len(inputs) and any(n in told for n in inputs)

@@ -8,7 +8,7 @@ finds the same rows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +39,14 @@ class Batch:
         if isinstance(self.rows, pa.Table):
             return spark.createDataFrame(self.rows, relation_schema(self.item))
         return self.rows
+
+    def within(self, first: int, last: int) -> Batch:
+        """The items of some of the ticks."""
+        if isinstance(self.rows, pa.Table):
+            rows = self.rows.filter((pc.field(TICK) >= first) & (pc.field(TICK) <= last))
+            return replace(self, rows=rows, read=replace(self.read, rows=rows.num_rows))
+        there = F.col(TICK).between(first, last)
+        return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
 
     @property
     def is_small(self) -> bool:

@@ -171,7 +171,7 @@ class Run:
         node = graph[result]
         slot = next(s for n in rest if (s := self.setting.plan.reads.get(n)) is not None)
         log = self.past.rows(self.setting.plan.slot(slot))
-        step = self._step(node, [self.stream(node.inputs[1])])
+        step = self._step(node, [self.stream(e) for e in node.inputs[1:]])
         self.streams[Endpoint(result)] = goes_on(step, log, self.setting.settle)
         for other in rest:
             self._once(graph[other])
@@ -220,7 +220,8 @@ class Run:
         if with_past:
             step = self._with_past(step)
         found = lower(step)
-        if node.id in self.setting.plan.tells:
+        is_told = isinstance(found, Relation) and found.changes is not None
+        if node.id in self.setting.plan.tells and not is_told:
             found = with_changes(step, found)
         if isinstance(found, Relation):
             return {Endpoint(node.id): found}

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
@@ -100,10 +101,20 @@ class Memory:
             return None
         return self.spark.createDataFrame(table)
 
-    def run(self, ticks: Sequence[TickInput]) -> list[Outputs]:
-        """The outputs of the next ticks, as one range; if it fails, nothing of it is kept."""
-        if not ticks:
-            return []
+    def run(self, ticks: Sequence[TickInput]) -> Iterator[Outputs]:
+        """The outputs of the next ticks, as one range or as few as may be.
+
+        If a tick fails, those before it are kept.
+        """
+        start, last = self.next, self.next + len(ticks) - 1
+        longest = longest_range(self.plan, self.settings)
+        parts = in_parts(
+            start, last, longest, lambda a, b: self._run(ticks[a - start : b - start + 1])
+        )
+        for part in parts:
+            yield from part
+
+    def _run(self, ticks: Sequence[TickInput]) -> list[Outputs]:
         first, last = self.next, self.next + len(ticks) - 1
         try:
             result = run_range(

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
@@ -131,8 +132,25 @@ class Pipeline:
     def run_range(
         self, first: int, last: int, batches: Mapping[str, Batch], *, times: Times | None = None
     ) -> Commit:
-        """Runs and commits the ticks `first` to `last` as one job."""
-        return self.prepare(first, last, batches, times=times).commit()
+        """Runs and commits the ticks `first` to `last` as one job, or as few as may be.
+
+        Gives the last commit.
+
+        Raises:
+            DataError: as `prepare`; if a tick fails, those before it are committed.
+        """
+        if last < first:
+            raise ValueError(f"there are no ticks from {first} to {last}")
+        ticks_within(batches, first, last)
+
+        def run(start: int, end: int) -> Commit:
+            whole = (start, end) == (first, last)
+            part = {n: b if whole else b.within(start, end) for n, b in batches.items()}
+            within = {t: window for t, window in (times or {}).items() if start <= t <= end}
+            return self.prepare(start, end, part, times=within).commit()
+
+        *_, commit = in_parts(first, last, longest_range(self.plan, self.settings), run)
+        return commit
 
     def prepare(
         self, first: int, last: int, batches: Batches, *, times: Times | None = None
@@ -184,7 +202,7 @@ class Pipeline:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
-            return self._note(now, now.last, self.store.compact(keep_hours))
+            return self._note(now, now.last, self.store.compact(keep_hours, now.last))
 
     def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
         """A line in the ledger that adds no tick: the tables are at other versions."""

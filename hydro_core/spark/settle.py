@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
 from hydro_core.spark.relation import ITEM, Relation
 from hydro_core.spark.types import spark_type
@@ -37,6 +38,29 @@ def exactly(frame: DataFrame, item: ItemType) -> DataFrame:
     Spark takes what is never null for another type.
     """
     return frame.withColumn(ITEM, F.col(ITEM).cast(spark_type(item)))
+
+
+def loosely(frame: DataFrame) -> DataFrame:
+    """The frame with columns of which every part may be null.
+
+    Arrow has a null struct hold nulls, also where Spark knows that a part of it is never null.
+    """
+    wanted = {f.name: _loose(f.dataType) for f in frame.schema.fields}
+    strict = {f.name for f in frame.schema.fields if f.dataType != wanted[f.name]}
+    return frame.select(
+        *(F.col(n).cast(of).alias(n) if n in strict else F.col(n) for n, of in wanted.items())
+    )
+
+
+def _loose(of: spark_types.DataType) -> spark_types.DataType:
+    match of:
+        case spark_types.StructType():
+            fields = [spark_types.StructField(f.name, _loose(f.dataType)) for f in of.fields]
+            return spark_types.StructType(fields)
+        case spark_types.ArrayType():
+            return spark_types.ArrayType(_loose(of.elementType))
+        case _:
+            return of
 
 
 def settled(relation: Relation, settle: Settle) -> tuple[Relation, int]:

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.ledger import Commit, state_error
-from hydro_core.spark.snapshots import snapshots
+from hydro_core.spark.snapshots import snapshots, summed
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_table import DataFile, StoredTable
 from hydro_core.spark.store_write import Written
@@ -31,6 +31,15 @@ _WRITERS = 4
 
 _STATE_FILES = 16
 """So many small files of a state table are joined into one."""
+
+_WORTH_SUMMING = 2
+"""A log with so many rows for each that is there is summed up when its files are joined."""
+
+_SUMMED_AT_MOST = 20_000_000
+"""Logs with more rows are not: summing up happens in this process."""
+
+ALWAYS = 1 << 60
+"""Later than every tick."""
 
 Step = Callable[[str], None]
 """Called with the name of each step that a commit has done; tests end the process there."""
@@ -114,19 +123,40 @@ class Store:
             with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
                 for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
                     pass
-        self._compact_one()
+        self._compact_one(ticks[0] - 1)
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
-    def compact(self, keep_hours: int) -> Mapping[str, int]:
-        """Joins the small files of all tables, and gives the tables' versions after it."""
+    def compact(self, keep_hours: int, last: int) -> Mapping[str, int]:
+        """Joins the small files of all tables, and gives the tables' versions after it.
+
+        Logs of state are summed up to `last`, the last committed tick, where that is worth it.
+        """
         for table in self.tables.values():
-            table.compact(2)
+            if not self._summed_up(table, last):
+                table.compact(2)
             table.vacuum(keep_hours)
         return {name: table.version for name, table in self.tables.items()}
 
-    def _compact_one(self) -> None:
-        """Joins the small files of the table that needs it most, so that a tick stays short."""
+    def _summed_up(self, table: StoredTable, tick: int) -> bool:
+        """Sums up the changes of a log of state up to a tick, if most of them are history.
+
+        What is read of state is what it sums up to; outputs can be read as of every tick.
+        """
+        if not table.spec.is_log or table.spec.role != "state" or tick < 0:
+            return False
+        name, rows = table.spec.name, table.rows
+        if rows > _SUMMED_AT_MOST or rows < _WORTH_SUMMING * self.row_count(name):
+            return False
+        log = _rows(table, _existing(table, 0, ALWAYS))
+        table.sum_up(summed(log, table.spec, tick), tick)
+        return True
+
+    def _compact_one(self, before: int) -> None:
+        """Joins the small files of the table that needs it most, so that a tick stays short.
+
+        `before` is the last tick that is not being written.
+        """
         need = {
             table: table.small_files() / self._files_before_compaction[table.spec.role]
             for table in self.tables.values()
@@ -135,7 +165,8 @@ class Store:
         if most is None or need[most] < 1:
             return
         try:
-            most.compact(self._files_before_compaction[most.spec.role])
+            if not self._summed_up(most, before):
+                most.compact(self._files_before_compaction[most.spec.role])
         except DeltaError:  # what was appended stands, and the next tick will try again
             most.forget()
 

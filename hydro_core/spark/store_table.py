@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -28,6 +28,8 @@ from hydro_core.spark.store_schema import TableSpec
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""
 
+
+_SUMMED_TO = "hydrotick.summedTo"
 
 _TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
 """Files are joined with those of their own tier, so each byte is written again a few times only."""
@@ -166,6 +168,21 @@ class StoredTable:
             if sum(file.size < tier for file in self.files()) >= least:
                 table.optimize.compact(target_size=tier)
                 table.update_incremental()
+
+    def sum_up(self, rows: pa.Table, tick: int) -> None:
+        """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
+        table = self._open()
+        note = CommitProperties(custom_metadata={_SUMMED_TO: str(tick)})
+        write_deltalake(
+            table, rows.cast(self.spec.arrow_schema), mode="overwrite", commit_properties=note
+        )
+        table.update_incremental()
+
+    def summed_to(self) -> int:
+        """The last tick that may not be told apart from those before it any more; -1: none."""
+        firsts = [file.first for file in self.files() if file.first is not None]
+        noted = [int(entry[_SUMMED_TO]) for entry in self._open().history() if _SUMMED_TO in entry]
+        return max([*noted, min(firsts, default=0) - 1])
 
     def vacuum(self, hours: int) -> None:
         """Removes files that no version of the last so many hours holds."""

@@ -90,12 +90,14 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
 
 def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | None:
     """The facts of a committed tick, worked out anew from the whole table; None where none were
-    kept.
+    kept, or where a log has been summed up since.
     """
     specs = {spec.of: spec for spec in pipeline.tables if spec.role == "state"}
     commit = pipeline.ledger.commit_of(tick)
     spec = specs.get(slot)
     if commit is None or spec is None or spec.name not in commit.checks.get("tables", {}):
+        return None
+    if spec.is_log and pipeline.store.tables[spec.name].summed_to() >= commit.first:
         return None
     known = commit.checks["tables"][spec.name]
     all_rows = pipeline.store.arrow(spec.name, 0, commit.last)

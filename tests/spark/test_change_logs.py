@@ -15,11 +15,13 @@ from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.reference.interpreter import run_ticks
+from hydro_core.spark import store
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem
+from orchestration.quality.facts import committed_facts, kept, state_facts
 from tests.spark.pipelines import SETTINGS, Crash, crash_at
 
 pytestmark = pytest.mark.spark
@@ -32,8 +34,12 @@ x -> totals
 x -> map(lambda r: r.n) -> counts
 a -> persist() -> latest(by="user", order="amount") -> last
 x -> filter(lambda r: r.n > 1) -> delta() -> new
+known = a -> filter(lambda r: r.amount is not None) -> sort_by_key(lambda r: r.amount)
+known -> map(lambda r: ("delete" if r.amount == 3 else "persist", r.user)) -> persist_mut() -> marks
+known -> map(lambda r: ("delete" if r.amount == 3 else "persist", r.user, r.amount))
+  -> persist_mut_keyed() -> amounts
 """
-LOGS = ("totals", "counts", "last")
+LOGS = ("totals", "counts", "last", "marks", "amounts")
 OUTPUTS = (*LOGS, "new")
 
 TICKS: list[list[dict[str, Any]]] = [
@@ -92,7 +98,9 @@ def wanted() -> list[dict[str, Counter[str]]]:
 
 
 def text(item: Any) -> str:
-    """One zero; and an item that is no row as its only column."""
+    """One zero; and the columns of an item that is no row."""
+    if isinstance(item, tuple):
+        item = {f"_{i}": x for i, x in enumerate(item, start=1)}
     row = dict.items(item) if isinstance(item, dict) else [("item", item)]
     return repr([(n, x + 0.0 if isinstance(x, float) else x) for n, x in row])
 
@@ -186,6 +194,46 @@ def test_a_tick_that_is_cut_off_leaves_nothing(step: str, tmp_path: Path) -> Non
     for t in range(again.next_tick, len(TICKS)):
         again.run_tick(t, {"a": table(TICKS[t])})
     check(again)
+
+
+def test_state_is_summed_up_where_most_of_it_is_history(
+    committed: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WORTH_SUMMING", 1)
+    committed.rewind(2)
+    committed.compact()
+    for spec in committed.state_tables.values():
+        rows = committed.store.arrow(spec.name, 0, 2)
+        assert set(rows["t"].to_pylist()) == {2}
+        assert rows.num_rows == sum(rows["n"].to_pylist()) == committed.store.row_count(spec.name)
+        assert committed.store.tables[spec.name].summed_to() == 2
+    run(committed, 3, 3)
+    check(committed)
+
+
+def test_the_laws_hold_of_a_log_also_when_it_is_summed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_WORTH_SUMMING", 1)
+    monkeypatch.setattr(store, "_STATE_FILES", 2)
+    pipeline = opened(tmp_path / "pipeline")
+    for t, rows in enumerate(TICKS):
+        with pipeline.prepare(t, t, {"a": table(rows)}) as prepared:
+            prepared.write()
+            facts = state_facts(prepared, pipeline.ledger.last)
+            specs = {slot: written.spec for slot, written in prepared.state.items()}
+            prepared.commit({"tables": kept(facts, specs)})
+        for fact in facts:
+            assert fact.after_rows == fact.before_rows + fact.batch_rows
+            assert fact.after_keys == (fact.before_keys + fact.batch_keys) % 2**64
+            assert (fact.written_rows, fact.written_keys) == (fact.batch_rows, fact.batch_keys)
+    check(pipeline)
+    summed = [s for s in specs.values() if pipeline.store.tables[s.name].summed_to() >= 0]
+    assert summed
+    again = committed_facts(pipeline, 3, summed[0].of)
+    assert again is not None
+    assert again.after_rows == again.before_rows + again.batch_rows
+    assert committed_facts(pipeline, 0, summed[0].of) is None
 
 
 def test_going_back_takes_changes_back(committed: Pipeline) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import Mode
 from tests.spark.engines import cuts, on_reference, on_spark, program
 
 if TYPE_CHECKING:
@@ -30,6 +32,21 @@ PROGRAMS = {
         x = a -> persist() -> aggregate(n=count(), total=sum("v"), low=min("w"))
         x -> now
         x -> changes() -> changed
+    """,
+    "parts": """
+        x = a -> persist() -> aggregate(by="k", mean=avg("v"), who=max_by("w", "v"),
+            low=min_by("v", "w"))
+        x -> now
+        x -> changes() -> changed
+    """,
+    "window": """
+        a -> window(5) -> aggregate(by="k", n=count(), total=sum("v")) -> now
+        a -> window(5) -> aggregate(n=count(), total=sum("v")) -> all
+    """,
+    "changes of a window": """
+        x = a -> window(5) -> aggregate(by="k", n=count(), total=sum("v"))
+        x -> changes() -> changed
+        x -> delta() -> new
     """,
     "latest": """
         x = a -> persist() -> latest(by="k", order=["v", "w"])
@@ -71,8 +88,25 @@ PROGRAMS = {
 }
 
 
-def batches(seed: int) -> list[dict[str, list[Any]]]:
-    """Few keys, null among them, that come back; nulls as values, and a tick without rows."""
+COMMANDS = """
+    known = a -> sort()
+    marks = known -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k)) -> persist_mut()
+    marks -> now
+    marks -> map(lambda k: 1) -> changes() -> how_many
+    x = known -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.w))
+      -> persist_mut_keyed()
+    x -> keyed
+    x -> delta() -> new
+"""
+
+
+SIZES = (2, 3, 0, 1, 4)
+LONGER = (2, 1, 0, 0, 0, 1, 0, 2)
+"""So many ticks that rows leave the window, and keys with them."""
+
+
+def batches(seed: int, sizes: Sequence[int] = SIZES) -> list[dict[str, list[Any]]]:
+    """Few keys, null among them, that come back; nulls as values, and ticks without rows."""
     rng = random.Random(seed)
     numbers = [None, -1, 0, 1, 2, 3]
 
@@ -83,7 +117,7 @@ def batches(seed: int) -> list[dict[str, list[Any]]]:
             "w": rng.choice(numbers),
         }
 
-    return [{"a": [row() for _ in range(n)]} for n in (2, 3, 0, 1, 4)]
+    return [{"a": [row() for _ in range(n)]} for n in sizes]
 
 
 def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
@@ -97,7 +131,7 @@ def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
 
 
 def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSession) -> None:
-    given = batches(seed)
+    given = batches(seed, LONGER if "window" in name else SIZES)
     wanted = on_reference(program(PROGRAMS[name], SCHEMAS, given), given)
     found = running(PROGRAMS[name], given)
     for lengths in ranges:
@@ -106,11 +140,22 @@ def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSessi
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
-    check(name, 1, [(2, 1, 2)], spark)
+    check(name, 1, [(2, 4, 1, 1) if "window" in name else (2, 1, 2)], spark)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
-    check(name, seed, list(cuts(len(batches(seed)))), spark)
+    ticks = len(LONGER if "window" in name else SIZES)
+    check(name, seed, list(cuts(ticks)), spark)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_commands_tell_what_they_change(seed: int, spark: SparkSession) -> None:
+    given = batches(seed)
+    compiled = program(COMMANDS, SCHEMAS, given)
+    assert {slot.mode for slot in plan(compiled.typed, compiled.strata).slots} == {Mode.CHANGES}
+    wanted = repr(on_reference(compiled, given))
+    for lengths in ((1,) * len(given), (2, 3)):
+        assert repr(on_spark(compiled, given, lengths, spark)) == wanted, lengths

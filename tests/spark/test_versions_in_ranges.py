@@ -10,7 +10,7 @@ import pytest
 from hydro_core.plan.planner import plan
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.items import frame_of
-from tests.spark.engines import on_reference, on_spark, program
+from tests.spark.engines import cuts, on_reference, on_spark, program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,12 +70,23 @@ def ticks(seed: int, of: str) -> list[dict[str, list[Any]]]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_range_gives_the_same(name: str, spark: SparkSession) -> None:
-    for seed, ranges in ((1, (6,)), (2, (2, 4))):
-        given = ticks(seed, PROGRAMS[name])
-        compiled = program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
-        wanted = repr(on_reference(compiled, given))
-        assert repr(on_spark(compiled, given, ranges, spark)) == wanted, ranges
+def test_two_ranges_give_the_same(name: str, spark: SparkSession) -> None:
+    check(name, 2, (2, 4), spark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 7))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
+    for ranges in cuts(6):
+        check(name, seed, ranges, spark)
+
+
+def check(name: str, seed: int, ranges: tuple[int, ...], spark: SparkSession) -> None:
+    given = ticks(seed, PROGRAMS[name])
+    compiled = program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
+    wanted = repr(on_reference(compiled, given))
+    assert repr(on_spark(compiled, given, ranges, spark)) == wanted, ranges
 
 
 def test_events_are_not_paired_with_every_version(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
+from hydro_core.plan.parts import longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
@@ -151,7 +152,7 @@ def run(
     counts: dict[str, dict[int, int]] = {name: {} for name in work.plan.typed.outputs}
     overlay = Overlay(NoPast(), checkpointed)
     count = work.cut.count
-    step = at_once or max(count, 1)
+    step = at_once or longest_range(work.plan, work.settings) or max(count, 1)
     with told():
         for first in range(0, count, step):
             last = min(first + step, count) - 1

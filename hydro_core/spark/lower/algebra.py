@@ -131,10 +131,19 @@ def narrowly(relation: Relation, narrow: Narrow) -> DataFrame:
 
 def with_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
     """Leaves the rows whose keys `mine` are in a row of `others`, which has nothing but keys."""
+    return _by_keys_of(others, mine, "left_semi")
+
+
+def without_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
+    """Leaves the rows whose keys `mine` are in no row of `others`, which has nothing but keys."""
+    return _by_keys_of(others, mine, "left_anti")
+
+
+def _by_keys_of(others: DataFrame, mine: Sequence[Column], how: str) -> Narrow:
     names = [f"of{i}" for i in range(len(mine))]
     keys = others.toDF(*names)
     conditions = [k.eqNullSafe(F.col(n)) for k, n in zip(mine, names, strict=True)]
-    return lambda frame: frame.join(keys, all_of(conditions), "left_semi")
+    return lambda frame: frame.join(keys, all_of(conditions), how)
 
 
 def _narrowed(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]]) -> Relation:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.parts import EXTREMES, merging
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,
@@ -23,7 +25,7 @@ from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.resume import stored_accumulator
-from hydro_core.spark.lower.running import running_aggregate
+from hydro_core.spark.lower.running import extreme_part, running_aggregate
 from hydro_core.spark.relation import ITEM
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType
@@ -46,6 +48,8 @@ class Going:
     """Whether `stored` are aggregates, as those of new items are."""
     every_tick: bool = False
     """Whether there is a result before the first item, too."""
+    is_there: Column | None = None
+    """Of the results, whether there is an item at all; None: always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +76,32 @@ def form_of(step: Step) -> Going | Opaque:
 def _aggregate(step: Step) -> Going:
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     results, stored = {}, []
+    merges = dict(merging(step.arg("aggregates")) or ())
     for i, (name, aggregate) in enumerate(step.arg("aggregates")):
         running = running_aggregate(aggregate, item, types[name])
-        if running is None or len(running.partials) != 1:
+        if running is None or len(running.partials) != 1 or name not in merges:
             raise TypeError(f"{aggregate.function} is not merged from results")
         results[f"a{i}"] = running
-        stored.append(named(F.col(ITEM), step.item, name)[0])
+        stored.append(_stored_part(step, name, merges[name]))
     if not results:
         results["n"] = Running((Partial(F.count(F.lit(1)), F.sum),), lambda parts: parts[0])
         stored.append(F.lit(1))
     return Going(results, aggregated(step), stored, every_tick=not step.arg("by"))
+
+
+def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
+    """The stored result as a partial one."""
+    value = named(F.col(ITEM), step.item, name)
+    if merge.function not in EXTREMES:
+        return value[0]
+    order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
+    return extreme_part(value, order, greatest=merge.function == "max_by")
+
+
+def _moved(step: Step) -> Going:
+    """Counts and totals; the first is the number of rows."""
+    form = _aggregate(step)
+    return form if form.every_tick else replace(form, is_there=F.col("a0") > 0)
 
 
 def _latest(step: Step) -> Going:
@@ -154,6 +174,7 @@ def _reducing(
 
 _FORMS: Mapping[str, Callable[[Step], Going | Opaque]] = {
     "aggregate_from": _aggregate,
+    "aggregate_moved": _moved,
     "latest_from": _latest,
     "fold_from": _fold,
     "fold_keyed_from": _fold_keyed,

@@ -12,6 +12,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.algebra import cover
+from hydro_core.spark.lower.between import between_changes
+from hydro_core.spark.lower.emitting import Value, before_all, emitted
 from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
 from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.items import (
@@ -29,8 +31,9 @@ from hydro_core.spark.lower.itemwise import evaluated
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.running import run_over, running_aggregate, runs
+from hydro_core.spark.lower.running import is_merged, run_over, running_aggregate, runs
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.types import spark_type
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row
 
@@ -58,9 +61,14 @@ def fold(step: Step) -> Relation:
     if runs(step):
         start = literal(step.arg("init"), step.item)
         running = native_fold(step, start, step.item, wrapped(F.col(ITEM)), step.input.item)
-        if running is not None:
+        if is_merged(running, step):
             rows = run_over(step, [], {ITEM: running}, every_tick=True)
             return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
+        if step.input.kind is Kind.H:
+            rows = emitted(step, [], (F.col(ITEM), step.input.item), step.item, start)
+            before = before_all(step, start.cast(spark_type(step.item)))
+            versions = rows.select(F.col(ACC).alias(ITEM), TICK, UNTIL)
+            return step.relation(Kind.G, versions.unionByName(before))
     return _fold(step.as_events())
 
 
@@ -79,9 +87,12 @@ def reduce_(step: Step) -> Relation:
     """One item, none if nothing came."""
     if runs(step):
         running = native_reduction(step, step.item, wrapped(F.col(ITEM)), step.input.item)
-        if running is not None:
+        if is_merged(running, step):
             rows = run_over(step, [], {ITEM: running}, every_tick=False)
             return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
+        if step.input.kind is Kind.H:
+            rows = emitted(step, [], (F.col(ITEM), step.input.item), step.item, None)
+            return step.relation(Kind.G, rows.select(F.col(ACC).alias(ITEM), TICK, UNTIL))
     step = step.as_events()
     acc = reduce_column(step, step.item, F.col(ITEM), step.input.item)
     frame = step.input.frame.groupBy(TICK).agg(acc.alias(ITEM)).select(ITEM, TICK)
@@ -104,7 +115,9 @@ def at_every_tick(
 @lowers("aggregate")
 def aggregate(step: Step) -> Relation:
     """A row for each key, or one of all: the key columns, then the aggregates."""
-    return _running_aggregate(step) or _aggregate(step.as_events())
+    return _running_aggregate(step) or _aggregate(
+        between_changes(step, _keys(step, step.arg("by") or ()))
+    )
 
 
 def _running_aggregate(step: Step) -> Relation | None:
@@ -112,8 +125,11 @@ def _running_aggregate(step: Step) -> Relation | None:
     if not runs(step):
         return None
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
-    found = [running_aggregate(a, item, types[name]) for name, a in step.arg("aggregates")]
-    results = {f"a{i}": running for i, running in enumerate(found) if running is not None}
+    goes = step.input.kind is Kind.G
+    found = [
+        running_aggregate(a, item, types[name], goes=goes) for name, a in step.arg("aggregates")
+    ]
+    results = {f"a{i}": running for i, running in enumerate(found) if is_merged(running, step)}
     if len(results) < len(found):
         return None
     keys = _keys(step, step.arg("by") or ())
@@ -139,29 +155,31 @@ def _aggregate(step: Step) -> Relation:
         aggregate_column(a, item, types[name], ordered=step.input.ordered).alias(f"a{i}")
         for i, (name, a) in enumerate(step.arg("aggregates"))
     ]
-    keys = _keys(step, step.arg("by") or ())
+    keys, times = _keys(step, step.arg("by") or ()), step.input.times
     if not keys:
         rows = at_every_tick(step, step.input.frame, lambda _: found)
     else:
-        grouped = step.input.frame.groupBy(TICK, *keys)
+        grouped = step.input.frame.groupBy(*times, *keys)
         rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
-    return step.relation(Kind.E, rows.select(aggregated(step).alias(ITEM), TICK))
+    return step.relation(step.input.kind, rows.select(aggregated(step).alias(ITEM), *times))
 
 
 @lowers("latest")
 def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
-    if not runs(step):
-        step = step.as_events()
-    greatest = F.max(rank(step, step.input.item))
+    grows = runs(step) and step.input.kind is Kind.H
     keys = _keys(step, step.arg("by"))
+    if not grows:
+        step = between_changes(step, keys)
+    greatest = F.max(rank(step, step.input.item))
     best = F.col("best.x").alias(ITEM)
-    if runs(step):
+    if grows:
         running = Running((Partial(greatest, F.max),), lambda parts: parts[0])
         rows = run_over(step, keys, {"best": running}, every_tick=False)
         return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
-    rows = step.input.frame.groupBy(TICK, *keys).agg(greatest.alias("best"))
-    return step.relation(Kind.E, rows.select(best, TICK))
+    times = step.input.times
+    rows = step.input.frame.groupBy(*times, *keys).agg(greatest.alias("best"))
+    return step.relation(step.input.kind, rows.select(best, *times))
 
 
 def rank(step: Step, item: ItemType) -> Column:
@@ -182,9 +200,11 @@ def fold_keyed(step: Step) -> Relation:
     if runs(step):
         start = literal(init, acc_type)
         running = native_fold(step, start, acc_type, wrapped(value), of)
-        if running is not None:
+        if is_merged(running, step):
             return _running_by_key(step, running, acc_type)
-    step = step.as_events()
+        if step.input.kind is Kind.H:
+            return _emitted_by_key(step, (value, of), acc_type, start)
+    step = between_changes(step, _group_keys(step))
     return _by_key(step, fold_column(step, init, acc_type, value, of), acc_type)
 
 
@@ -195,18 +215,34 @@ def reduce_keyed(step: Step) -> Relation:
     acc_type = accumulator_type(step)
     if runs(step):
         running = native_reduction(step, acc_type, wrapped(value), of)
-        if running is not None:
+        if is_merged(running, step):
             return _running_by_key(step, running, acc_type)
-    step = step.as_events()
+        if step.input.kind is Kind.H:
+            return _emitted_by_key(step, (value, of), acc_type, None)
+    step = between_changes(step, _group_keys(step))
     return _by_key(step, reduce_column(step, acc_type, value, of), acc_type)
 
 
 def _running_by_key(step: Step, running: Running, acc_type: ItemType) -> Relation:
-    item, by = step.input.item, step.arg("by")
-    keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
-    rows = run_over(step, keys, {ACC: running}, every_tick=False)
-    made = keyed_item(step, key_fields(item, by), acc_type)
+    rows = run_over(step, _group_keys(step), {ACC: running}, every_tick=False)
+    return _versions_by_key(step, rows, acc_type)
+
+
+def _emitted_by_key(step: Step, value: Value, acc_type: ItemType, start: Column | None) -> Relation:
+    return _versions_by_key(
+        step, emitted(step, _group_keys(step), value, acc_type, start), acc_type
+    )
+
+
+def _versions_by_key(step: Step, rows: DataFrame, acc_type: ItemType) -> Relation:
+    """The output's items of rows (k0 …, acc, t, until)."""
+    made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc_type)
     return step.relation(Kind.G, rows.select(made.alias(ITEM), TICK, UNTIL))
+
+
+def _group_keys(step: Step) -> list[Column]:
+    columns = key_of(F.col(ITEM), step.input.item, step.arg("by"))
+    return [k.alias(f"k{i}") for i, k in enumerate(columns)]
 
 
 def keyed_value(step: Step) -> tuple[Column, ItemType]:
@@ -230,13 +266,11 @@ def fields_of(item: ItemType) -> tuple[Field, ...]:
 
 
 def _by_key(step: Step, acc: Column, acc_type: ItemType) -> Relation:
-    """Groups by tick and key, the output's items made of key and accumulator."""
-    item, by = step.input.item, step.arg("by")
-    fields = key_fields(item, by)
-    keys = [k.alias(f"k{i}") for i, k in enumerate(key_of(F.col(ITEM), item, by))]
-    grouped = step.input.frame.groupBy(TICK, *keys).agg(acc.alias(ACC))
+    """Groups by time and key, the output's items made of key and accumulator."""
+    fields, times = key_fields(step.input.item, step.arg("by")), step.input.times
+    grouped = step.input.frame.groupBy(*times, *_group_keys(step)).agg(acc.alias(ACC))
     made = keyed_item(step, fields, acc_type)
-    return step.relation(Kind.E, grouped.select(made.alias(ITEM), TICK))
+    return step.relation(step.input.kind, grouped.select(made.alias(ITEM), *times))
 
 
 def keyed_item(step: Step, keys: Sequence[Field], acc_type: ItemType) -> Column:

@@ -29,7 +29,7 @@ from hydro_core.functions.tree import (
 from hydro_core.spark.columns import NotCompilable, to_column
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Partial, Running
+from hydro_core.spark.lower.partial import Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import STRING, ItemType, Row, Tuple, is_integer
 
@@ -99,9 +99,8 @@ def _first(column: Column) -> Column:
 
 def _partials(parts: list[Part], values: list[Column], wrapped: Column) -> tuple[Partial, ...]:
     """How many values there are, the total of each part, and how many of each are not null."""
-    totals = [Partial(_OF_ROWS[p.op](v), _MERGES[p.op]) for p, v in zip(parts, values, strict=True)]
-    counts = [Partial(F.count(v), F.sum) for v in values]
-    return (Partial(F.count(wrapped), F.sum), *totals, *counts)
+    totals = [_OF_ROWS[p.op](v) for p, v in zip(parts, values, strict=True)]
+    return (counted(wrapped.isNotNull()), *totals, *(counted(v.isNotNull()) for v in values))
 
 
 def _parts(fn: Fn, acc: ItemType) -> list[Part] | None:
@@ -211,18 +210,12 @@ def _joined(parts: list[Column], acc: ItemType) -> Column:
             return parts[0]
 
 
-_OF_ROWS: Mapping[str, Callable[[Column], Column]] = {
+_OF_ROWS: Mapping[str, Callable[[Column], Partial]] = {
     # Only the result of a sum must have 64 bits.
-    "+": lambda value: F.sum(value.cast("decimal(20,0)")),
-    "max": F.max,
-    "min": F.min,
-    "keep": F.count,
-}
-_MERGES: Mapping[str, Callable[[Column], Column]] = {
-    "+": F.sum,
-    "max": F.max,
-    "min": F.min,
-    "keep": F.sum,
+    "+": lambda value: exact_sum(value.cast("decimal(20,0)")),
+    "max": lambda value: Partial(F.max(value), F.max),
+    "min": lambda value: Partial(F.min(value), F.min),
+    "keep": lambda value: counted(value.isNotNull()),
 }
 
 

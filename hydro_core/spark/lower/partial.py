@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 Merge = Callable[[Column], Column]
 """The aggregate that makes one partial result of several."""
@@ -17,6 +18,11 @@ class Partial:
 
     of_rows: Column
     merge: Merge
+    of_changes: Callable[[Column], Column] | None = None
+    """By how much it changes where rows come (the sign is 1) and go (-1); None: that is not known.
+
+    An aggregate of these rows and of their signs, which are merged by adding them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,25 @@ class Running:
     partials: tuple[Partial, ...]
     final: Callable[[Sequence[Column]], Column]
 
+    @property
+    def is_invertible(self) -> bool:
+        """Whether it is known what becomes of the result when rows go."""
+        return all(partial.of_changes is not None for partial in self.partials)
+
     def of_rows(self) -> Column:
         """The result of the rows of a group, without a merge."""
         return self.final([partial.of_rows for partial in self.partials])
+
+
+def counted(is_counted: Column) -> Partial:
+    """How many rows there are for which the condition is true."""
+    return Partial(
+        F.count_if(is_counted),
+        F.sum,
+        lambda sign: F.coalesce(F.sum(F.when(is_counted, sign)), F.lit(0)),
+    )
+
+
+def exact_sum(value: Column) -> Partial:
+    """The sum of decimals, of which none is lost when others go."""
+    return Partial(F.sum(value), F.sum, lambda sign: F.sum(value * sign))

@@ -1,13 +1,15 @@
-"""Results over a history, as they run from tick to tick: one pass, whatever the range.
+"""Results over what stays, as they run from tick to tick: one pass, whatever the range.
 
 A result that is merged from partial results needs the partial results of each key and tick only:
 these are merged in the order of ticks, and each merged one is there until the next change of its
-key. Rows of before the range count as those of the tick before it.
+key. Rows of before the range count as those of the tick before it. Where rows go again, counts and
+exact sums are merged from by how much they change, and a key without rows has no result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -16,16 +18,21 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.lower.aggregates import Argument, argument_of
 from hydro_core.spark.lower.items import reversed_order
-from hydro_core.spark.lower.partial import Merge, Partial, Running
+from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.relation import FOREVER, TICK, UNTIL
+from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 
 def runs(step: Step) -> bool:
-    """Whether the input is a history over several ticks, whose order does not matter."""
-    return step.input.kind is Kind.H and not step.is_tick and not step.input.ordered
+    """Whether the input's rows stay over several ticks, in no order."""
+    return step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
+
+
+def is_merged(running: Running | None, step: Step) -> TypeGuard[Running]:
+    """Whether the result over the step's input is merged from partial results."""
+    return running is not None and (step.input.kind is Kind.H or running.is_invertible)
 
 
 def run_over(
@@ -37,23 +44,28 @@ def run_over(
     """
     partials = [p for running in results.values() for p in running.partials]
     names = [f"p{i}" for i in range(len(partials))]
-    of_rows = [p.of_rows.alias(name) for p, name in zip(partials, names, strict=True)]
     by = [f"k{i}" for i in range(len(keys))]
-    start = F.lit(step.first - 1)
-    at_tick = F.greatest(F.col(TICK), start).alias("at")
-    found = step.input.frame.groupBy(at_tick, *keys).agg(*of_rows)
+    goes = step.input.kind is Kind.G
+    rows, of_rows = _changing(step, partials) if goes else _growing(step, partials)
+    of_rows = [c.alias(name) for c, name in zip(of_rows, [*names, ROWS], strict=True)]
+    found = rows.groupBy("at", *keys).agg(*of_rows)
     if every_tick:
-        nothing = step.input.frame.where(F.lit(False)).agg(*of_rows)
-        found = found.unionByName(nothing.withColumn("at", start.cast("long")))
+        start = step.first if goes else step.first - 1
+        nothing = rows.where(F.lit(False)).agg(*of_rows)
+        found = found.unionByName(nothing.withColumn("at", F.lit(start).cast("long")))
     in_time = Window.partitionBy(*by).orderBy("at")
     so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    merges = [F.sum] * len(partials) if goes else [p.merge for p in partials]
     merged = found.select(
         *by,
         F.greatest(F.col("at"), F.lit(step.first)).alias(TICK),
         F.coalesce(F.lead("at").over(in_time), F.lit(FOREVER)).alias(UNTIL),
-        *(p.merge(F.col(n)).over(so_far).alias(n) for p, n in zip(partials, names, strict=True)),
+        *(m(F.col(n)).over(so_far).alias(n) for m, n in zip(merges, names, strict=True)),
+        F.sum(ROWS).over(so_far).alias(ROWS),
     )
     there = merged.where(F.col(TICK) < F.col(UNTIL))
+    if not every_tick:
+        there = there.where(F.col(ROWS) > 0)
     columns, position = [], 0
     for name, running in results.items():
         own = [F.col(n) for n in names[position : position + len(running.partials)]]
@@ -62,14 +74,43 @@ def run_over(
     return there.select(*by, *columns, TICK, UNTIL)
 
 
-def running_aggregate(aggregate: Aggregate, item: ItemType, result: ItemType) -> Running | None:
-    """The aggregate over a history; None where it is not merged from partial results."""
+ROWS = "rows"
+"""How many rows a key has."""
+
+
+def _growing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[Column]]:
+    """The rows of a history by the tick `at` at which they count, and the partial results."""
+    at = F.greatest(F.col(TICK), F.lit(step.first - 1))
+    return step.input.frame.withColumn("at", at), [*(p.of_rows for p in partials), F.count(at)]
+
+
+def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[Column]]:
+    """Rows as they come and go, at the tick `at`, and by how much that changes the results."""
+    ends = F.when(
+        F.col(UNTIL) <= step.last, F.struct(F.col(UNTIL).alias("at"), F.lit(-1).alias("n"))
+    )
+    both = F.array(F.struct(F.col(TICK).alias("at"), F.lit(1).alias("n")), ends)
+    rows = step.input.frame.select(ITEM, F.inline(F.array_compact(both)).alias("at", "sign"))
+    rows = rows.withColumn(TICK, F.col("at"))
+    sign = F.col("sign")
+    found = [p.of_changes(sign) for p in partials if p.of_changes is not None]
+    return rows, [*found, F.coalesce(F.sum(sign), F.lit(0))]
+
+
+def running_aggregate(
+    aggregate: Aggregate, item: ItemType, result: ItemType, *, goes: bool = False
+) -> Running | None:
+    """The aggregate over a history, or over what `goes` again.
+
+    None where it is not merged from partial results.
+    """
     arguments = [argument_of(a, item) for a in aggregate.arguments]
     if aggregate.function == "count":
-        counted = arguments[0][0] if arguments else F.lit(1)
-        return _one(F.count(counted), F.sum, result)
+        return _count(arguments[0][0].isNotNull() if arguments else F.lit(True), result)
     if aggregate.function in ("max_by", "min_by"):
         return _extreme(arguments[0], arguments[1], result, greatest=aggregate.function == "max_by")
+    if goes and aggregate.function == "sum":
+        return _sum_of_what_goes(*arguments[0], result)
     make = _MERGED.get(aggregate.function)
     return None if make is None else make(*arguments[0], result)
 
@@ -78,35 +119,74 @@ def _one(of_rows: Column, merge: Merge, result: ItemType) -> Running:
     return Running((Partial(of_rows, merge),), lambda parts: parts[0].cast(spark_type(result)))
 
 
-def _sum(column: Column, item: ItemType, result: ItemType) -> Running | None:
-    if is_integer(item):
-        return _one(F.sum(column.cast("decimal(20,0)")), F.sum, result)
-    if isinstance(item, Decimal):
-        return _one(F.sum(column), F.sum, result)
-    return _one(F.sum(column.cast("double")), F.sum, result)
+def _count(is_counted: Column, result: ItemType) -> Running:
+    return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
+
+
+def _sum(column: Column, item: ItemType, result: ItemType) -> Running:
+    if not _is_exact(item):
+        return _one(F.sum(column.cast("double")), F.sum, result)
+    return _one(F.sum(_with_room(column, item)), F.sum, result)
+
+
+def _sum_of_what_goes(column: Column, item: ItemType, result: ItemType) -> Running | None:
+    """The sum of nothing is null, and that nothing is left is told by a count."""
+    if not _is_exact(item):
+        return None
+    return Running(
+        (exact_sum(_with_room(column, item)), counted(column.isNotNull())),
+        lambda parts: F.when(parts[1] > 0, parts[0]).cast(spark_type(result)),
+    )
+
+
+def _is_exact(item: ItemType) -> bool:
+    return is_integer(item) or isinstance(item, Decimal)
+
+
+def _with_room(column: Column, item: ItemType) -> Column:
+    """Only the result of a sum must have 64 bits."""
+    return column.cast("decimal(20,0)") if is_integer(item) else column
+
+
+def _total(column: Column, item: ItemType, result: ItemType) -> Running:
+    """The sum with 0 for no values."""
+    found = _sum(column, item, result)
+    zero = F.lit(0)
+    return Running(
+        found.partials, lambda parts: F.coalesce(parts[0], zero).cast(spark_type(result))
+    )
 
 
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
     if isinstance(item, Decimal):
         return None
-    total = column.cast("decimal(20,0)" if is_integer(item) else "double")
+    if is_integer(item):
+        total = exact_sum(column.cast("decimal(20,0)"))
+    else:
+        total = Partial(F.sum(column.cast("double")), F.sum)
     return Running(
-        (Partial(F.sum(total), F.sum), Partial(F.count(column), F.sum)),
+        (total, counted(column.isNotNull())),
         lambda parts: parts[0].cast("double") / F.nullif(parts[1], F.lit(0)),
     )
 
 
 def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> Running:
-    place = order[0] if greatest else reversed_order(*order)
-    both = F.struct(place.alias("o"), value[0].alias("v"))
-    found = F.max(F.when(order[0].isNotNull(), both))
+    found = F.max(extreme_part(value, order, greatest=greatest))
     return Running(
         (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(spark_type(result))
     )
 
 
+def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
+    """What the value at an extreme order has most of; null orders do not count."""
+    place = order[0] if greatest else reversed_order(*order)
+    both = F.struct(place.alias("o"), value[0].alias("v"))
+    return F.when(order[0].isNotNull(), both)
+
+
 _MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
-    "count_if": lambda column, _, result: _one(F.count_if(column), F.sum, result),
+    "total": _total,
+    "count_if": lambda column, _, result: _count(column, result),
     "sum": _sum,
     "avg": _average,
     "min": lambda column, _, result: _one(F.min(column), F.min, result),

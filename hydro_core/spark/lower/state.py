@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.log import consolidated, copies, live_rows
-from hydro_core.spark.lower.algebra import Range, guarded, narrowly, signed
+from hydro_core.spark.log import consolidated, copies, live, live_rows
+from hydro_core.spark.lower.algebra import (
+    Range,
+    guarded,
+    narrowly,
+    signed,
+    with_keys_of,
+    without_keys_of,
+)
+from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
@@ -163,28 +174,56 @@ def _changes(step: Step) -> DataFrame:
 @lowers("persist_mut")
 def persist_mut(step: Step) -> Relation:
     """Each copy is there from its tick until that of the next delete of its item."""
-    commands = _commands(step, 1)
+    found = _commands(step, (F.col(ITEM),))
     in_time = Window.partitionBy("x0").orderBy(TICK, ORD)
     following = in_time.rowsBetween(1, Window.unboundedFollowing)
     until = F.min(F.when(F.col("is_delete"), F.col(TICK))).over(following)
-    return _versions(step, commands, until, F.col("x0"))
+    ends = found.rows.withColumn(UNTIL, F.coalesce(until, F.lit(FOREVER)))
+    return _versions(step, found, ends, F.col("x0"))
 
 
 @lowers("persist_mut_keyed")
 def persist_mut_keyed(step: Step) -> Relation:
     """Each value is there from its tick until that of the next command for its key."""
-    commands = _commands(step, 2)
+    found = _commands(step, (F.col(ITEM).getField("_1"), F.col(ITEM).getField("_2")))
     in_tick = Window.partitionBy("x0", TICK).orderBy(F.desc(ORD))
-    latest = commands.withColumn("place", F.row_number().over(in_tick)).where(F.col("place") == 1)
+    latest = found.rows.withColumn("place", F.row_number().over(in_tick)).where(F.col("place") == 1)
     until = F.lead(TICK).over(Window.partitionBy("x0").orderBy(TICK))
-    return _versions(step, latest, until, make_tuple(F.col("x0"), F.col("x1")))
+    ends = latest.withColumn(UNTIL, F.coalesce(until, F.lit(FOREVER)))
+    return _versions(step, found, ends, make_tuple(F.col("x0"), F.col("x1")))
 
 
-def _commands(step: Step, operands: int) -> DataFrame:
-    """(t, ord, is_delete, x0, …).
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """What the commands of a range are, and what they find."""
 
-    The commands of the range, after those that would give what was there before it.
-    """
+    rows: DataFrame
+    """(t, ord, is_delete, x0, …), after those that would give what was there before them."""
+    untouched: DataFrame | None
+    """The log of what was there, without what a command may change."""
+
+
+def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
+    """The commands of the range; `stored` are the operands of an item that is there."""
+    now = _given(step, len(stored))
+    if step.log is None:
+        before = last_stored(step) if step.past is not None else None
+        untouched = None
+    else:
+        touched = now.select("x0")
+        before = copies(live(with_keys_of(touched, stored[:1])(step.log)))
+        untouched = without_keys_of(touched, stored[:1])(step.log)
+    if before is None:
+        return _Commands(now, None)
+    puts = before.select(
+        F.lit(step.first - 1).cast("long").alias(TICK),
+        F.lit(False).alias("is_delete"),
+        *(column.alias(f"x{i}") for i, column in enumerate(stored)),
+    )
+    return _Commands(now.unionByName(puts, allowMissingColumns=True), untouched)
+
+
+def _given(step: Step, operands: int) -> DataFrame:
     events = step.input.events(step.first, step.last).frame
     word = F.col(ITEM).getField("_1").cast("string")
     wrong = fail(step.node, 'commands are "persist" and "delete"', F.col(ITEM)).cast("boolean")
@@ -196,31 +235,29 @@ def _commands(step: Step, operands: int) -> DataFrame:
         ).alias(f"x{i}")
         for i in range(operands)
     ]
-    now = events.select(
+    return events.select(
         TICK, F.struct(ORD).alias(ORD), is_delete.otherwise(wrong).alias("is_delete"), *given
     )
-    if step.past is None:
-        return now
-    stored = (
-        [F.col(ITEM)]
-        if operands == 1
-        else [F.col(ITEM).getField(f"_{i + 1}") for i in range(operands)]
-    )
-    before = last_stored(step).select(
-        F.lit(step.first - 1).cast("long").alias(TICK),
-        F.lit(False).alias("is_delete"),
-        *(column.alias(f"x{i}") for i, column in enumerate(stored)),
-    )
-    return now.unionByName(before, allowMissingColumns=True)
 
 
 def _operand_type(step: Step, position: int, operands: int) -> ItemType:
     return step.item if operands == 1 else type_at(step.item, position)
 
 
-def _versions(step: Step, commands: DataFrame, until: Column, item: Column) -> Relation:
-    ends = commands.withColumn(UNTIL, F.coalesce(until, F.lit(FOREVER)))
-    rows = ends.where(guarded(~F.col("is_delete"))).select(
-        item.alias(ITEM), F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK), UNTIL
+def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Relation:
+    """The rows that commands leave, with what they change."""
+    puts = ends.where(guarded(~F.col("is_delete"))).select(item.alias(ITEM), TICK, UNTIL)
+    puts = puts.where(F.col(TICK) < F.col(UNTIL))
+    start = F.lit(step.first).cast("long")
+    there = puts.withColumn(TICK, F.greatest(F.col(TICK), start))
+    frame = there.where(F.col(TICK) < F.col(UNTIL))
+    if found.untouched is not None:
+        until = F.lit(FOREVER).alias(UNTIL)
+        rest = copies(live(found.untouched)).select(ITEM, start.alias(TICK), until)
+        frame = frame.unionByName(rest)
+    come = puts.where(F.col(TICK) >= step.first).select(ITEM, TICK, F.lit(1).alias(COUNT))
+    go = puts.where(F.col(UNTIL) <= step.last).select(
+        ITEM, F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)
     )
-    return step.relation(Kind.G, rows.where(F.col(TICK) < F.col(UNTIL)))
+    changes = come.union(go).withColumn(COUNT, F.col(COUNT).cast("long"))
+    return step.relation(Kind.G, frame).with_(changes=told(step.item, changes))

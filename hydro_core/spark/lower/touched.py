@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.log import live
-from hydro_core.spark.lower.algebra import all_of, with_keys_of
+from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.folds import scanned, wrapped
 from hydro_core.spark.lower.forms import STATE, Going, Opaque, form_of
@@ -26,11 +27,11 @@ from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import Settle
+from hydro_core.spark.settle import Settle, loosely
 from hydro_core.spark.types import spark_type
 
-BEFORE = "before"
-"""The column of the row that another one takes the place of, as `state` is."""
+ROW, BEFORE = "row", "before"
+"""A row of a key and the one whose place it takes, as `state` is; null where there is none."""
 
 FEW_KEYS = 200_000
 """Up to so many rows of new keys are sent to where the log is, which then is not sorted."""
@@ -61,12 +62,12 @@ class Keys:
 def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     """The result of an operator that goes on from the log of its own changes.
 
-    The only input of the step is what is new.
+    The inputs of the step are what came and, where there is a second one, what left.
     """
     step = step.as_events()
     keys = _keys(step)
     form = form_of(step)
-    parts, rows = settle(_partial_results(step, keys, form))
+    parts, rows = settle(loosely(_partial_results(step, keys, form)))
     few = F.broadcast(parts.select(*keys.names)) if rows <= FEW_KEYS else parts.select(*keys.names)
     narrow: Narrow = with_keys_of(few, keys.of_stored) if keys.names else lambda frame: frame
     stored = None if log is None else live(narrow(log))
@@ -76,7 +77,7 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     both = parts.unionByName(_as_typed(of_stored, parts), allowMissingColumns=True)
     make = _merged if isinstance(form, Going) else _refolded
     rows_of_keys = make(step, keys, form, both)  # type: ignore[arg-type]
-    moves, _ = settle(_moves(step, keys, rows_of_keys))
+    moves, _ = settle(loosely(_moves(keys, rows_of_keys)))
     return _relation(step, moves, _untouched(keys, few, log))
 
 
@@ -98,14 +99,19 @@ def _partial_results(step: Step, keys: Keys, form: Going | Opaque) -> DataFrame:
     """(k0 …, t, p0 …): of the new items of each key and tick."""
     partials = _partials(form)
     of_rows = [p.of_rows.alias(f"p{i}") for i, p in enumerate(partials)]
-    new = step.input.frame
-    found = new.groupBy(*keys.named(keys.of_new), TICK).agg(*of_rows)
-    if not form.every_tick or step.first > 0:
-        return found
-    # Before the first tick nothing is stored, and there is a result even so.
-    nothing = new.where(F.lit(False)).agg(*of_rows)
-    found = found.unionByName(nothing.withColumn(TICK, F.lit(step.first).cast("long")))
-    return found.groupBy(TICK).agg(
+    by = keys.named(keys.of_new)
+    parts = [relation.frame.groupBy(*by, TICK).agg(*of_rows) for relation in step.inputs]
+    if len(parts) > 1:
+        negative = [(-F.col(f"p{i}")).alias(f"p{i}") for i in range(len(partials))]
+        parts[1:] = [part.select(*keys.names, TICK, *negative) for part in parts[1:]]
+    if form.every_tick and step.first == 0:
+        # Before the first tick nothing is stored, and there is a result even so.
+        nothing = step.input.frame.where(F.lit(False)).agg(*of_rows)
+        parts.append(nothing.withColumn(TICK, F.lit(step.first).cast("long")))
+    if len(parts) == 1:
+        return parts[0]
+    both = reduce(DataFrame.unionByName, parts)
+    return both.groupBy(*keys.names, TICK).agg(
         *(p.merge(F.col(f"p{i}")).alias(f"p{i}") for i, p in enumerate(partials))
     )
 
@@ -150,7 +156,7 @@ def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
 
 
 def _merged(step: Step, keys: Keys, form: Going, both: DataFrame) -> DataFrame:
-    """(k0 …, t, item): each key's rows, the stored one first."""
+    """(k0 …, t, row): each key's rows, the stored one first."""
     so_far = keys.in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     merged = [
         p.merge(F.col(f"p{i}")).over(so_far).alias(f"p{i}") for i, p in enumerate(_partials(form))
@@ -163,19 +169,21 @@ def _merged(step: Step, keys: Keys, form: Going, both: DataFrame) -> DataFrame:
         is_new = F.col(TICK) >= step.first
         found = found.withColumn(name, F.when(is_new, running.final(own)))
         position += len(own)
-    return _with_stored(step, keys, found, form.item)
+    return _with_stored(step, keys, found, form)
 
 
-def _with_stored(step: Step, keys: Keys, found: DataFrame, made: Column) -> DataFrame:
-    is_stored = F.col(TICK) < step.first
+def _with_stored(step: Step, keys: Keys, found: DataFrame, form: Going | Opaque) -> DataFrame:
     of_type = spark_type(step.item)
-    stored = F.col(STATE).getField("x").cast(of_type)
-    item = F.when(is_stored, stored).otherwise(made.cast(of_type))
-    return found.select(*keys.names, TICK, item.alias(ITEM))
+    stored = wrapped(F.col(STATE).getField("x").cast(of_type))
+    made = wrapped(form.item.cast(of_type))
+    if isinstance(form, Going) and form.is_there is not None:
+        made = F.when(form.is_there, made)
+    row = F.when(F.col(TICK) < step.first, stored).otherwise(made)
+    return found.select(*keys.names, TICK, row.alias(ROW))
 
 
 def _refolded(step: Step, keys: Keys, form: Opaque, both: DataFrame) -> DataFrame:
-    """(k0 …, t, item): each key's rows, from one pass over its values in the order of ticks."""
+    """(k0 …, t, row): each key's rows, from one pass over its values in the order of ticks."""
     pair = F.when(F.col("p0").isNotNull(), F.struct(F.col(TICK), F.col("p0").alias("w")))
     grouped = both.groupBy(*keys.names).agg(
         F.first(STATE, ignorenulls=True).alias(STATE),
@@ -201,7 +209,7 @@ def _refolded(step: Step, keys: Keys, form: Opaque, both: DataFrame) -> DataFram
     found = rows.select(*keys.names, F.col("e").getField("at").alias(TICK), STATE, acc)
     stored = both.where(F.col(TICK) < step.first).select(*keys.names, TICK, STATE)
     whole = found.unionByName(stored, allowMissingColumns=True)
-    return _with_stored(step, keys, whole, form.item)
+    return _with_stored(step, keys, whole, form)
 
 
 def _accumulators(step: Step, form: Opaque) -> Column:
@@ -216,28 +224,27 @@ def _accumulators(step: Step, form: Opaque) -> Column:
     return F.concat(F.array(start.cast(spark_type(form.acc))), rest)
 
 
-def _moves(step: Step, keys: Keys, rows: DataFrame) -> DataFrame:
-    """(item, t, until, before): each row of a touched key, and what it takes the place of."""
+def _moves(keys: Keys, rows: DataFrame) -> DataFrame:
+    """(row, t, until, before): each row of a touched key, and what it takes the place of."""
     in_time = keys.in_time
     until = F.coalesce(F.lead(TICK).over(in_time), F.lit(FOREVER)).alias(UNTIL)
-    before = F.lag(F.struct(F.col(ITEM).alias("x"))).over(in_time).alias(BEFORE)
-    return rows.select(ITEM, TICK, until, before)
+    before = F.lag(ROW).over(in_time).alias(BEFORE)
+    return rows.select(ROW, TICK, until, before)
 
 
 def _untouched(keys: Keys, touched: DataFrame, log: DataFrame | None) -> DataFrame | None:
     """The log without the keys that are touched."""
     if log is None or not keys.names:
         return None
-    names = [f"of{i}" for i in range(len(keys.names))]
-    pairs = zip(keys.of_stored, names, strict=True)
-    conditions = all_of([k.eqNullSafe(F.col(n)) for k, n in pairs])
-    return log.join(touched.toDF(*names), conditions, "left_anti")
+    return without_keys_of(touched, keys.of_stored)(log)
 
 
 def _relation(step: Step, moves: DataFrame, untouched: DataFrame | None) -> Relation:
     """The rows of touched keys, and lazily all others; the changes are those of touched keys."""
     tick = F.greatest(F.col(TICK), F.lit(step.first).cast("long")).alias(TICK)
-    versions = moves.select(ITEM, tick, UNTIL).where(F.col(TICK) < F.col(UNTIL))
+    there = moves.where(F.col(ROW).isNotNull())
+    item = F.col(ROW).getField("x").alias(ITEM)
+    versions = there.select(item, tick, UNTIL).where(F.col(TICK) < F.col(UNTIL))
 
     def narrowed(narrow: Narrow) -> DataFrame:
         if untouched is None:
@@ -258,10 +265,9 @@ def _relation(step: Step, moves: DataFrame, untouched: DataFrame | None) -> Rela
 
 def _changes(step: Step, moves: DataFrame) -> DataFrame:
     """(item, t, n): the new row of a key comes and the one before it goes, if they differ."""
-    comes = F.struct(F.col(ITEM).alias("x"))
-    is_change = (F.col(TICK) >= step.first) & ~F.col(BEFORE).eqNullSafe(comes)
+    is_change = (F.col(TICK) >= step.first) & ~F.col(BEFORE).eqNullSafe(F.col(ROW))
     moved = F.array(
-        F.struct(comes.alias("w"), F.lit(1).cast("long").alias(COUNT)),
+        F.struct(F.col(ROW).alias("w"), F.lit(1).cast("long").alias(COUNT)),
         F.struct(F.col(BEFORE).alias("w"), F.lit(-1).cast("long").alias(COUNT)),
     )
     each = moves.where(is_change).select(TICK, F.explode(moved).alias("c"))

@@ -154,6 +154,11 @@ def test_what_is_first_seen_is_known_as_such() -> None:
     assert how(FED + "x = u -> unique()") == ["first seen"]
 
 
+def test_what_is_first_seen_is_an_event_whatever_it_is_seen_in() -> None:
+    found = planned(FIRST.replace("a ->", "a -> persist() ->"))
+    assert found.kinds["x"] is Kind.E
+
+
 def test_what_is_first_seen_stores_what_single_ticks_store() -> None:
     [slot] = planned(FIRST).slots
     assert (str(slot.stream), slot.mode) == ("x", Mode.APPEND)

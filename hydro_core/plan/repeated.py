@@ -1,0 +1,121 @@
+"""Operators that repeat their rows over a range: once for every tick, or for every change.
+
+All others take a row once, whatever the range. Rows times ticks grow with the square of the ticks,
+so a plan that has them runs long ranges in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hydro_core.catalog.aggregates import argument_type
+from hydro_core.catalog.spec import Aggregate, State
+from hydro_core.functions.known_folds import KnownFold, Parts, Total, known_fold
+from hydro_core.ir.graph import Node, NodeId
+from hydro_core.plan.kinds import Kind, is_in_order
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.types.item import Decimal, ItemType, is_integer
+from hydro_core.types.stream import Order
+
+_POSITIONAL = frozenset(
+    {"enumerate", "limit", "unique_keyed", "scan", "scan_keyed", "zip", "zip_longest"}
+)
+_FOLDS = frozenset({"fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"})
+_MERGED = frozenset(
+    {
+        *("count", "count_if", "sum", "avg", "min", "max", "any_value", "bool_and", "bool_or"),
+        *("max_by", "min_by"),
+    }
+)
+_INVERTIBLE = frozenset({"count", "count_if", "sum", "avg"})
+
+_STANDS = {
+    Kind.H: "rows that came before stay",
+    Kind.G: "rows stay over several ticks",
+}
+
+
+def repeated(plan: TickPlan) -> Mapping[NodeId, str]:
+    """The operators that repeat rows over a range, each with what it does and why, for people."""
+    alone = {n for c in plan.components if c.how != "tick by tick" for n in c.nodes}
+    found = {}
+    for node in plan.graph:
+        why = _why(plan, node) if node.id in alone else None
+        if why is not None:
+            found[node.id] = f"`{node.id}` ({node.op.name}) {why}"
+    return MappingProxyType(found)
+
+
+def _why(plan: TickPlan, node: Node) -> str | None:
+    kinds = [plan.kinds[e.node] for e in node.inputs]
+    stands = next((_STANDS[k] for k in kinds if k is not Kind.E), None)
+    if stands is None:
+        return None
+    ordered = plan.typed.of(node.inputs[0].node).order is Order.TOTAL
+    name = node.op.name
+    again = f"repeats each row at every tick of a range: {stands}, and "
+    if name in _POSITIONAL:
+        return again + "its result depends on the place of an item among all"
+    if node.spec.state in (State.HISTORY, State.WINDOW):
+        return again + "what is there is added anew in every tick"
+    if node.spec.state is State.COMMANDS:
+        return again + "commands that are there are given anew in every tick"
+    if ordered and (name == "unique" or (name in _FOLDS and is_in_order(node, ordered))):
+        return again + "it follows their order"
+    return _fold_again(plan, node, kinds[0]) if name in _FOLDS else None
+
+
+def _fold_again(plan: TickPlan, node: Node, kind: Kind) -> str | None:
+    obstacle = _obstacle(plan, node, kind)
+    if obstacle is None:
+        return None
+    if _has_keys(node):
+        return f"groups the rows of a key again whenever they change: {obstacle}"
+    return f"repeats each row at every tick of a range: {obstacle}"
+
+
+def _has_keys(node: Node) -> bool:
+    return node.op.name in ("fold_keyed", "reduce_keyed", "latest") or bool(node.args.get("by"))
+
+
+def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
+    """Why a result is not merged from tick to tick."""
+    if "aggregates" in node.args:
+        item = plan.typed.of(node.inputs[0].node).item
+        for name, aggregate in node.args["aggregates"]:
+            function = aggregate.function
+            if function not in _MERGED or (function == "avg" and _is_decimal(aggregate, item)):
+                return f"`{function}` of `{name}` is not merged from the results of ticks"
+            if kind is Kind.G and not _is_invertible(aggregate, item):
+                return f"rows go again, and `{function}` of `{name}` does not tell what is left"
+        return None
+    if kind is Kind.H:
+        return None
+    known = known_fold(node.args["f"], node.args["init"]) if "init" in node.args else None
+    if known is not None and _is_sum(known):
+        return None
+    return "rows go again, and the result does not tell what is left"
+
+
+def _is_invertible(aggregate: Aggregate, item: ItemType) -> bool:
+    if aggregate.function not in _INVERTIBLE:
+        return False
+    if not aggregate.arguments or aggregate.function not in ("sum", "avg"):
+        return True
+    argument = argument_type(aggregate.arguments[0], item)
+    return is_integer(argument) or (aggregate.function == "sum" and isinstance(argument, Decimal))
+
+
+def _is_decimal(aggregate: Aggregate, item: ItemType) -> bool:
+    return isinstance(argument_type(aggregate.arguments[0], item), Decimal)
+
+
+def _is_sum(known: KnownFold) -> bool:
+    match known:
+        case Total():
+            return True
+        case Parts(parts):
+            return all(map(_is_sum, parts))
+        case _:
+            return False

@@ -1,0 +1,79 @@
+"""Running results in plans, and which streams tell their changes."""
+
+from __future__ import annotations
+
+from hydro_core.compile import compile_text, optimized
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import Mode, TickPlan
+
+A = 'a = source("k string, v long")\n'
+TOTALS = A + 'x = a -> persist() -> aggregate(by="k", n=count(), total=sum("v"))\n'
+
+
+def planned(text: str) -> TickPlan:
+    compiled = optimized(compile_text(text))
+    return plan(compiled.typed, compiled.strata)
+
+
+def modes(found: TickPlan) -> dict[str, Mode]:
+    return {slot.id: slot.mode for slot in found.slots}
+
+
+def test_a_result_that_goes_on_from_the_tick_before_is_running() -> None:
+    found = planned(TOTALS + "x -> out")
+    [component] = [c for c in found.components if len(c.nodes) > 1]
+    assert component.how == "running"
+    assert component.nodes[0] == "x"
+    assert found.kinds["x"] is Kind.G
+    assert modes(found) == {"x": Mode.CHANGES}
+    assert not found.notes
+
+
+def test_feedback_into_what_is_new_is_not_running() -> None:
+    found = planned(
+        A + "f = union()\na -> map(lambda r: (r.k, r.v or 0)) -> f\nx -> prev() -> f\n"
+        "x = f -> reduce_keyed(lambda m, n: (m - n) * (m - n), commutative=True)\nx -> out"
+    )
+    assert [c.how for c in found.components if len(c.nodes) > 1] == ["tick by tick"]
+    assert "out" not in found.tells
+
+
+def test_changes_go_through_what_goes_item_by_item() -> None:
+    found = planned(
+        TOTALS + "x -> filter(lambda r: r.n > 1) -> map(lambda r: r.k) -> one\n"
+        'x -> select("k") -> two\nx -> map(lambda r: r.k) -> sort() -> three'
+    )
+    assert {"one", "two"} <= found.tells
+    assert "three" not in found.tells
+
+
+def test_a_sum_tells_its_changes_if_all_parts_do() -> None:
+    found = planned(
+        TOTALS + "keys = x -> map(lambda r: r.k)\nevents = a -> map(lambda r: r.k)\n"
+        "one = union()\nkeys -> one\nevents -> persist() -> one\none -> first\n"
+        "two = union()\nkeys -> two\nevents -> two\ntwo -> second"
+    )
+    assert "first" in found.tells
+    assert "second" not in found.tells
+
+
+def test_changes_that_are_told_need_no_past() -> None:
+    found = planned(TOTALS + "x -> map(lambda r: r.total) -> changes() -> out")
+    assert modes(found) == {"x": Mode.CHANGES}
+
+
+def test_the_tick_before_of_what_tells_its_changes_is_a_log() -> None:
+    found = planned(TOTALS + "x -> map(lambda r: r.total) -> prev() -> out")
+    assert set(modes(found).values()) == {Mode.CHANGES}
+
+
+def test_a_stream_may_be_stored_as_a_log_and_as_a_history() -> None:
+    found = planned(TOTALS + "x -> out\nx -> persist() -> ever")
+    assert modes(found) == {"x changes": Mode.CHANGES, "x": Mode.APPEND}
+
+
+def test_commands_tell_what_they_change() -> None:
+    found = planned(A + 'a -> sort() -> map(lambda r: ("persist", r.k)) -> persist_mut() -> out')
+    assert set(modes(found).values()) == {Mode.CHANGES}
+    assert "out" in found.tells
