@@ -39,7 +39,7 @@ HANDS_ON = frozenset(
     {"source", "sink", "persist", "old", "prev", "window", "leaving", "union", "chain", "tee"}
 )
 KEEPS_LEFT = frozenset({"difference", "anti_join"})
-RUNNING = frozenset(n for n in INTERNAL if n.endswith("_from"))
+RUNNING = frozenset({*(n for n in INTERNAL if n.endswith("_from")), "aggregate_moved"})
 ITEMWISE = frozenset({"map", "filter", "select", "with_columns", "rename", "aggregate_result"})
 CHANGES = frozenset({"delta", "changes"})
 
@@ -172,7 +172,7 @@ class Reader:
             return _found_by_key(node.args.get("how", "inner"), into, out)
         if name in KEEPS_LEFT:
             return into[0]
-        if name in RUNNING or name == "aggregate_moved":
+        if name in RUNNING:
             self.touched = sum(into[1:])
             return self.touched + min(into[0], self.touched)
         if name in CHANGES:
