@@ -8,6 +8,7 @@
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
+| `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, with and without a plan |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. They write their rows and sizes as JSON
 to `--out`; at the end this prints the ratios of all in one table.
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from benchmarks.measure import RESULTS, as_table
 
-BENCHMARKS = ("tick", "growth", "year", "functions", "keyed_state", "optimizer")
+BENCHMARKS = ("tick", "growth", "year", "functions", "keyed_state", "optimizer", "incremental")
 
 
 def main() -> int:
