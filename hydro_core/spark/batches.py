@@ -49,6 +49,11 @@ class Batch:
         return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it surely has no rows."""
+        return isinstance(self.rows, pa.Table) and self.rows.num_rows == 0
+
+    @property
     def is_small(self) -> bool:
         """Whether the rows are at hand, and so their number is known."""
         return isinstance(self.rows, pa.Table)

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
+from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.batches import Batch
@@ -79,10 +80,10 @@ class RangeJobs:
         session = self._session(spark, inputs)
         try:
             result = self._result(run, inputs, session)
-            as_they_came = self._as_they_came(run, inputs)
+            known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
             pending = self._pending(run, result, inputs, before)
-            jobs = {name: one for name, one in pending.items() if name not in as_they_came}
-            return {**as_they_came, **write_all(jobs, self._bound, (run.first, run.last))}
+            jobs = {name: one for name, one in pending.items() if name not in known}
+            return {**known, **write_all(jobs, self._bound, (run.first, run.last))}
         except (PySparkException, Py4JJavaError) as error:
             raise _failure(self._store.directory, error) from error
 
@@ -118,6 +119,20 @@ class RangeJobs:
             settle=settled_within(self._bound),
             added=[name for name, spec in self._tables.outputs.items() if spec.kind is Kind.H],
         )
+
+    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+        """The tables that get no rows, since nothing came that could reach them."""
+        there = {name for name, batch in inputs.items() if not batch.is_empty}
+        empty = surely_empty(self._plan, set(self._plan.graph.sources) - there)
+        state, outputs = self._tables.state, self._tables.outputs
+        sinks = self._plan.graph.sinks
+        return {
+            spec.name: Written(spec, 0, spec.arrow_schema.empty_table())
+            for spec in (
+                *(state[slot.id] for slot in self._plan.slots if slot.stream.node in empty),
+                *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
+            )
+        }
 
     def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
         """What the slots keep that store an input, where its rows are at hand."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.as_of import as_of, is_there
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
