@@ -28,8 +28,8 @@ __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 _BESIDE_HEAP = 640 * MEBIBYTE
 _LEAST_HEAP = 512 * MEBIBYTE
 
-# Half of the processor time of a small tick is that of the JVM's compilers. The optimizing one begins
-# ten times later than it would; loops over large data still come that far soon.
+# Half of the processor time of a small tick is that of the JVM's compilers. The optimizing one
+# begins ten times later than it would; loops over large data still come that far soon.
 _LATE_OPTIMIZATION = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
