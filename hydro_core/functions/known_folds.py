@@ -1,9 +1,10 @@
 """Folds that are sums and extremes, or tuples and rows of these: what an engine has aggregates for.
 
-A function `f(acc, x)` is known if each part of its result is that part of the accumulator with a
-value of the item added to it, or the smaller or larger of the two. Such a fold does not depend on
-the order of the items, and what it has of two bags is merged by the same sums and extremes.
-Integers are added exactly: only a final sum beyond 64 bits is an error, whatever partial sums were.
+A function `f(acc, x)` is known if each part of its result is that part of the accumulator, as it is
+or with a value of the item added to it, or the smaller or larger of the two. Such a fold does not
+depend on the order of the items, and what it has of two bags is merged by the same sums and
+extremes. Integers are added exactly: only a final sum beyond 64 bits is an error, whatever partial
+sums were.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ from hydro_core.functions.walk import mentions
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """The start."""
+
+
+@dataclass(frozen=True, slots=True)
 class Total:
     """The start, and the sum of `value` over the items for which `where` is true."""
 
     value: Expr
     where: Expr | None = None
-    start: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,6 @@ class Extreme:
 
     kind: Literal["min", "max"]
     value: Expr
-    start: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +61,21 @@ class Parts:
     names: tuple[str, ...] | None = None
 
 
-KnownFold = Total | Extreme | Parts
+KnownFold = Kept | Total | Extreme | Parts
 
 
-def known_fold(fn: Fn, init: Any) -> KnownFold | None:
-    """What `fold(init, fn)` is, None where it is something else; values are over `fn.params[1:]`.
+def known_fold(fn: Fn) -> KnownFold | None:
+    """What a fold with `fn` is, None where it is something else; values are over `fn.params[1:]`.
 
     >>> import ast
     >>> from hydro_core.functions.read import read_function
     >>> f = read_function(ast.parse("lambda a, x: (a[0] + x, max(a[1], x))", mode="eval").body, {})
-    >>> [type(p).__name__ for p in known_fold(f, (0, 0)).parts]
+    >>> [type(p).__name__ for p in known_fold(f).parts]
     ['Total', 'Extreme']
     """
     if fn.tree is None or len(fn.params) < 2:
         return None
-    found = _known(fn.tree, Param(fn.params[0]), fn.params[0])
-    return None if found is None else _started(found, init)
+    return _known(fn.tree, Param(fn.params[0]), fn.params[0])
 
 
 def known_reduce(fn: Fn) -> KnownFold | None:
@@ -82,7 +85,7 @@ def known_reduce(fn: Fn) -> KnownFold | None:
     acc, item = fn.params
     found = _known(fn.tree, Param(acc), acc)
     # The first item is an accumulator: each part must take the item's very part.
-    return found if found is not None and _takes(found, Param(item)) else None
+    return found if found is not None and _takes(found, Param(item), fn) else None
 
 
 def value_of(fn: Fn, expression: Expr) -> Fn:
@@ -91,6 +94,8 @@ def value_of(fn: Fn, expression: Expr) -> Fn:
 
 
 def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
+    if _same(expr, acc):
+        return Kept()
     match expr:
         case MakeTuple(parts) if parts:
             return _parts(dict(enumerate(parts)), acc, name, names=None)
@@ -201,28 +206,16 @@ def _same(expr: Expr, reference: Expr) -> bool:
             return False
 
 
-def _started(fold: KnownFold, init: Any) -> KnownFold | None:
-    match fold:
-        case Parts(parts, names):
-            if names is None:
-                starts = list(init) if isinstance(init, tuple) else []
-            else:
-                known = isinstance(init, dict) and set(init) == set(names)
-                starts = [dict.__getitem__(init, n) for n in names] if known else []
-            if len(starts) != len(parts):
-                return None
-            started = [_started(p, s) for p, s in zip(parts, starts, strict=True)]
-            return Parts(tuple(s for s in started if s), names) if all(started) else None
-        case _:
-            return None if init is None else replace(fold, start=init)
-
-
-def _takes(fold: KnownFold, item: Expr) -> bool:
+def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
     match fold:
         case Parts(parts, names):
             keys: tuple[Any, ...] = names if names is not None else tuple(range(len(parts)))
-            return all(_takes(p, Index(item, Const(k))) for p, k in zip(parts, keys, strict=True))
+            pairs = zip(parts, keys, strict=True)
+            return all(_takes(p, Index(item, Const(k)), fn) for p, k in pairs)
         case Total(value, where):
             return where is None and _same(value, item)
         case Extreme(_, value):
             return _same(value, item)
+        case Kept():
+            # Of either item the same, if they may change places.
+            return fn.algebra.commutative

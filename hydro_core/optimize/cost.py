@@ -141,8 +141,8 @@ class CostModel:
         before = {n.cls: n.inputs[0] for n in self.space.nodes if _name(n) == "prev"}
         found: dict[ClassId, float] = {}
         for node in self.space.nodes:
-            if _name(node) in RUNNING and before.get(node.inputs[0]) == node.cls:
-                found[node.cls] = min(sizes[node.cls], sizes[node.inputs[1]])
+            if _name(node) in STATES and before.get(node.inputs[0]) == node.cls:
+                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs[1:]))
         changed = True
         while changed:
             changed = False
@@ -300,9 +300,9 @@ def _updated(into: list[float]) -> float:
 STATES = frozenset(
     {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
 )
-"""Operators that update what they gave before in place: nobody stores it again."""
-RUNNING = STATES - {"aggregate_moved"}
-"""Of these, operators that know which of their results change, without a look at the others."""
+"""Operators that update what they gave before in place, and know what they change: nobody stores
+it again, or looks at the others to tell.
+"""
 ITEMWISE = frozenset(
     {
         *("map", "filter", "filter_map", "flat_map", "select", "with_columns", "rename", "drop"),

@@ -64,7 +64,8 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
             for node in graph
         ],
         "notes": [
-            {"operator": n.operator, "name": n.name, "reason": n.reason} for n in optimized.notes
+            {"operator": n.operator, "name": n.name, "reads": n.reads, "reason": n.reason}
+            for n in optimized.notes
         ],
         "iterations": optimized.saturation.iterations,
         "saturated": optimized.saturation.saturated,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from hydro_core.catalog.aggregates import argument_type
 from hydro_core.catalog.spec import Aggregate, State
-from hydro_core.functions.known_folds import KnownFold, Parts, Total, known_fold
+from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
@@ -92,7 +92,7 @@ def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
         return None
     if kind is Kind.H:
         return None
-    known = known_fold(node.args["f"], node.args["init"]) if "init" in node.args else None
+    known = known_fold(node.args["f"]) if "init" in node.args else None
     if known is not None and _is_sum(known):
         return None
     return "rows go again, and the result does not tell what is left"
@@ -113,7 +113,7 @@ def _is_decimal(aggregate: Aggregate, item: ItemType) -> bool:
 
 def _is_sum(known: KnownFold) -> bool:
     match known:
-        case Total():
+        case Total() | Kept():
             return True
         case Parts(parts):
             return all(map(_is_sum, parts))

@@ -166,15 +166,22 @@ class Run:
         return stream in self.streams or Endpoint(stream.node) in self.streams
 
     def _running(self, component: Component) -> None:
-        """A result that goes on from its log, then what reads the tick before of it."""
-        graph, (result, *rest) = self.setting.plan.graph, component.nodes
+        """A result that goes on from its log, then what others read of the tick before of it."""
+        plan, (result, *rest) = self.setting.plan, component.nodes
+        graph = plan.graph
         node = graph[result]
-        slot = next(s for n in rest if (s := self.setting.plan.reads.get(n)) is not None)
-        log = self.past.rows(self.setting.plan.slot(slot))
+        slot = next(s for n in rest if (s := plan.reads.get(n)) is not None)
+        log = self.past.rows(plan.slot(slot))
         step = self._step(node, [self.stream(e) for e in node.inputs[1:]])
         self.streams[Endpoint(result)] = goes_on(step, log, self.setting.settle)
+        wanted = {s.stream.node for s in plan.slots}
+        wanted |= {e.node for n in graph if n.id != result for e in n.inputs if n.id not in rest}
+        for other in reversed(rest):
+            if other in wanted:
+                wanted.update(e.node for e in graph[other].inputs)
         for other in rest:
-            self._once(graph[other])
+            if other in wanted:
+                self._once(graph[other])
 
     def _once(self, node: Node) -> None:
         inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]

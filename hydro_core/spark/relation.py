@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.types.item import ItemType
 
 __all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
+from hydro_core.compile import compile_text
+from hydro_core.plan.planner import plan
+from hydro_core.settings import Settings
+from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.lower.algebra import Range, product
 from hydro_core.spark.lower.items import make_tuple
+from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.relation import ITEM, TICK, Kind, Relation
 from hydro_core.types.item import LONG, Tuple
 
@@ -58,3 +65,43 @@ def test_every_cut_gives_the_same(spark: SparkSession) -> None:
     wanted = on_reference(compiled, ticks)
     for ranges in cuts(len(ticks)):
         assert on_spark(compiled, ticks, ranges, spark) == wanted, ranges
+
+
+def test_an_output_that_is_stored_as_a_history_gets_what_a_range_adds(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    text = """
+    a = source("k string, v long"); b = source("k string, w long")
+    p = a -> persist(); q = b -> persist()
+    p -> join(right=q, on="k") -> out
+    """
+    compiled = compile_text(text)
+    ready = plan(compiled.typed, compiled.strata)
+    settings = Settings().with_(master="local[2]", memory="1g")
+    stored = Pipeline(tmp_path / "flow", ready, settings, spark)
+    rows = [("x", 1, 0), ("y", 2, 1), ("x", 3, 2), ("y", 4, 3)]
+
+    def batches(first: int, last: int) -> dict[str, Batch]:
+        given = [row for row in rows if first <= row[2] <= last]
+        ticks = pa.array([t for _, _, t in given], pa.int64())
+        keys = [k for k, _, _ in given]
+        return {
+            name: batch_of(
+                name,
+                pa.table({"k": keys, column: [v for _, v, _ in given]}),
+                ready.typed.inputs[name].item,
+                ticks,
+            )
+            for name, column in (("a", "v"), ("b", "w"))
+        }
+
+    for first, last in ((0, 1), (2, 2), (3, 3)):
+        stored.run_range(first, last, batches(first, last))
+    found = stored.output("out", every=True).to_pylist()
+    wanted = [
+        {"tick": max(s, t), "k": k, "v": v, "w": w}
+        for k, v, s in rows
+        for other, w, t in rows
+        if k == other
+    ]
+    assert sorted(map(str, found)) == sorted(map(str, wanted))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Any
 
@@ -10,16 +12,26 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.spec import Args
 from hydro_core.functions.evaluate import call_accumulate, call_pair
-from hydro_core.functions.fn import Fn
+from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
+from hydro_core.ir.graph import Node
+from hydro_core.plan.kinds import Kind
 from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.failures import find_failure
-from hydro_core.spark.native_folds import native_fold, native_reduce
+from hydro_core.spark.lower.folds import wrapped
+from hydro_core.spark.lower.items import literal
+from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.partial import Running
+from hydro_core.spark.lower.registry import Step
+from hydro_core.spark.memory import small_data_session
 from hydro_core.spark.types import spark_type
 from hydro_core.types.common import type_of
 from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
 from hydro_core.types.values import canonical, conform
 from tests.spark.differential import frame
 
@@ -40,6 +52,14 @@ FOLDS = [
     ("long", [3, -1, 7], 0, "lambda acc, x: acc + x if x > 0 else acc"),
     ("long", [3, -1, 7], 0, "lambda acc, x: acc if x > 0 else acc + 1"),
     ("double", [0.5, 2.0], 0.0, "lambda acc, x: acc + x"),
+    ("long", [3, None, 7], 0, "lambda acc, x: acc + x if x is not None else acc"),
+    ("double", [float("inf"), float("nan")], 0.0, "lambda acc, x: acc + x"),
+    ("long", [3, 4], 0.5, "lambda acc, x: acc + x"),
+    ("date", [date(2024, 1, 3), date(1, 1, 1)], date(2024, 1, 1), "lambda acc, x: max(acc, x)"),
+    ("timestamp", [datetime(2024, 1, 3, tzinfo=UTC)], datetime(2024, 1, 1, tzinfo=UTC),
+     "lambda acc, x: x if x < acc else acc"),
+    ("(string, long)", [("a", 1)], ("kept", 0), "lambda acc, k, v: (acc[0], acc[1] + v)"),
+    ("long", [], (1, 2), "lambda acc, x: (acc[0] + x, max(acc[1], x))"),
     ("string", ["b", "é", ""], "a", "lambda acc, x: max(acc, x)"),
     ("(string, long)", [("a", 1), ("b", 5)], (0, 0),
      "lambda acc, k, v: (acc[0] + v, max(acc._2, v))"),
@@ -71,9 +91,37 @@ def _fn(source: str) -> Fn:
     return read_function(ast.parse(source, mode="eval").body, {})
 
 
-def _run(spark: SparkSession, items: list[Any], item: Any, column: Any, acc: Any) -> Any:
-    data = frame(spark, items, item).agg(column.cast(spark_type(acc)).alias("r"))
-    return from_arrow(data.toArrow().column(0), acc)[0]
+def _step(spark: SparkSession, fn: Fn, item: ItemType, op: str = "fold") -> Step:
+    node = Node(op, CATALOG[op], Args((("f", fn),)))
+    return Step(node, (), item, False, Kind.E, 3, 3, spark)
+
+
+def _fold(spark: SparkSession, fn: Fn, init: Any, acc: ItemType, item: ItemType) -> Running | None:
+    start = literal(init, acc).cast(spark_type(acc))
+    return native_fold(_step(spark, fn, item), start, acc, wrapped(F.col("item")), item)
+
+
+def _reduction(spark: SparkSession, fn: Fn, item: ItemType) -> Running | None:
+    return native_reduction(_step(spark, fn, item, "reduce"), item, wrapped(F.col("item")), item)
+
+
+def _run(spark: SparkSession, items: list[Any], item: Any, running: Running, acc: Any) -> Any:
+    """The result; it is the same whether partial results are merged or not."""
+    data = frame(small_data_session(spark), items, item)
+    whole = data.agg(running.of_rows().cast(spark_type(acc)).alias("r"))
+    names = [f"p{i}" for i in range(len(running.partials))]
+    parts = data.groupBy(F.col("n") % 3).agg(
+        *(p.of_rows.alias(n) for p, n in zip(running.partials, names, strict=True))
+    )
+    empty = data.where(F.lit(False)).agg(
+        *(p.of_rows.alias(n) for p, n in zip(running.partials, names, strict=True))
+    )
+    merged = [p.merge(F.col(n)) for p, n in zip(running.partials, names, strict=True)]
+    joined = parts.drop("(n % 3)").unionByName(empty)
+    again = joined.agg(running.final(merged).cast(spark_type(acc)).alias("r"))
+    one, other = from_arrow(whole.unionAll(again).toArrow().column(0), acc)
+    assert canonical(one) == canonical(other)
+    return one
 
 
 def test_folds(spark: SparkSession) -> None:
@@ -81,40 +129,63 @@ def test_folds(spark: SparkSession) -> None:
         item, fn = parse_ddl(ddl), _fn(source)
         items = [conform(v, item) for v in values]
         acc = accumulator_type(fn, type_of(init), item)
-        column = native_fold(fn, conform(init, acc), acc, F.col("item"), item)
-        assert column is not None, source
+        running = _fold(spark, fn, init, acc, item)
+        assert running is not None, source
         if any(abs(v) >= 2**62 for v in values if isinstance(v, int)):
             wanted: Any = init + sum(values)
         else:
             wanted = reduce(lambda a, x: call_accumulate(fn, a, x), items, conform(init, acc))
-        assert canonical(_run(spark, items, item, column, acc)) == canonical(wanted), source
+        assert canonical(_run(spark, items, item, running, acc)) == canonical(wanted), source
 
 
 def test_reductions(spark: SparkSession) -> None:
     for ddl, values, source in REDUCTIONS:
         item, fn = parse_ddl(ddl), _fn(source)
         items = [conform(v, item) for v in values]
-        column = native_reduce(fn, item, F.col("item"), item)
-        assert column is not None, source
+        running = _reduction(spark, fn, item)
+        assert running is not None, source
         wanted = reduce(lambda a, b: call_pair(fn, a, b), items)
-        assert canonical(_run(spark, items, item, column, item)) == canonical(wanted), source
+        assert canonical(_run(spark, items, item, running, item)) == canonical(wanted), source
+        assert _run(spark, items[:1], item, running, item) == items[0]
+        assert _run(spark, [], item, running, item) is None
 
 
 def test_other_folds_are_none(spark: SparkSession) -> None:
     item = parse_ddl("long")
     for source in OTHERS:
-        assert native_fold(_fn(source), 0, item, F.col("item"), item) is None, source
-    assert native_reduce(_fn("lambda a, b: a + 1"), item, F.col("item"), item) is None
+        assert _fold(spark, _fn(source), 0, item, item) is None, source
+    assert _reduction(spark, _fn("lambda a, b: a + 1"), item) is None
+    kept = _fn("lambda a, b: (a[0], a[1] + b[1])")
+    pair = parse_ddl("(long, long)")
+    assert _reduction(spark, kept, pair) is None
+    commutative = replace(kept, algebra=Algebra(commutative=True))
+    assert _reduction(spark, commutative, pair) is not None
 
 
 @pytest.mark.parametrize(
-    ("values", "kind"), [([2**63 - 1, 1], "OverflowError"), ([1, None], "TypeError")]
+    ("values", "init", "kind"),
+    [
+        ([2**63 - 1, 1], 0, "OverflowError"),
+        ([1, None], 0, "TypeError"),
+        ([1], None, "TypeError"),
+    ],
 )
-def test_failures(spark: SparkSession, values: list[Any], kind: str) -> None:
+def test_failures(spark: SparkSession, values: list[Any], init: Any, kind: str) -> None:
     item = parse_ddl("long")
-    column = native_fold(_fn("lambda acc, x: acc + x"), 0, item, F.col("item"), item)
+    running = _fold(spark, _fn("lambda acc, x: acc + x"), init, item, item)
+    assert running is not None
     with pytest.raises(Exception, match="hydrotick-failure") as caught:
-        _run(spark, values, item, column, item)
+        _run(spark, values, item, running, item)
     failure = find_failure(caught.value)
     assert failure is not None
-    assert failure.kind == kind
+    assert (failure.kind, failure.tick) == (kind, 3)
+    assert (failure.item == "null") == (None in values)
+
+
+def test_a_reduction_meets_none(spark: SparkSession) -> None:
+    item = parse_ddl("long")
+    running = _reduction(spark, _fn("lambda a, b: a + b"), item)
+    assert running is not None
+    assert _run(spark, [None], item, running, item) is None
+    with pytest.raises(Exception, match="hydrotick-failure"):
+        _run(spark, [None, 1], item, running, item)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.columns import choices, integers, strings, structs
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     NotCompilable,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import functions as F
-
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
 from hydro_core.spark.columns import (
@@ -22,6 +20,7 @@ from hydro_core.spark.columns import (
     sums,
 )
 from hydro_core.spark.columns.constants import constant
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     NotCompilable,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import Value, boolean, long, string
 

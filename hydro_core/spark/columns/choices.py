@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import functions as F
-
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.columns import compare, integers, lookup, moments, numbers, structs
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.parts import surely_reads
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import reduce
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import moments, structs
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.integers import as_long, either, is_int, literal
 from hydro_core.spark.columns.numbers import is_decimal, is_float, is_number
 from hydro_core.spark.columns.scope import Scope

@@ -7,9 +7,9 @@ from decimal import Decimal as DecimalValue
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import integers
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.structs import make_row, make_tuple
 from hydro_core.spark.columns.value import DURATION, Generator, NotCompilable, Value
 from hydro_core.types.item import (

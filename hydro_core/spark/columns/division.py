@@ -9,8 +9,8 @@ integers, the last of them odd where something is left over, and rounded once.
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.integers import (
     as_long,
     bits,

@@ -14,8 +14,8 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, Wide, computed, long
 from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
@@ -157,9 +157,9 @@ def either(scope: Scope, of: tuple[Value, ...], build: Callable[..., Column]) ->
 def bitwise(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """`a & b`, `a | b`, `a ^ b`: of two booleans a boolean."""
     operations: dict[str, Callable[[Column, Column], Column]] = {
-        "&": Column.bitwiseAND,
-        "|": Column.bitwiseOR,
-        "^": Column.bitwiseXOR,
+        "&": lambda x, y: x.bitwiseAND(y),
+        "|": lambda x, y: x.bitwiseOR(y),
+        "^": lambda x, y: x.bitwiseXOR(y),
     }
     if a.type == b.type == BOOLEAN:
         # Spark's AND and OR would leave out the second where the first decides.

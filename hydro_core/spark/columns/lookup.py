@@ -8,11 +8,11 @@ from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple, Spread
 from hydro_core.spark.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.columns.constants import constant
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     Generator,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.columns import arrays, casing, lookup, moments, structs
 from hydro_core.spark.columns.constants import constant
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     NotCompilable,

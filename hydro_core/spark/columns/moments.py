@@ -11,10 +11,10 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Call
 from hydro_core.spark.columns import division, integers
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     DURATION,

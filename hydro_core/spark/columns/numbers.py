@@ -7,9 +7,9 @@ refused, since Python rounds there.
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.spark.columns import division, integers, structs
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, computed, double
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar

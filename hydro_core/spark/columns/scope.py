@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.value import Value
 from hydro_core.spark.failures import MARKER, payload
 

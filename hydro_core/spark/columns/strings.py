@@ -8,10 +8,10 @@ from the running Python.
 from __future__ import annotations
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import FString
 from hydro_core.spark.columns import integers
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, boolean, long, string
 from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal

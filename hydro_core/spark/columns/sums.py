@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.columns import arrays, division, integers
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, Wide, computed
 from hydro_core.types.item import LONG

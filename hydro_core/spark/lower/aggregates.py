@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.items import named, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.relation import ITEM, ORD

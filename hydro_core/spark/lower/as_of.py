@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
 
 VERSION = "version"

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, Window
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.algebra import all_of
 from hydro_core.spark.lower.registry import Step, as_kind
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import fail

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.items import convert
 from hydro_core.spark.lower.registry import Step

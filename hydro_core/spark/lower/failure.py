@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.failures import MARKER, payload
 from hydro_core.spark.relation import TICK
 

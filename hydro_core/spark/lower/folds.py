@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import is_in_order
 from hydro_core.spark.array_udf import folded_in_python, scanned_in_python
 from hydro_core.spark.columns import NotCompilable, to_column
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.items import convert, literal
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.registry import Step

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.parts import EXTREMES, merging
 from hydro_core.catalog.spec import Aggregate
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,

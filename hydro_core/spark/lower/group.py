@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.algebra import cover
 from hydro_core.spark.lower.between import between_changes

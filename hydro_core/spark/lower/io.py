@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.relation import ITEM, TICK, Relation

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.functions import apply, apply_predicate
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.failure import fail

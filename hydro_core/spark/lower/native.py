@@ -1,254 +1,255 @@
-"""Folds that Spark has aggregates for: sums, counts, minima, maxima, and tuples or rows of them.
+"""Folds that Spark has aggregates for: sums, counts, extremes, and tuples or rows of them.
 
-Such a function makes each part of its accumulator from that part and a value of the item: `acc + v`
-or `max(acc, v)`. Only integers are summed, and only integers and texts compared: of these Spark and
-Python say exactly the same, in any order.
+What such a fold is says `functions.known_folds`; here its parts become partial results that are
+merged, so that a fold runs along a history and goes on from what is stored. Integers are summed
+with room to spare: only a final sum beyond 64 bits fails the tick, since a fold of a bag has no
+order in which a partial sum would be one. An item whose value is None fails it, as Python's `+` and
+`max` do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
 
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import (
-    Attribute,
-    Binary,
-    Call,
-    Const,
-    Expr,
-    Index,
-    MakeRow,
-    MakeTuple,
-    Param,
+from hydro_core.functions.known_folds import (
+    Extreme,
+    Kept,
+    KnownFold,
+    Parts,
+    Total,
+    known_fold,
+    known_reduce,
+    value_of,
 )
-from hydro_core.spark.columns import NotCompilable, to_column
-from hydro_core.spark.lower.failure import fail
+from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Expr
+from hydro_core.spark.columns import NotCompilable, predicate_column, to_column
+from hydro_core.spark.columns.compiler import compile_expression
+from hydro_core.spark.columns.dry import F
+from hydro_core.spark.columns.scope import Site
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
-from hydro_core.types.item import STRING, ItemType, Row, Tuple, is_integer
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import DOUBLE, LONG, ItemType, Row, Tuple, is_integer
+from hydro_core.types.values import LONG_MAX, LONG_MIN
 
-Op = Literal["+", "max", "min", "keep"]
+_WIDE = "decimal(20,0)"
+_ORDERED = ("byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz")
+"""The types whose values Python and Spark order alike."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the accumulator, and how a value, an expression of the item, is added to it."""
+class _Made:
+    """A fold, or a part of one: its partial results, and what they make of a start."""
 
-    op: Op
-    type: ItemType
-    value: Expr | None = None
+    partials: tuple[Partial, ...]
+    final: Callable[[Column, Sequence[Column]], Column]
 
 
 def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
 ) -> Running | None:
     """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
-    fn = step.arg("f")
-    parts = _parts(fn, acc)
-    if parts is None:
+    known = known_fold(step.arg("f"))
+    if known is None:
         return None
+    values = _Values(step, wrapped, item)
     try:
-        values = [_value(fn, part, wrapped, item, step) for part in parts]
+        made = _of_fold(values, known, acc)
     except NotCompilable:
         return None
-    starts = _split(start, acc)
 
     def final(found: Sequence[Column]) -> Column:
         count, *rest = found
-        totals, counts = rest[: len(parts)], rest[len(parts) :]
-        added = [_added(p, s, t) for p, s, t in zip(parts, starts, totals, strict=True)]
-        missing = [
-            s.isNull() | (n < count)
-            for p, s, n in zip(parts, starts, counts, strict=True)
-            if p.op != "keep"
-        ]
-        return F.when(count == 0, start).otherwise(_checked(step, missing, _joined(added, acc)))
+        whole = made.final(start, rest)
+        if isinstance(acc, Tuple | Row):
+            missing = values.fail("TypeError", "the accumulator is None", shows_item=False)
+            whole = F.when(start.isNull(), missing).otherwise(whole)
+        return F.when(count == 0, start).otherwise(whole)
 
-    return Running(_partials(parts, values, wrapped), final)
+    return Running((counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
     """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
-    fn = step.arg("f")
-    parts = _parts(fn, acc)
-    if parts is None or not all(_is_same_part(p, i, fn, acc) for i, p in enumerate(parts)):
+    known = known_reduce(step.arg("f"))
+    if known is None:
         return None
-    values = _split(convert(wrapped.getField("x"), item, acc), acc)
+    values = _Values(step, wrapped, item)
+    try:
+        made = _of_reduction(values, known, acc, convert(values.item_column, item, acc))
+    except NotCompilable:
+        return None
 
     def final(found: Sequence[Column]) -> Column:
         one, count, *rest = found
         first = convert(one.getField("x"), item, acc)
-        totals, counts = rest[: len(parts)], rest[len(parts) :]
-        made = [_total(p, o, t) for p, o, t in zip(parts, _split(first, acc), totals, strict=True)]
-        missing = [n < count for p, n in zip(parts, counts, strict=True) if p.op != "keep"]
-        return F.when(count < 2, first).otherwise(_checked(step, missing, _joined(made, acc)))
+        nulls, totals = rest[1::2], rest[::2]
+        met = F.greatest(*nulls, F.lit(0)) > 0
+        missing = values.fail("TypeError", "an operand is None", shows_item=False)
+        whole = F.when(met, missing).otherwise(made.final(first, totals))
+        return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
-    return Running((some, *_partials(parts, values, wrapped)), final)
+    return Running((some, counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def _first(column: Column) -> Column:
     return F.first(column, ignorenulls=True)
 
 
-def _partials(parts: list[Part], values: list[Column], wrapped: Column) -> tuple[Partial, ...]:
-    """How many values there are, the total of each part, and how many of each are not null."""
-    totals = [_OF_ROWS[p.op](v) for p, v in zip(parts, values, strict=True)]
-    return (counted(wrapped.isNotNull()), *totals, *(counted(v.isNotNull()) for v in values))
+class _Values:
+    """The values of a group, each the field `x` of a struct that is null for what is no value."""
+
+    def __init__(self, step: Step, wrapped: Column, item: ItemType) -> None:
+        self.fn, self.tick = step.arg("f"), step.tick
+        self.wrapped, self.item = wrapped, item
+        self.item_column = wrapped.getField("x")
+
+    def type_of(self, expression: Expr) -> ItemType:
+        """The type of what is taken of a value."""
+        return result_type(value_of(self.fn, expression), (self.item,))
+
+    def taken(self, expression: Expr, to: ItemType, where: Expr | None = None) -> Column:
+        """What is taken of a value, where None fails; null where nothing is to be taken."""
+        given = ((self.item_column, self.item),)
+        column = to_column(value_of(self.fn, expression), given, result=to, tick=self.tick)
+        column = F.coalesce(column, self.fail("TypeError", "an operand is None"))
+        if where is not None:
+            holds = predicate_column(value_of(self.fn, where), given, tick=self.tick)
+            column = F.when(holds, column)
+        return F.when(self.wrapped.isNotNull(), column)
+
+    def fail(self, kind: str, reason: str, *, shows_item: bool = True) -> Column:
+        """A column that fails the tick."""
+        shown = (self.item_column,) if shows_item else ()
+        return Site(self.fn, compile_expression, shown, self.tick).fail(kind, reason)
 
 
-def _parts(fn: Fn, acc: ItemType) -> list[Part] | None:
-    """How each part of the accumulator is made; None where that is not known to be native."""
-    tree, name = fn.tree, fn.params[0]
-    match acc, tree:
-        case Tuple(types), MakeTuple(parts) if len(parts) == len(types):
-            found = [_part(part, _at(name, i, None), types[i]) for i, part in enumerate(parts)]
-        case Row(columns), MakeRow(parts) if [p[0] for p in _named(parts)] == [
-            c.name for c in columns
-        ]:
-            found = [
-                _part(part, _at(name, None, column.name), column.type)
-                for (_, part), column in zip(_named(parts), columns, strict=True)
+def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
+    match known:
+        case Kept():
+            return _Made((), lambda start, _: start)
+        case Total(value, where):
+            taken = values.type_of(value)
+            if not (is_integer(taken) or (acc == DOUBLE and taken == DOUBLE)):
+                raise NotCompilable(f"a sum of {taken} as {acc}")
+            return _added(values, acc, _sum(values.taken(value, _summed(acc), where), acc))
+        case Extreme(kind, value):
+            taken = values.type_of(value)
+            if taken != acc and not (is_integer(taken) and is_integer(acc)):
+                raise NotCompilable(f"an extreme of {taken} as {acc}")
+            return _extreme(values, kind, _extreme_of(kind, values.taken(value, _ordered(acc))))
+        case Parts():
+            parts = [
+                (name, at_, _of_fold(values, part, of))
+                for name, at_, part, of in _parts(known, acc)
             ]
-        case ((Tuple() | Row()), _):
-            return None
-        case _:
-            found = [] if tree is None else [_part(tree, [Param(name)], acc)]
-    kept = [part for part in found if part is not None]
-    return kept if found and len(kept) == len(found) else None
+            return _joined(parts, acc)
 
 
-def _named(parts: tuple[Any, ...]) -> list[tuple[str, Expr]]:
-    return [part for part in parts if isinstance(part, tuple)]
+def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Column) -> _Made:
+    """Each part has two partial results: the total, and how many of its values are null."""
+    nulls = counted(values.wrapped.isNotNull() & value.isNull())
+    match known:
+        case Kept():
+            none = counted(F.lit(False))
+            return _Made((none, none), lambda first, _: first)
+        case Total():
+            total = _sum(value.cast(spark_type(_summed(acc))), acc)
+            return _Made((total, nulls), lambda _, found: _exact(values, found[0], acc))
+        case Extreme(kind, _):
+            _ordered(acc)
+            return _Made((_extreme_of(kind, value), nulls), lambda _, found: found[0])
+        case Parts():
+            parts = _parts(known, acc)
+            made = [_of_reduction(values, p, of, at(value, acc, i)) for _, i, p, of in parts]
+            named = [(n, i, m) for (n, i, _, _), m in zip(parts, made, strict=True)]
+            return _joined(named, acc, each=2)
 
 
-def _at(name: str, position: int | None, column: str | None) -> list[Expr]:
-    """The ways of writing a part of the accumulator."""
-    base = Param(name)
-    if column is not None:
-        return [Attribute(base, column), Index(base, Const(column))]
-    return [Index(base, Const(position)), Attribute(base, f"_{(position or 0) + 1}")]
+def _summed(acc: ItemType) -> ItemType:
+    if acc not in (LONG, DOUBLE):
+        raise NotCompilable(f"a sum as {acc}")
+    return acc
 
 
-def _part(expr: Any, own: list[Expr], of: ItemType) -> Part | None:
-    """An expression as `own + value` and the like; places in the text do not count."""
-    if expr in own:
-        return Part("keep", of)
-    operands: tuple[Any, ...] = ()
-    op: Op = "+"
-    match expr:
-        case Binary(op="+", left=left, right=right) if is_integer(of):
-            operands = (left, right)
-        case Call(name="max" | "min" as name, args=(left, right), keywords=()) if (
-            is_integer(of) or of == STRING
-        ):
-            operands, op = (left, right), "max" if name == "max" else "min"
-    for mine, other in (operands, operands[::-1]) if operands else ():
-        if mine in own and not _names(own) & _names([other]):
-            return Part(op, of, other)
-    return None
+def _ordered(acc: ItemType) -> ItemType:
+    if str(acc) not in _ORDERED:
+        raise NotCompilable(f"an extreme of {acc}")
+    return acc
 
 
-def _names(exprs: list[Any]) -> set[str]:
-    """The names that expressions mention."""
-    return {e.name for expr in exprs for e in _walk(expr) if isinstance(e, Param)}
+def _sum(value: Column, acc: ItemType) -> Partial:
+    return exact_sum(value.cast(_WIDE)) if acc == LONG else Partial(F.sum(value), F.sum)
 
 
-def _walk(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for each in value:
-            yield from _walk(each)
-    elif is_dataclass(value):
-        yield value
-        for field in fields(value):
-            yield from _walk(getattr(value, field.name))
+def _exact(values: _Values, total: Column, acc: ItemType) -> Column:
+    """The total, if it has 64 bits."""
+    if acc != LONG:
+        return total
+    fits = total.between(F.lit(LONG_MIN).cast(_WIDE), F.lit(LONG_MAX).cast(_WIDE))
+    beyond = values.fail("OverflowError", "the sum is beyond 64 bits", shows_item=False)
+    return F.when(fits, total.cast("long")).when(total.isNotNull(), beyond)
 
 
-def _is_same_part(part: Part, position: int, fn: Fn, acc: ItemType) -> bool:
-    """Whether a reduction takes the very same part of both of its items."""
-    if part.op == "keep":
-        return fn.algebra.commutative
-    name = fn.params[1]
+def _added(values: _Values, acc: ItemType, total: Partial) -> _Made:
+    def final(start: Column, found: Sequence[Column]) -> Column:
+        wide = start.cast(_WIDE) if acc == LONG else start
+        return _met(values, start, found[0], _exact(values, wide + found[0], acc))
+
+    return _Made((total,), final)
+
+
+def _extreme(values: _Values, kind: str, partial: Partial) -> _Made:
+    choose = F.least if kind == "min" else F.greatest
+
+    def final(start: Column, found: Sequence[Column]) -> Column:
+        return _met(values, start, found[0], choose(start, found[0]))
+
+    return _Made((partial,), final)
+
+
+def _extreme_of(kind: str, value: Column) -> Partial:
+    merge: Merge = F.min if kind == "min" else F.max
+    return Partial(merge(value), merge)
+
+
+def _met(values: _Values, start: Column, total: Column, both: Column) -> Column:
+    """The start and a total together; a start of None fails as soon as there is a total."""
+    missing = values.fail("TypeError", "the accumulator is None", shows_item=False)
+    return F.when(total.isNull(), start).when(start.isNull(), missing).otherwise(both)
+
+
+def _parts(known: Parts, acc: ItemType) -> list[tuple[str, int, KnownFold, ItemType]]:
+    """Of each field of the accumulator: its name, its place, how it is folded, and its type."""
     match acc:
-        case Tuple():
-            return part.value in _at(name, position, None)
-        case Row(columns):
-            return part.value in _at(name, None, columns[position].name)
+        case Tuple(types) if known.names is None and len(types) == len(known.parts):
+            places = range(len(types))
+            return [(f"_{i + 1}", i, known.parts[i], types[i]) for i in places]
+        case Row(fields) if known.names is not None and set(acc.names) == set(known.names):
+            by_name = dict(zip(known.names, known.parts, strict=True))
+            return [(f.name, i, by_name[f.name], f.type) for i, f in enumerate(fields)]
         case _:
-            return part.value == Param(name)
+            raise NotCompilable(f"parts of {acc}")
 
 
-def _value(fn: Fn, part: Part, wrapped: Column, item: ItemType, step: Step) -> Column:
-    """What of an item is added to a part; null for the rows of a group that are no values."""
-    if part.value is None:
-        return F.lit(None)
-    of_item = replace(fn, tree=part.value, params=fn.params[1:], returns=None)
-    x = wrapped.getField("x")
-    column = to_column(of_item, ((x, item),), result=part.type, tick=step.tick)
-    return F.when(wrapped.isNotNull(), column)
+def _joined(parts: list[tuple[str, int, _Made]], acc: ItemType, *, each: int = 1) -> _Made:
+    """A tuple or row of folds; of the partial results of a part every `each`-th is a total."""
 
+    def final(start: Column, found: Sequence[Column]) -> Column:
+        columns, position = [], 0
+        for name, place, made in parts:
+            count = len(made.partials) // each
+            own = found[position : position + count]
+            columns.append((name, made.final(at(start, acc, place), own)))
+            position += count
+        if isinstance(acc, Tuple):
+            return make_tuple(*(column for _, column in columns))
+        return make_row(columns)
 
-def _split(column: Column, acc: ItemType) -> list[Column]:
-    if isinstance(acc, Tuple | Row):
-        return [at(column, acc, i) for i in range(len(acc.fields))]
-    return [column]
-
-
-def _joined(parts: list[Column], acc: ItemType) -> Column:
-    match acc:
-        case Tuple():
-            return make_tuple(*parts)
-        case Row():
-            return make_row(zip(acc.names, parts, strict=True))
-        case _:
-            return parts[0]
-
-
-_OF_ROWS: Mapping[str, Callable[[Column], Partial]] = {
-    # Only the result of a sum must have 64 bits.
-    "+": lambda value: exact_sum(value.cast("decimal(20,0)")),
-    "max": lambda value: Partial(F.max(value), F.max),
-    "min": lambda value: Partial(F.min(value), F.min),
-    "keep": lambda value: counted(value.isNotNull()),
-}
-
-
-def _added(part: Part, start: Column, total: Column) -> Column:
-    match part.op:
-        case "+":
-            whole = start.cast("decimal(20,0)") + F.coalesce(total, F.lit(0))
-            return whole.cast(str(part.type))
-        case "max":
-            return F.greatest(start, total)
-        case "min":
-            return F.least(start, total)
-        case "keep":
-            return start
-
-
-def _total(part: Part, one: Column, total: Column) -> Column:
-    match part.op:
-        case "+":
-            return total.cast(str(part.type))
-        case "keep":
-            return one
-        case _:
-            return total
-
-
-def _checked(step: Step, missing: list[Column], whole: Column) -> Column:
-    """The result, unless a null was to be added or compared: that fails in Python."""
-    if not missing:
-        return whole
-    condition = missing[0]
-    for more in missing[1:]:
-        condition = condition | more
-    fn = step.arg("f")
-    wrong = fail(step.node, f"TypeError: {fn.name} met a None", fn=fn, tick=step.tick)
-    return F.when(condition, wrong).otherwise(whole)
+    return _Made(tuple(p for _, _, made in parts for p in made.partials), final)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, Window
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.group import ACC, accumulator_type, keyed_item, keyed_value

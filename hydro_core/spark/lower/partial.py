@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column
-from pyspark.sql import functions as F
+
+from hydro_core.spark.columns.dry import F
 
 Merge = Callable[[Column], Column]
 """The aggregate that makes one partial result of several."""

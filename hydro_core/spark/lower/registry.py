@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.item import ItemType
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.parts import merging
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.combine import added_up
 from hydro_core.spark.lower.folds import folded, reduced
 from hydro_core.spark.lower.group import (
     ACC,
     accumulator_type,
     aggregate,
+    aggregated,
     at_every_tick,
+    fields_of,
     keyed_item,
     keyed_value,
     latest,
 )
+from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.items import at, convert, key_fields, key_of, literal, named, type_at
+from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Lowered, Step, lowers, per_tick
+from hydro_core.spark.lower.running import running_aggregate
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType, Row
 
@@ -80,11 +85,62 @@ def latest_from(step: Step) -> Relation:
 
 
 @lowers("aggregate_from")
+@per_tick
 def aggregate_from(step: Step) -> Relation:
-    """The state's aggregates and those of the new rows, merged."""
-    state, new = (r.events(step.first, step.last) for r in step.inputs)
-    of_new = one_relation(aggregate(step.with_(inputs=(new,))))
-    both = added_up(step.with_(inputs=(state, of_new), kind=Kind.E))
+    """The state's aggregates and those of the new rows, merged.
+
+    What is merged are partial results, so that only a total must have 64 bits.
+    """
+    state, new = step.inputs
+    types = {field.name: field.type for field in fields_of(step.item)}
+    given = step.arg("aggregates")
+    merges = merging(given) or ()
+    of_new = [running_aggregate(a, new.item, types[name]) for name, a in given]
+    of_state = [running_aggregate(a, state.item, types[name]) for name, a in merges]
+    runs_on = [running for running in of_new if running is not None]
+    stored = [running for running in of_state if running is not None]
+    if len(runs_on) < len(given) or len(stored) < len(given):
+        return _aggregated_twice(step)
+    keys = _keys(step) if step.arg("by") else [[], []]
+    parts = [
+        _partials(relation, own, of, step)
+        for relation, own, of in zip(step.inputs, keys, (stored, runs_on), strict=True)
+    ]
+    both = parts[0].unionByName(parts[1])
+    results = _merged(runs_on)
+    rows = both.groupBy(TICK, *(f"k{i}" for i in range(len(keys[0])))).agg(*results)
+    return step.relation(Kind.E, rows.select(aggregated(step).alias(ITEM), TICK))
+
+
+def _partials(
+    relation: Relation, keys: list[Column], results: list[Running], step: Step
+) -> DataFrame:
+    """The partial results p0 … of each tick and key; without keys there are some in each tick."""
+    partials = [p.of_rows.alias(f"p{i}") for i, p in enumerate(_flat(results))] or [F.lit(0)]
+    found = relation.frame.groupBy(TICK, *keys).agg(*partials)
+    if keys:
+        return found
+    nothing = relation.frame.where(F.lit(False)).agg(*partials)
+    return found.unionByName(tick_axis(step).crossJoin(nothing))
+
+
+def _merged(results: list[Running]) -> list[Column]:
+    columns, position = [], 0
+    for i, running in enumerate(results):
+        merged = [p.merge(F.col(f"p{n}")) for n, p in enumerate(running.partials, start=position)]
+        columns.append(running.final(merged).alias(f"a{i}"))
+        position += len(running.partials)
+    return columns or [F.lit(0)]
+
+
+def _flat(results: list[Running]) -> list[Partial]:
+    return [partial for running in results for partial in running.partials]
+
+
+def _aggregated_twice(step: Step) -> Relation:
+    """Where results are merged and not partial ones."""
+    of_new = one_relation(aggregate(step.with_(inputs=step.inputs[1:])))
+    both = added_up(step.with_(inputs=(step.inputs[0], of_new), kind=Kind.E))
     merges = step.node.args.with_(aggregates=merging(step.arg("aggregates")))
     return one_relation(aggregate(step.with_(node=step.node.with_(args=merges), inputs=(both,))))
 

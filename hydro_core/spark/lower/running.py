@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.aggregates import Argument, argument_of
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
-from pyspark.sql import functions as F
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import live
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.changes import told

@@ -92,6 +92,39 @@ def test_strict(tmp_path: Path, chat: str, capsys: pytest.CaptureFixture[str]) -
     assert main(["optimize", chat, "--strict"]) == 0
 
 
+WINDOWS = """
+rows = source("k long, v long, d double")
+last = rows -> window(30)
+last -> aggregate(by="k", s=sum("v")) -> moves
+last -> aggregate(by="k", low=min("v")) -> low
+last -> aggregate(by="k", mean=avg("d")) -> mean
+rows -> persist() -> aggregate(by="k", spread=stddev("v")) -> spread
+"""
+
+
+def test_what_is_not_incremental_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "windows.hydro"
+    file.write_text(WINDOWS, encoding="utf-8")
+    assert main(["optimize", str(file), "--format", "json", "--validate", "10"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert [(n["reads"], n["reason"].partition(":")[0]) for n in notes] == [
+        ("all of its window", "`min` has no inverse"),
+        (
+            "all of its window",
+            "`avg` of these numbers is rounded, so what leaves cannot be taken out again",
+        ),
+        ("all of history", "`stddev` squares differences from a mean that every tick moves"),
+    ]
+
+
+@pytest.mark.parametrize("flow", ["flights", "chat"])
+def test_the_flows_of_the_project_are_incremental(flow: str) -> None:
+    file = Path(__file__).parents[3] / "assets" / flow / f"{flow}.hydro"
+    assert main(["optimize", str(file), "--strict", "--format", "sexpr"]) == 0
+
+
 def test_misuse(chat: str) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["optimize", chat, "--explain", "--format", "svg"])

@@ -1,0 +1,73 @@
+"""The plan for all ticks as one job: what is free there stays, and `run --range` uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hydro_core import running
+from hydro_core.catalog.internal import INTERNAL
+from hydro_core.compile import Compiled, compile_text
+from hydro_core.optimize.optimizer import optimize
+from hydro_core.running import Engine, Options, read_ticks, run_items
+
+PAIRS = (
+    'a = source("(long, long)"); b = source("(long, long)"); c = source("(long, long)")\n'
+    "pa = a -> persist(); pb = b -> persist(); pc = c -> persist()\n"
+)
+ROWS = 'a = source("k long, v long")\n'
+NAIVE = {
+    "two-way": PAIRS + "pa -> cross(right=pb) -> delta() -> out",
+    "join": PAIRS + "pa -> join(right=pb) -> delta() -> out",
+    "three-way": PAIRS
+    + "j = pb -> join(right=pc) -> map(lambda k, p: (k, p[1]))\n"
+    + "pa -> join(right=j) -> delta() -> out",
+    "distinct": PAIRS + "pa -> unique() -> delta() -> out",
+    "outer": PAIRS + 'pa -> join(right=pb, how="outer") -> delta() -> out',
+    "running": ROWS
+    + 'a -> persist() -> aggregate(by="k", n=count(), m=avg("v")) -> delta() -> out',
+    "latest": ROWS + 'a -> persist() -> latest(by="k", order="v") -> delta() -> out',
+    "window": ROWS + 'a -> window(50) -> aggregate(by="k", s=sum("v")) -> out',
+}
+
+
+@pytest.mark.parametrize("text", NAIVE.values(), ids=NAIVE)
+def test_in_a_range_history_is_free(text: str) -> None:
+    program = compile_text(text)
+    plans = {goal: optimize(program.typed, goal=goal).graph for goal in ("tick", "range")}
+    dear = {"old", "prev", "leaving", *INTERNAL}
+    assert {n.op.name for n in plans["tick"]} & dear, "a tick goes on from the one before"
+    assert not {n.op.name for n in plans["range"]} & dear
+
+
+def test_filters_go_early_in_a_range_too() -> None:
+    program = compile_text(
+        PAIRS + "pa -> join(right=pb) -> filter(lambda k, p: p[0] == 1) -> delta() -> out"
+    )
+    graph = optimize(program.typed, goal="range").graph
+    (kept,) = graph.named("filter")
+    assert kept.inputs[0].node in {"a", "pa"}
+
+
+@pytest.mark.parametrize("engine", ["reference", "spark"])
+@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
+def test_a_run_uses_the_plan_for_what_it_does(
+    engine: Engine, as_range: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = compile_text(NAIVE["join"])
+    ran: list[Compiled] = []
+
+    def note(plan: Compiled, *_: Any) -> Iterator[Any]:
+        ran.append(plan)
+        return iter(())
+
+    monkeypatch.setattr(running, "_run_on_spark", note)
+    monkeypatch.setattr(
+        running, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
+    )
+    ticks = read_ticks(program.typed, [{"a": [[1, 2]]}])
+    list(run_items(program, ticks, Options(engine=engine, as_range=as_range)))
+    (plan,) = ran
+    assert bool(plan.graph.named("old")) is not as_range
