@@ -43,9 +43,9 @@ class Case:
 
 
 def _arithmetic(r: dict[str, Any]) -> Any:
-    thrice = pc.add(pc.multiply(r["amount"], 3), r["quantity"])
+    both = pc.add(r["amount"], r["quantity"])
     fives = pc.multiply(pc.divide(r["amount"], 5), 5)
-    return pc.subtract(pc.divide(thrice, 7), pc.subtract(r["amount"], fives))
+    return pc.subtract(pc.divide(both, 7), pc.subtract(r["amount"], fives))
 
 
 def _text(r: dict[str, Any]) -> Any:
@@ -60,9 +60,9 @@ def _choice(r: dict[str, Any]) -> Any:
 
 CASES = {
     "arithmetic": Case(
-        "lambda r: (r.amount * 3 + r.quantity) // 7 - r.amount % 5",
+        "lambda r: (r.amount + r.quantity) // 7 - r.amount % 5",
         _arithmetic,
-        lambda: F.expr("(item.amount * 3 + item.quantity) div 7 - item.amount % 5"),
+        lambda: F.expr("(item.amount + item.quantity) div 7 - item.amount % 5"),
     ),
     "text": Case(
         "lambda r: r.name.strip().upper()[:6] + '-' + r.city",

@@ -1,7 +1,7 @@
 """Does a tick get slower with the number of ticks before it? Tick 1,000 beside tick 10.
 
 Every program gets equal batches at every tick. Two pipelines of it run in turns in one session: one
-around its tenth tick, and one around its thousandth. The latter comes there by ranges of a hundred
+around its tenth tick, and one around its thousandth. The latter comes there by ranges of 45
 ticks and, for the programs of `--single-cases`, by some hundred single ticks after these, each with
 a commit and files of its own. A program of which a part runs tick by tick in ranges too has a late
 tick of its own, since each of its ticks takes a second.
@@ -31,7 +31,7 @@ from hydro_core.spark.batches import batch_of
 from hydro_core.spark.pipeline import Pipeline
 
 GOAL = 1.2
-RANGE = 99
+RANGE = 45
 RANGE_BY_TICKS = 10
 """Where a part of a plan runs tick by tick, a range costs nearly what its ticks cost."""
 CHAT = Path("assets/chat/chat.hydro")

@@ -6,7 +6,8 @@ day's results, with windows over the days where a day depends on those before it
 four tables at once; it keeps nothing to go on from. Both read the landed tables and write Delta.
 
 Beside it stand the last 30 days as one range on the stored past, and single ticks: some are timed
-around the middle of the year, and the year of them is 365 times their median.
+after two months, when most routes and aircraft are known, and the year of them is 365 times their
+median.
 """
 
 from __future__ import annotations
@@ -213,8 +214,8 @@ def main() -> int:
 
 def singles(meter: Meter, ours: Ours, at: int, count: int) -> Runs:
     """So many ticks from `at` on; those before them as ranges."""
-    step = 10 if ours.pipeline.plan.notes else 100
-    # Where a part of the plan runs tick by tick, a short past must do for a benchmark.
+    # Two months in ranges that fit into the memory of a benchmark.
+    step = 10 if ours.pipeline.plan.notes else 30
     at = min(at, 2 * step)
     for first in range(0, at, step):
         ours.range(first, min(first + step, at) - 1)
