@@ -7,11 +7,12 @@
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
+| `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
+| `scale` | twenty million rows of history within the default memory |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
-| `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, with and without a plan |
 
-`python -m benchmarks.NAME --help` tells the sizes of each. They write their rows and sizes as JSON
-to `--out`; at the end this prints the ratios of all in one table.
+`python -m benchmarks.NAME --help` tells the sizes of each. The first four write their rows, sizes
+and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from pathlib import Path
 
 from benchmarks.measure import RESULTS, as_table
 
-BENCHMARKS = ("tick", "growth", "year", "functions", "keyed_state", "optimizer", "incremental")
+BENCHMARKS = (
+    "tick",
+    "growth",
+    "year",
+    "functions",
+    "keyed_state",
+    "incremental",
+    "scale",
+    "optimizer",
+)
 
 
 def main() -> int:

@@ -124,7 +124,7 @@ def main() -> int:
     parser.add_argument("--warm", type=int, default=2, help="runs before these")
     asked = parser.parse_args()
     spark, _ = session(asked.memory)
-    meter, frame, rows = Meter(spark), data(spark, asked.rows), []
+    meter, frame, rows = Meter(spark, asked.seconds), data(spark, asked.rows), []
     for name, case in CASES.items():
         columns = variants(case)
         sums = {way: sum_of(frame, column) for way, column in columns.items()}

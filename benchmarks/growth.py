@@ -218,7 +218,9 @@ def main() -> int:
                 Grown(CASES[name], Path(scratch) / side, asked.rows, spark, settings)
                 for side in ("early", "late")
             )
-            rows.append({"program": name, **compared(name, early, late, asked, Meter(spark))})
+            rows.append(
+                {"program": name, **compared(name, early, late, asked, Meter(spark, asked.seconds))}
+            )
     ratios = [Ratio(f"{r['program']}: a late tick over tick 10", r["ratio"], GOAL) for r in rows]
     report("a tick with few and with many ticks before it", rows, ratios, asked)
     return 0

@@ -89,9 +89,13 @@ class Runs:
 
 
 class Meter:
-    """Measures runs in this process and the JVM of a session."""
+    """Measures runs in this process and the JVM of a session.
 
-    def __init__(self, spark: SparkSession) -> None:
+    A comparison begins no further round after `limit` seconds, once it has one that counts.
+    """
+
+    def __init__(self, spark: SparkSession, limit: float) -> None:
+        self._limit = limit
         jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - Spark offers no question for it
         self._jvm = int(jvm.ProcessHandle.current().pid())
         self._ticks = os.sysconf("SC_CLK_TCK")
@@ -120,7 +124,10 @@ class Meter:
         The first `warm` rounds are not counted.
         """
         found = {name: Runs() for name in variants}
+        started = time.perf_counter()
         for turn, number in enumerate(rounds):
+            if turn > warm and time.perf_counter() - started > self._limit:
+                break
             # In turns, so that none always finds the caches that another has left.
             for name in list(variants) if turn % 2 else reversed(variants):
                 usage = self.measure(lambda name=name, number=number: variants[name](number))
@@ -208,6 +215,9 @@ def parser_of(name: str, doc: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json")
     parser.add_argument("--memory", default="1g", help="memory of the JVM")
+    parser.add_argument(
+        "--seconds", type=float, default=150, help="no further round of a comparison after these"
+    )
     return parser
 
 

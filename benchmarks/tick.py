@@ -154,7 +154,7 @@ def main() -> int:
             "by hand, delta-rs": ByHandWithDeltaRs(spark, directory / "hand-rs"),
         }
         given = [batch(1, t, asked.rows) for t in range(asked.warm + asked.ticks)]
-        found = Meter(spark).alternate(
+        found = Meter(spark, asked.seconds).alternate(
             {
                 "ours": lambda t: ours.run_tick(t, given[t]),
                 **{n: lambda t, h=hand: h.tick(t, given[t]) for n, hand in hands.items()},

@@ -170,7 +170,7 @@ def main() -> int:
     parser.add_argument("--goal", default="range", choices=["range", "tick"], help="of the plan")
     asked = parser.parse_args()
     spark, settings = session(asked.memory)
-    meter = Meter(spark)
+    meter = Meter(spark, asked.seconds)
     plan = plan_of(PROGRAM.read_text(encoding="utf-8"), asked.goal)
     days, last = asked.days, asked.last
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as name:

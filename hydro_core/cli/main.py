@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -33,16 +34,20 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 """The commands of the core; each is a module of its own here, as soon as it exists."""
 
 PLUGINS = "hydrotick.commands"
+DEBUG = "--debug"
+"""Wherever it stands: an error shows where it came from, in Python and in Java."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; gives 0, 1 when the program or data is at fault, 2 on misuse."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = DEBUG in words
+    words = [word for word in words if word != DEBUG]
     plugins = {point.name: point for point in entry_points(group=PLUGINS)}
     available = [name for name in COMMANDS if find_spec(f"hydro_core.cli.{name}")]
     command = next((word for word in words if not word.startswith("-")), None)
     if words and words[0] == command and command in plugins:
-        return _guarded(lambda: _plugin(plugins[str(command)], words[1:]), words)
+        return _guarded(lambda: _plugin(plugins[str(command)], words[1:]), words, debug)
     parser = _parser(available, plugins, command)
     parsed = parser.parse_args(words)
     if parsed.command is None:
@@ -52,14 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = module.misuse(parsed) if hasattr(module, "misuse") else None
     if wrong:
         parser.error(f"{parsed.command}: {wrong}")
-    return _guarded(lambda: int(module.run(parsed)), words)
+    return _guarded(lambda: int(module.run(parsed)), words, debug)
 
 
-def _guarded(run: object, words: Sequence[str]) -> int:
-    assert callable(run)
+def _guarded(run: Callable[[], int], words: Sequence[str], debug: bool) -> int:
     try:
-        return int(run())
+        return run()
     except HydroError as error:
+        if debug:
+            output.print_error("".join(traceback.format_exception(error)))
         output.print_problem(error, _style(words))
         return 1
     except KeyboardInterrupt:
@@ -85,7 +91,8 @@ def _parser(
     parser = argparse.ArgumentParser(
         prog="hydrotick",
         description="Stateful dataflow programs, run tick by tick.",
-        epilog="`hydrotick COMMAND --help` says what a command takes.",
+        epilog="`hydrotick COMMAND --help` says what a command takes. With `--debug`, an error "
+        "also shows where it came from, in Python and in Spark.",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name in available:

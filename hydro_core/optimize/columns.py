@@ -22,8 +22,8 @@ from hydro_core.types.item import Row
 Columns = frozenset[str] | None
 """The columns that are read; None is all of them."""
 NONE: frozenset[str] = frozenset()
-STORES = frozenset({"persist", "old"})
-HANDS_ON = frozenset({"persist", "old", "prev", "window", "union", "chain", "identity", "tee"})
+STORES = frozenset({"persist", "old", "window", "leaving"})
+HANDS_ON = frozenset({*STORES, "prev", "union", "chain", "identity", "tee"})
 SUMS = frozenset({"union", "chain"})
 
 
@@ -132,9 +132,9 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
         case "with_columns" | "rename" | "drop":
             return (_behind_columns(node, own),)
-        case "aggregate" | "aggregate_from":
+        case "aggregate" | "aggregate_from" | "aggregate_moved":
             read = _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
-            return (read,) if node.op.name == "aggregate" else (None, read)
+            return (read,) if node.op.name == "aggregate" else (None, *[read] * (len(items) - 1))
         case "join":
             return _of_sides(node, own, items)
         case _:

@@ -18,8 +18,10 @@ from urllib.parse import unquote, urlparse
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, Diagnostic, Span
 from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Graph
 
 MARKER = "hydrotick-failure:"
 _SHOWN = 200
@@ -45,13 +47,38 @@ class Failure:
     item: str | None = None
     tick: int | None = None
 
-    def as_error(self) -> DataError:
+    def as_error(self, graph: Graph | None = None) -> DataError:
         """The error that a user reads."""
-        what = f"`{self.function}` failed" if self.function else "the tick failed"
-        item = "" if self.item is None else f" on the item {_shorten(self.item)}"
+        operator = self._operator(graph)
+        where = f"`{operator}`" if operator else "an operator"
         tick = "" if self.tick is None else f" in tick {self.tick}"
-        message = f"{what}{item}{tick}: {self.kind}: {self.reason}"
-        return DataError(Diagnostic("runtime", message, span=self.span))
+        message = f"{where}{tick}: {self._what()}{self._why()}"
+        return DataError(Diagnostic("runtime", message, self.span, operator))
+
+    def _what(self) -> str:
+        item = "" if self.item is None else f" on {_shorten(self.item)}"
+        place = f" (line {self.span.line})" if self.span else ""
+        if self.function:
+            return f"the function {self.function}{place} fails{item}: "
+        return f"fails{item}: " if item else ""
+
+    def _why(self) -> str:
+        return self.reason if self._is_own else f"{self.kind}: {self.reason}"
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether an operator found it, and no function."""
+        return self.kind.startswith("`")
+
+    def _operator(self, graph: Graph | None) -> str | None:
+        """The operator that the function is an argument of; of a lowering's own failure, itself."""
+        for node in graph or ():
+            if any(self._is_of(fn) for fn in functions_of(node.args)):
+                return node.op.name
+        return self.kind.strip("`") if self._is_own else None
+
+    def _is_of(self, fn: Fn) -> bool:
+        return fn.name == self.function and fn.span == self.span
 
 
 def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
@@ -70,10 +97,13 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
     return MARKER + json.dumps({**payload(fn, kind, reason), "shown": item, "tick": tick})
 
 
-def data_error(error: BaseException) -> DataError:
-    """The error of a failed Spark job as a user reads it; its cause stays attached."""
+def data_error(error: BaseException, graph: Graph | None = None) -> DataError:
+    """The error of a failed Spark job as a user reads it; its cause stays attached.
+
+    The graph tells the operator whose function failed.
+    """
     failure = find_failure(error)
-    result = failure.as_error() if failure else DataError(_own_words(error))
+    result = failure.as_error(graph) if failure else DataError(_own_words(error))
     result.__cause__ = error
     return result
 

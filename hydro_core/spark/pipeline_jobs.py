@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
+from hydro_core.ir.graph import Graph
 from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
@@ -85,7 +86,7 @@ class RangeJobs:
             jobs = {name: one for name, one in pending.items() if name not in known}
             return {**known, **write_all(jobs, self._bound, (run.first, run.last))}
         except (PySparkException, Py4JJavaError) as error:
-            raise _failure(self._store.directory, error) from error
+            raise _failure(self._store.directory, error, self._plan.graph) from error
 
     @property
     def _bound(self) -> int:
@@ -191,11 +192,11 @@ def _settings_of(spark: SparkSession) -> Mapping[str, str]:
     return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}
 
 
-def _failure(directory: Path, error: PySparkException | Py4JJavaError) -> DataError:
+def _failure(directory: Path, error: PySparkException | Py4JJavaError, graph: Graph) -> DataError:
     """What a failed job says: a stored file that cannot be read is not the program's fault."""
     text = str(error)
     if not (any(name in text for name in _BROKEN_FILES) and str(directory) in text):
-        return data_error(error)
+        return data_error(error, graph)
     return state_error(
         f"a file of the pipeline in {directory} cannot be read",
         "restore the directory from a backup, or remove all of it and run the ticks again",

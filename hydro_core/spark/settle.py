@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
@@ -23,6 +25,23 @@ def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows stay with Spark's executors; for data of any size."""
     kept = frame.localCheckpoint(eager=False)
     return kept, kept.count()
+
+
+@contextmanager
+def released(spark: SparkSession) -> Iterator[None]:
+    """What is kept with the executors within, by `checkpointed` or else, is given up at the end."""
+    before = set(_kept(spark))
+    try:
+        yield
+    finally:
+        for number, rows in _kept(spark).items():
+            if number not in before:
+                rows.unpersist(False)
+
+
+def _kept(spark: SparkSession) -> dict[int, Any]:
+    context = spark.sparkContext._jsc  # noqa: SLF001 - Spark offers Python no other way
+    return {} if context is None else dict(context.getPersistentRDDs())
 
 
 def collected(frame: DataFrame) -> tuple[DataFrame, int]:

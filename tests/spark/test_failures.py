@@ -48,7 +48,7 @@ def test_a_failing_function_is_named(spark: SparkSession, source: str, kind: str
     error = _failure(spark, fn, [(0, 2**63 - 1)])
     assert error.code == "runtime"
     diagnostic = error.diagnostics[0]
-    assert f"`{fn.name}` failed on the item" in diagnostic.message
+    assert f"the function {fn.name} (line 3) fails on" in diagnostic.message
     assert "0, 9223372036854775807" in diagnostic.message
     assert "in tick 7" in diagnostic.message
     assert kind in diagnostic.message
@@ -66,7 +66,7 @@ def test_a_python_function_that_cannot_be_read_runs_and_fails(spark: SparkSessio
     frame = frame_of(spark, [(0, 5)], item)
     with pytest.raises(Exception, match=r".") as caught:
         frame.select(apply(fn, column, item).alias("r")).collect()
-    assert "`look_up` failed on the item 5: KeyError: 5" in str(data_error(caught.value))
+    assert "the function look_up fails on 5: KeyError: 5" in str(data_error(caught.value))
 
 
 def test_failures_of_spark_itself_are_one_line(spark: SparkSession) -> None:

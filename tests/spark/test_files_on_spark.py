@@ -370,7 +370,7 @@ def test_a_function_that_fails_leaves_nothing(run: Run, here: Path) -> None:
     program = "rows -> map(lambda r: 6 // (r.v - 2) if r.v else 0) -> out"
     for engine in ("reference", "spark"):
         found = run(engine, program, "--input", f"rows={path}:day", "--every", "1mo")["error"]
-        assert (found["code"], found["line"]) == ("runtime", 1)
+        assert (found["code"], found["line"], found["operator"]) == ("runtime", 1, "map")
         assert "ZeroDivisionError" in found["message"]
         assert "tick 2" in found["message"]
         assert '"v": 2' in found["message"]

@@ -27,6 +27,9 @@ PROGRAMS = {
         x -> map(lambda r: (r.total, r.k)) -> delta() -> new
         x -> filter(lambda r: r.n > 1) -> changes() -> changed
         a -> join(right=x, on="k", suffix="_x") -> joined
+        a -> join(right=x, on="k", how="left", suffix="_x") -> padded
+        x -> join(right=a, on="k", how="semi") -> touched
+        a -> filter(lambda r: r.v != 1) -> join(right=x, on="k", how="anti") -> none
     """,
     "aggregate of all": """
         x = a -> persist() -> aggregate(n=count(), total=sum("v"), low=min("w"))

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
+from hydro_core.ir.graph import Graph
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -29,7 +30,7 @@ from hydro_core.spark.memory import SMALL_DATA
 from hydro_core.spark.past import NoPast, Overlay
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.session import shared_session
-from hydro_core.spark.settle import checkpointed
+from hydro_core.spark.settle import checkpointed, released
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.outputs import OutputFolders
@@ -38,7 +39,7 @@ from hydro_core.types.item import ItemType
 _PARTITION = 16 * MEBIBYTE
 """Of input files to a partition after a shuffle: what a task sorts or groups fits its memory."""
 
-_SMALL = 8 * MEBIBYTE
+_SMALL = 2 * MEBIBYTE
 """Of so little, the time goes into thinking about it: as for ticks in memory."""
 
 _LARGE_DATA = {
@@ -123,13 +124,13 @@ def _session(spark: SparkSession) -> SparkSession:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told(graph: Graph | None = None) -> Iterator[None]:
     """Failures of Spark become errors that a user can read."""
     try:
         yield
     except Exception as error:
         if is_spark_error(error):
-            raise data_error(error) from error
+            raise data_error(error, graph) from error
         raise
 
 
@@ -138,6 +139,7 @@ def prepared(
 ) -> FileRun:
     """Reads all inputs once and cuts them into ticks."""
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
+    stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
     with told():
         found = cut(rows, *ticks)
@@ -153,7 +155,7 @@ def run(
     overlay = Overlay(NoPast(), checkpointed)
     count = work.cut.count
     step = at_once or longest_range(work.plan, work.settings) or max(count, 1)
-    with told():
+    with told(work.plan.graph):
         for first in range(0, count, step):
             last = min(first + step, count) - 1
             found, overlay = _range(work, out, (first, last), overlay)
@@ -186,6 +188,7 @@ def _range(
         past=past,
         settings=work.settings,
         times=work.cut.times(first, last),
+        settle=checkpointed,
     )
     if out is None:
         counts = counts_of(result.outputs, first, last)

@@ -103,7 +103,7 @@ def _product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
-    left, right = _narrowed(left, right, keys), _narrowed(right, left, keys[::-1])
+    left, right = meeting(left, right, keys), meeting(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
@@ -146,7 +146,7 @@ def _by_keys_of(others: DataFrame, mine: Sequence[Column], how: str) -> Narrow:
     return lambda frame: frame.join(keys, all_of(conditions), how)
 
 
-def _narrowed(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]]) -> Relation:
+def meeting(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]]) -> Relation:
     """Without what meets nothing on the other side, where finding that out early saves work."""
     mine, theirs = keys
     if relation.narrowed is None or other.narrowed is not None or not mine:
@@ -206,7 +206,7 @@ def semi_join(
     """The left rows, at the ticks at which their key is on the right."""
     if left.kind is Kind.E:
         return _of_events(left, right, keys, ticks, there=True)
-    left = _narrowed(left, right, keys)
+    left = meeting(left, right, keys)
     there, parts = _covered(right, keys[1])
     return product(left, there, (keys[0], parts), lambda mine, _: mine, left.item, ticks)
 
@@ -273,6 +273,7 @@ def _native(
     ticks: Range,
     how: str,
 ) -> Relation:
+    right = meeting(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
     found = lefts.join(rights, all_of(conditions), how)

@@ -12,6 +12,7 @@ from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
     guarded,
+    meeting,
     positioned,
     product,
     semi_join,
@@ -169,7 +170,8 @@ def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
     known = events.kind is Kind.E and versions.kind is Kind.G and not step.is_tick
     if not (known and _is_keyed(step, 1 - side) and how in ("inner", padded)):
         return None
-    found = as_of(events, versions, keys if side == 0 else (keys[1], keys[0]))
+    ours = keys if side == 0 else (keys[1], keys[0])
+    found = as_of(events, meeting(versions, events, ours[::-1]), ours)
     version = F.col(VERSION).getField("x")
     both = (F.col(ITEM), version) if side == 0 else (version, F.col(ITEM))
     alone = (F.col(ITEM), None) if side == 0 else (None, F.col(ITEM))

@@ -81,6 +81,20 @@ def test_a_failed_tick_ends_the_run_without_partial_output(
     assert " 0:" in error["message"]
 
 
+def test_debug_shows_where_an_error_came_from(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "p.hydro").write_text("a -> map(lambda x: 6 // x) -> out")
+    (here / "t.json").write_text('[{"a": [0]}]')
+    assert main(["run", "p.hydro", "--ticks", "t.json"]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+    for words in (["--debug", "run"], ["run", "--debug"]):
+        assert main([*words, "p.hydro", "--ticks", "t.json", "--format", "json"]) == 1
+        said = capsys.readouterr()
+        assert "Traceback" in said.err
+        assert json.loads(said.out)["error"]["code"] == "runtime"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -92,6 +106,9 @@ def test_a_failed_tick_ends_the_run_without_partial_output(
         ["run", "p.hydro", "--ticks", "t.json", "--out", "x"],
         ["run", "p.hydro", "--ticks", "t.json", "--engine", "storm"],
         ["run", "p.hydro", "--ticks", "t.json", "--schema", "a=long"],
+        ["run", "p.hydro", "--ticks", "t.json", "--ticks-at-once", "2"],
+        ["run", "p.hydro", "--input", "a=x.csv", "--ticks-at-once", "2"],
+        ["run", "p.hydro", "--input", "a=x.csv", "--engine", "spark", "--ticks-at-once", "0"],
     ],
 )
 def test_misuse(here: Path, words: list[str]) -> None:
