@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -97,7 +96,7 @@ def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
     for fragment in rows.get_fragments():
         keys = dataset.get_partition_keys(fragment.partition_expression)
         of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
-        found[Path(path, unquote(fragment.path))] = of
+        found[Path(path, fragment.path)] = of
     return found
 
 
