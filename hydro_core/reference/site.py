@@ -71,8 +71,10 @@ class Site:
     def fail(self, what: str, cure: str | None = None, fn: Fn | None = None) -> NoReturn:
         """Fails the tick."""
         span = _place(fn, self.node)
-        where = f"`{self.node.op.name}` in tick {self.moment.tick}"
-        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, self.node.op.name, cure))
+        # What goes on from a stored result is what the program calls it.
+        operator = self.node.op.name.removesuffix("_from")
+        where = f"`{operator}` in tick {self.moment.tick}"
+        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, operator, cure))
 
     def _try(self, fn: Fn, call: Callable[..., Any], items: tuple[Any, ...]) -> Any:
         try:

@@ -5,11 +5,12 @@ Workers load this module, so it imports little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
@@ -21,18 +22,25 @@ from hydro_core.types.item import Array, ItemType
 from hydro_core.types.values import conform
 
 Accumulate = Callable[[Fn, Any, Any], Any]
-Choose = Callable[[list[Any]], Any]
+Choose = Callable[[Iterator[Any]], Any]
 
 
-def folded_in_python(
-    fn: Fn, acc: ItemType, item: ItemType, values: Column, start: Column, *, pairwise: bool
+def folded_in_python(  # noqa: PLR0913 - what there is to know of a fold
+    fn: Fn,
+    acc: ItemType,
+    item: ItemType,
+    values: Column,
+    start: Column,
+    *,
+    pairwise: bool,
+    tick: Column | None = None,
 ) -> Column:
     """The fold of each array from its start; `pairwise`: the function takes two whole items."""
     call = call_pair if pairwise else call_accumulate
-    return _run(fn, (acc, item, acc), call, lambda accs: accs[-1])(values, start)
+    return _run(fn, (acc, item, acc), call, _last)(values, start, _known(tick))
 
 
-def scanned_in_python(
+def scanned_in_python(  # noqa: PLR0913 - what there is to know of a scan
     fn: Fn,
     acc: ItemType,
     item: ItemType,
@@ -40,36 +48,58 @@ def scanned_in_python(
     start: Column,
     *,
     pairwise: bool = False,
+    tick: Column | None = None,
 ) -> Column:
     """The accumulators after each element of each array; `pairwise` as for folds."""
     call = call_pair if pairwise else call_accumulate
-    return _run(fn, (acc, item, Array(acc)), call, lambda accs: accs[1:])(values, start)
+    return _run(fn, (acc, item, Array(acc)), call, _all_but_first)(values, start, _known(tick))
+
+
+def _known(tick: Column | None) -> Column:
+    return (F.lit(None) if tick is None else tick).cast("long")
+
+
+def _last(accumulators: Iterator[Any]) -> Any:
+    last = None
+    for last in accumulators:  # noqa: B007 - one at a time: they may be as large as what is folded
+        pass
+    return last
+
+
+def _all_but_first(accumulators: Iterator[Any]) -> list[Any]:
+    return list(accumulators)[1:]
 
 
 def _run(
     fn: Fn, types: tuple[ItemType, ItemType, ItemType], call: Accumulate, choose: Choose
-) -> Callable[[Column, Column], Column]:
+) -> Callable[[Column, Column, Column], Column]:
     acc, item, result = types
     packed = pack(fn)
 
     # Spark evaluates these annotations, and at run time an Array takes no parameter.
-    def batch(arrays: pa.Array, starts: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+    def batch(arrays: pa.Array, starts: pa.Array, ticks: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         function = unpack(packed)
-        pairs = zip(from_arrow(arrays, Array(item)), from_arrow(starts, acc), strict=True)
-        found = [_accumulators(function, start, xs or (), acc, call) for xs, start in pairs]
-        return to_arrow([choose(accs) for accs in found], result)
+        groups = zip(
+            from_arrow(arrays, Array(item)), from_arrow(starts, acc), ticks.to_pylist(), strict=True
+        )
+        found = [
+            choose(_accumulators(function, start, xs or (), (acc, call, tick)))
+            for xs, start, tick in groups
+        ]
+        return to_arrow(found, result)
 
     # The name is what plans and Spark's own drawings show.
     batch.__name__ = fn.name
-    made: Callable[[Column, Column], Column] = arrow_udf(batch, spark_type(result))
+    made: Callable[[Column, Column, Column], Column] = arrow_udf(batch, spark_type(result))
     return made
 
 
 def _accumulators(
-    fn: Fn, start: Any, values: Iterable[Any], acc: ItemType, call: Accumulate
-) -> list[Any]:
+    fn: Fn, start: Any, values: Iterable[Any], how: tuple[ItemType, Accumulate, int | None]
+) -> Iterator[Any]:
     """The start, and the accumulator after each value."""
-    found = [start]
+    acc, call, tick = how
+    yield start
     for x in values:
-        found.append(guarded(fn, None, lambda a, b: conform(call(fn, a, b), acc), found[-1], x))
-    return found
+        start = guarded(fn, tick, lambda a, b: conform(call(fn, a, b), acc), start, x)
+        yield start

@@ -25,6 +25,7 @@ from hydro_core.ir.graph import Graph
 
 MARKER = "hydrotick-failure:"
 _SHOWN = 200
+_SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
 _FAULTS_OF_DATA = {
     "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
@@ -58,6 +59,8 @@ class Failure:
     def _what(self) -> str:
         item = "" if self.item is None else f" on {_shorten(self.item)}"
         place = f" (line {self.span.line})" if self.span else ""
+        if self.function and self._is_own:
+            return f"the function {self.function}{place}{item} "
         if self.function:
             return f"the function {self.function}{place} fails{item}: "
         return f"fails{item}: " if item else ""
@@ -74,7 +77,7 @@ class Failure:
         """The operator that the function is an argument of; of a lowering's own failure, itself."""
         for node in graph or ():
             if any(self._is_of(fn) for fn in functions_of(node.args)):
-                return node.op.name
+                return node.op.name.removesuffix("_from")
         return self.kind.strip("`") if self._is_own else None
 
     def _is_of(self, fn: Fn) -> bool:
@@ -128,7 +131,7 @@ def _read(found: dict[str, Any]) -> Failure:
     shown = found.get("shown")
     if shown is None and "items" in found:
         items = found["items"].values()
-        shown = ", ".join(json.dumps(_as_printed(x), ensure_ascii=False) for x in items)
+        shown = " and ".join(json.dumps(_as_printed(x), ensure_ascii=False) for x in items)
     tick = found.get("tick")
     return Failure(found["kind"], found["reason"], found["function"], span or None, shown, tick)
 
@@ -158,6 +161,9 @@ def _texts(error: BaseException) -> Iterator[str]:
 def _own_words(error: BaseException) -> Diagnostic:
     """Spark's message: its first paragraph, without places in Java."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
+    total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
+    if total:
+        return Diagnostic("runtime", f"the tick failed: the sum {total[1]} is beyond 64 bits")
     if condition in _FAULTS_OF_DATA:
         return Diagnostic("runtime", f"the tick failed: {_FAULTS_OF_DATA[condition]}")
     unread = _UNREAD.search("\n".join(_texts(error)))

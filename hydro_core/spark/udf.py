@@ -7,6 +7,7 @@ tick, and fails the job.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -29,8 +30,10 @@ from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.failures import failure_text
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import BOOLEAN, ItemType, Unknown
-from hydro_core.types.values import ValueProblem, conform, describe
+from hydro_core.types.json import to_json
+from hydro_core.types.values import ValueProblem, conform
 
+_MOST_SHOWN = 200
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
@@ -101,8 +104,14 @@ def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) 
         return compute(*shown)
     except Exception as error:  # noqa: BLE001 - whatever a user's function raises
         kind = "ValueError" if isinstance(error, ValueProblem) else type(error).__name__
-        items = ", ".join(describe(x, 200) for x in shown)
+        items = " and ".join(_shown(x) for x in shown)
         raise FunctionFailure(failure_text(fn, kind, str(error), items, tick)) from None
+
+
+def _shown(item: Any) -> str:
+    """The item as the command line prints it."""
+    text = json.dumps(to_json(item), ensure_ascii=False, default=str)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
 
 
 def pack(value: Any) -> bytes:

@@ -58,6 +58,11 @@ PROGRAMS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _two_ticks_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hydro_core.spark.lower.as_of.MANY_TICKS", 2)
+
+
 def ticks(seed: int, of: str) -> list[dict[str, list[Any]]]:
     rng = random.Random(seed)
     used = [n for n in SCHEMAS if f" {n} ->" in of or f"={n}," in of or f"={n})" in of]
@@ -99,3 +104,18 @@ def test_events_are_not_paired_with_every_version(spark: SparkSession) -> None:
     explained = found.outputs["out"].frame._jdf.queryExecution().optimizedPlan().toString()
     assert "Window" in explained
     assert "Join" not in explained
+
+
+def test_in_a_short_range_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hydro_core.spark.lower import as_of
+
+    monkeypatch.setattr(as_of, "MANY_TICKS", 365)
+    assert not as_of.pays(0, 363)
+    assert as_of.pays(10, 374)
+
+
+def test_who_is_there_is_the_same_without_looking_up(
+    monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.setattr("hydro_core.spark.lower.as_of.MANY_TICKS", 365)
+    check("who is there", 2, (2, 4), spark)

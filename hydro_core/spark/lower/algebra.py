@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
-from hydro_core.spark.lower.as_of import as_of, is_there
+from hydro_core.spark.lower.as_of import as_of, is_there, pays
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
@@ -259,7 +259,7 @@ def _of_events(
     if ticks.is_tick or right.kind is Kind.E:
         return _native(left, right, keys, ticks, how)
     right, parts = _covered(right, keys[1])
-    if right.kind is Kind.H:
+    if right.kind is Kind.H or not pays(ticks.first, ticks.last):
         return _native(left, right, (keys[0], parts), ticks, how)
     found = as_of(left, right, (keys[0], parts))
     met = is_there() if there else ~is_there()

@@ -13,6 +13,11 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
 
+MANY_TICKS = 365
+"""From so many ticks on it pays: a key has at most one version a tick, and a join that tries up to
+so many for each event was as fast (100,000 events, 100 keys with 365 versions each), with few
+versions faster, since it sorts nothing."""
+
 VERSION = "version"
 """The version of an event: its item as `x`, and its end; null where none has begun."""
 
@@ -40,6 +45,11 @@ def as_of(
     return (
         both.withColumn(VERSION, last).where(F.col("side") == 1).select(ITEM, TICK, *order, VERSION)
     )
+
+
+def pays(first: int, last: int) -> bool:
+    """Whether a range is so long that looking up is better than trying all versions."""
+    return last - first + 1 >= MANY_TICKS
 
 
 def is_there() -> Column:

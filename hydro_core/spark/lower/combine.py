@@ -17,7 +17,7 @@ from hydro_core.spark.lower.algebra import (
     product,
     semi_join,
 )
-from hydro_core.spark.lower.as_of import VERSION, as_of, is_there
+from hydro_core.spark.lower.as_of import VERSION, as_of, is_there, pays
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
@@ -167,7 +167,7 @@ def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
     side = 0 if step.inputs[0].kind is Kind.E else 1
     events, versions = step.inputs[side], step.inputs[1 - side]
     padded = ("left", "right")[side]
-    known = events.kind is Kind.E and versions.kind is Kind.G and not step.is_tick
+    known = events.kind is Kind.E and versions.kind is Kind.G and pays(step.first, step.last)
     if not (known and _is_keyed(step, 1 - side) and how in ("inner", padded)):
         return None
     ours = keys if side == 0 else (keys[1], keys[0])

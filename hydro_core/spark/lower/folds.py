@@ -94,10 +94,10 @@ def over_array(
             ),
         )
     except NotCompilable:
-        return folded_in_python(fn, acc, item, values, start, pairwise=pairwise)
+        return folded_in_python(fn, acc, item, values, start, pairwise=pairwise, tick=step.tick)
 
 
-def scanned(
+def scanned(  # noqa: PLR0913 - what there is to know of a scan
     fn: Fn,
     start: Column,
     acc: ItemType,
@@ -105,7 +105,8 @@ def scanned(
     item: ItemType,
     *,
     pairwise: bool = False,
+    tick: Column | None = None,
 ) -> Column:
     """The accumulators after each of the values of an array."""
     start = start.cast(spark_type(acc))
-    return scanned_in_python(fn, acc, item, values, start, pairwise=pairwise)
+    return scanned_in_python(fn, acc, item, values, start, pairwise=pairwise, tick=tick)

@@ -27,7 +27,7 @@ from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import Settle, loosely
+from hydro_core.spark.settle import Settle, checkpointed, loosely
 from hydro_core.spark.types import spark_type
 
 ROW, BEFORE = "row", "before"
@@ -77,7 +77,9 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     both = parts.unionByName(_as_typed(of_stored, parts), allowMissingColumns=True)
     make = _merged if isinstance(form, Going) else _refolded
     rows_of_keys = make(step, keys, form, both)  # type: ignore[arg-type]
-    moves, _ = settle(loosely(_moves(keys, rows_of_keys)))
+    # What was many keys need not be tried as few rows.
+    of_size = settle if rows <= FEW_KEYS else checkpointed
+    moves, _ = of_size(loosely(_moves(keys, rows_of_keys)))
     return _relation(step, moves, _untouched(keys, few, log))
 
 
