@@ -119,7 +119,7 @@ def sum_of(frame: DataFrame, column: Column) -> object:
 def main() -> int:
     """Runs the cases."""
     parser = parser_of("functions", __doc__)
-    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5, help="measured runs of each")
     parser.add_argument("--warm", type=int, default=2, help="runs before these")
     asked = parser.parse_args()
