@@ -81,7 +81,7 @@ def test_a_function_says_how_it_runs(spark: SparkSession) -> None:
     assert str(runtime(function("lambda a, b: a + 1"), (item,))) == "column"
     assert (
         str(runtime(function("lambda a, b: f'{a:>5}'"), (item,)))
-        == "arrow udf: a format specification"
+        == "arrow udf: a format specification (line 1)"
     )
 
 
