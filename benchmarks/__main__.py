@@ -8,7 +8,6 @@
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
-| `keyed_tick` | a tick of a million keys with one of ten thousand |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
