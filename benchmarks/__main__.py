@@ -12,8 +12,8 @@
 | `scale` | twenty million rows of history within the default memory |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 
-`python -m benchmarks.NAME --help` tells the sizes of each. The first four write their rows, sizes
-and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
+`python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
+sizes and ratios as JSON to `--out`; at the end this prints the ratios of all in one table.
 """
 
 from __future__ import annotations
