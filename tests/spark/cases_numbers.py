@@ -36,6 +36,8 @@ lambda a, b: (a * b) // b
 lambda a, b: (a + b) % b
 lambda a, b: (a + b) / 2
 lambda a, b: (a + b) // 2
+lambda a, b: (a + b) // 7
+lambda a, b: (a - b) // -9
 lambda a, b: -a
 lambda a, b: -(-a)
 lambda a, b: abs(a)

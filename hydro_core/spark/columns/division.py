@@ -8,6 +8,8 @@ integers, the last of them odd where something is left over, and rounded once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 
 from hydro_core.spark.columns.dry import F
@@ -28,6 +30,8 @@ _EXACT = 2**53
 _DECIMAL = "decimal(38,0)"
 _QUOTIENT_BITS = 58
 _WIDEST = 126
+_LONG_BITS = 62
+"""A number that is at most 2 to the power of so many surely is a long."""
 
 
 def true_divide(scope: Scope, a: Value, b: Value) -> Value:
@@ -39,8 +43,11 @@ def true_divide(scope: Scope, a: Value, b: Value) -> Value:
     if exact_x is None or exact_y is None or partial or bits(y) + _QUOTIENT_BITS + 2 > _WIDEST:
         raise NotCompilable("a quotient of integers that may pass 64 bits")
     zero = scope.fail("ZeroDivisionError", "division by zero")
-    top, bottom = exact_x(), exact_y()
-    exact = F.when(bottom == 0, zero).otherwise(_nearest_quotient(top, bottom))
+
+    def of(top: Column, bottom: Column) -> Column:
+        return F.when(bottom == 0, zero).otherwise(_nearest_quotient(top, bottom))
+
+    exact = _of_values(exact_x(), exact_y(), of)
     fast = x.column.cast("double") / y.column.cast("double")
     return double(F.when(plain, fast).otherwise(exact), a, b).with_(size=a.size + b.size + 40)
 
@@ -57,7 +64,9 @@ def floor_divide(scope: Scope, a: Value, b: Value) -> Value:
         operands = _exact_operands(scope, x, y)
         made = None
         if operands is not None and bits(y) <= 64:
-            made = lambda: _floor_decimal(scope, *operands)  # noqa: E731
+            small = known > 0 and bound <= _LONG_BITS
+            floor = _floor_of_small if small else _floor_decimal
+            made = lambda: floor(scope, *operands)  # noqa: E731
         wide = Wide(bound, made, partial=bound > 62)
     elif b.constant is not None and b.constant[0] != -1:
         return long(scope.need(computed(fast, LONG, a, nullable=a.nullable)).column, a, b)
@@ -145,9 +154,27 @@ def _floor_long(scope: Scope, a: Column, b: Value) -> Column:
 
 def _floor_decimal(scope: Scope, a: Column, b: Column) -> Column:
     zero = scope.fail("ZeroDivisionError", "integer division or modulo by zero")
-    large = F.abs(a) >= F.abs(b) * _decimal(2**62)
-    quotient = F.when(large, _large_quotient(scope, a, b)).otherwise(floor_of_decimals(a, b))
-    return F.when(b == 0, zero).otherwise(quotient.cast(_DECIMAL))
+
+    def of(a: Column, b: Column) -> Column:
+        large = F.abs(a) >= F.abs(b) * _decimal(2**62)
+        quotient = F.when(large, _large_quotient(scope, a, b)).otherwise(floor_of_decimals(a, b))
+        return F.when(b == 0, zero).otherwise(quotient.cast(_DECIMAL))
+
+    return _of_values(a, b, of)
+
+
+def _floor_of_small(_: Scope, a: Column, b: Column) -> Column:
+    """A quotient of less than 63 bits, by a constant that is not 0."""
+    return _of_values(a, b, floor_of_decimals)
+
+
+def _of_values(a: Column, b: Column, build: Callable[[Column, Column], Column]) -> Column:
+    """What `build` makes of two columns that it reads many times, each written down once.
+
+    Spark plans and compiles every copy of a column; the steps of an array have variables.
+    """
+    pair = F.array(F.struct(a.alias("a"), b.alias("b")))
+    return F.get(F.transform(pair, lambda p: build(p.getField("a"), p.getField("b"))), F.lit(0))
 
 
 def floor_of_decimals(a: Column, b: Column) -> Column:
