@@ -11,9 +11,10 @@ PY := $(BIN)/python
 SOURCES := hydro_core assets orchestration tests tools benchmarks
 PRESENT = $(wildcard $(SOURCES))
 PYTEST := $(PY) -m pytest
+VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint unit test test-all golden docs bench bench-tick dev lock clean
+.PHONY: help setup demo fmt lint unit test second-lane test-all golden docs bench bench-tick dev lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,16 +42,20 @@ lint: $(SETUP) ## format, ruff, mypy, import contracts, sizes, and that generate
 unit: $(SETUP) ## the tests that need neither Spark nor Dagster, but for the laws: under a minute
 	@$(PYTEST) -q -m "not spark and not dagster and not slow" --ignore=tests/laws tests
 
-# Two lanes for two cores: the tests with Spark alone, and beside them all others; what those print
-# comes last.
+# Two lanes for two cores; what the second one prints comes last.
 test: lint ## lint and every test but the slow ones; what CI runs
 	@log=$$(mktemp); \
-	( $(PYTEST) -q -m "dagster and not slow" tests; dagster=$$?; \
-	  $(PYTEST) -q -m "not spark and not dagster and not slow" tests && exit $$dagster ) \
-		>$$log 2>&1 & beside=$$!; \
-	$(PYTEST) -q -m "spark and not dagster and not slow" tests; status=$$?; \
+	$(MAKE) -s SETUP= second-lane >$$log 2>&1 & beside=$$!; \
+	$(PYTEST) -q -m "spark and not dagster and not slow" --ignore=$(VECTORS) tests; status=$$?; \
 	wait $$beside || status=1; \
 	cat $$log; rm -f $$log; exit $$status
+
+second-lane:
+	@status=0; \
+	$(PYTEST) -q -m "dagster and not slow" tests || status=1; \
+	$(PYTEST) -q -m "not slow" $(VECTORS) || status=1; \
+	$(PYTEST) -q -m "not spark and not dagster and not slow" tests || status=1; \
+	exit $$status
 
 test-all: lint ## test, and the long crash, fuzz and soak runs
 	@$(PYTEST) -q tests
