@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.parts import can_go_on, why_no_parts, why_not_moving
@@ -107,36 +107,38 @@ def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
 
 
 def _histories(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes that hold all of history: the least fixpoint from `persist` and `old`."""
-    found: set[ClassId] = set()
-    changed = True
-    while changed:
-        changed = False
-        for cls, chosen in plan.choice.items():
-            node = space.nodes[chosen]
-            name = _plain(node)
-            holds = name in {"persist", "old"} or (
-                name not in CONDENSING and _reads_history(node, name, found)
-            )
-            if holds and cls not in found:
-                found.add(cls)
-                changed = True
-    return found
+    """The classes that hold all of history, from `persist` and `old` on."""
+
+    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
+        return name in {"persist", "old"} or (
+            name not in CONDENSING and _reads_history(node, name, found)
+        )
+
+    return _least(space, plan, holds)
 
 
 def _windows(space: Space, plan: Plan) -> set[ClassId]:
-    """The classes that hold the last ticks."""
+    """The classes that hold the last ticks, from `window` on."""
+
+    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
+        return name == "window" or (
+            name not in CONDENSING and name != "prev" and any(c in found for c in node.inputs)
+        )
+
+    return _least(space, plan, holds)
+
+
+def _least(
+    space: Space, plan: Plan, holds: Callable[[ENode, str, set[ClassId]], bool]
+) -> set[ClassId]:
+    """The least set of classes of which `holds` is true, given those that are in it."""
     found: set[ClassId] = set()
     changed = True
     while changed:
         changed = False
         for cls, chosen in plan.choice.items():
             node = space.nodes[chosen]
-            name = _plain(node)
-            holds = name == "window" or (
-                name not in CONDENSING and name != "prev" and any(c in found for c in node.inputs)
-            )
-            if holds and cls not in found:
+            if cls not in found and holds(node, _plain(node), found):
                 found.add(cls)
                 changed = True
     return found

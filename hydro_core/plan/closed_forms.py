@@ -21,12 +21,10 @@ from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import NO_ARGS, State
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import predecessors, reachable
+from hydro_core.plan.meaning import TRANSPARENT
 from hydro_core.types.common import common_type
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
-
-TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
-"""Operators that pass their input on as it is."""
 
 
 def with_closed_forms(typed: Typed) -> Typed:

@@ -13,10 +13,8 @@ from collections.abc import Collection
 from hydro_core.catalog.spec import OrderRule, State
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.running import READ_CHANGES
 from hydro_core.plan.tick_plan import TickPlan
-
-_OF_ADDITIONS = frozenset({"delta", "changes"})
-"""Operators that look at what a history has more than the tick before, and at nothing else."""
 
 
 def additions_only(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId]:
@@ -37,7 +35,7 @@ def _suffice(plan: TickPlan, node: NodeId, found: set[NodeId], outputs: Collecti
     if plan.graph[node].op.name == "sink":
         return plan.graph[node].args["name"] in outputs
     return all(
-        reader.op.name in _OF_ADDITIONS
+        reader.op.name in READ_CHANGES
         or (reader.id in found and (reader.op.name == "sink" or _goes_row_by_row(reader)))
         for reader in plan.graph.readers(node)
     )

@@ -27,7 +27,7 @@ from hydro_core.plan.feedback import (
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import meaning_of, meanings
-from hydro_core.plan.running import needs_the_past, running_form, telling
+from hydro_core.plan.running import RunningForm, needs_the_past, running_form, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -40,25 +40,26 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
-    parts = tuple(_component(group, typed, reading) for group in groups)
+    forms = {group: form for group in groups if (form := running_form(group, graph))}
+    parts = tuple(_component(group, forms.get(group), typed, reading) for group in groups)
     feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
-    forms = {c.nodes: running_form(c.nodes, graph) for c in parts if c.how == "running"}
     events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
-    kinds = kinds_of(typed, events, {form.result for form in forms.values() if form})
+    kinds = kinds_of(typed, events, {form.result for form in forms.values()})
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
-    tells = telling(graph, [(c.nodes, forms.get(c.nodes)) for c in parts], kinds)
+    tells = telling(graph, [(group, forms.get(group)) for group in groups], kinds)
     slots = _slots(typed, _Kept(kinds, last_only, tells), meanings(typed, groups))
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, notes)
 
 
-def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
+def _component(
+    nodes: tuple[NodeId, ...], form: RunningForm | None, typed: Typed, reading: Successors
+) -> Component:
     graph = typed.graph
     if not is_cycle(nodes, reading):
         return Component(nodes, "once")
-    form = running_form(nodes, graph)
     if form is not None:
         return Component((form.result, *form.rest), "running")
     within = {

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.ir.graph import Node, NodeId
-from hydro_core.plan.closed_forms import TRANSPARENT
+from hydro_core.plan.meaning import TRANSPARENT
 
 Key = tuple[str, ...]
 """Names of columns; none of them: the first field of a tuple."""
