@@ -18,11 +18,10 @@ def live_rows(log: DataFrame, t: int) -> DataFrame:
     return copies(live(log)).withColumn(TICK, F.lit(t).cast("long"))
 
 
-def copies(counted: DataFrame) -> DataFrame:
-    """Rows with a column `n` as that many rows without it."""
-    rest = [name for name in counted.columns if name != COUNT]
-    each = F.explode(F.array_repeat(F.lit(1), F.col(COUNT).cast("int"))).alias("copy")
-    return counted.select(*rest, each).select(*rest)
+def copies(counted: DataFrame, count: str = COUNT) -> DataFrame:
+    """Rows with a column `count` as that many rows without it."""
+    each = F.explode(F.array_repeat(F.lit(1), F.col(count).cast("int")))
+    return counted.withColumn(count, each).drop(count)
 
 
 def consolidated(changes: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from hydro_core.spark.log import copies
 from hydro_core.spark.store_schema import TableSpec
 
 
@@ -24,9 +25,7 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
         tick, *names, F.sum(count).over(in_time).alias(count), until.alias("until")
     ).where(F.col(count) > 0)
     ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
-    each = there.select(ticks, *names, count)
-    copies = F.explode(F.array_repeat(F.lit(1), F.col(count).cast("int"))).alias("copy")
-    return each.select(tick, *names, copies).select(tick, *names)
+    return copies(there.select(ticks, *names, count), count)
 
 
 def _quoted(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window
 
@@ -84,25 +84,15 @@ def product(
     In the order of the left.
     """
     if ticks.additions and ticks.first > 0 and left.kind is right.kind is Kind.H:
+        whole = replace(ticks, additions=False)
         arms = [
-            _product(x, y, keys, make, item, ticks)
+            product(x, y, keys, make, item, whole)
             for x, y in (
                 (left.new(ticks.first), right),
                 (left.past(ticks.first), right.new(ticks.first)),
             )
         ]
         return arms[0].with_(frame=arms[0].frame.unionByName(arms[1].frame))
-    return _product(left, right, keys, make, item, ticks)
-
-
-def _product(
-    left: Relation,
-    right: Relation,
-    keys: tuple[Sequence[Column], Sequence[Column]],
-    make: Callable[[Column, Column], Column],
-    item: ItemType,
-    ticks: Range,
-) -> Relation:
     left, right = meeting(left, right, keys), meeting(right, left, keys[::-1])
     conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
     lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])

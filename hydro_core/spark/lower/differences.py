@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
+from hydro_core.spark.log import consolidated, copies
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import fail
@@ -34,22 +35,19 @@ def leaving(step: Step) -> Relation:
 def minus(step: Step) -> Relation:
     """Each item as often as it is more in the first input than in the second."""
     more = _net(step).where(F.col(COUNT) > 0)
-    copies = F.explode(F.sequence(F.lit(1).cast("long"), F.col(COUNT))).alias("copy")
-    return step.relation(Kind.E, more.select(ITEM, TICK, copies).select(ITEM, TICK))
+    return step.relation(Kind.E, copies(more).select(ITEM, TICK))
 
 
 @lowers("changes_between", "counted")
 @per_tick
 def changes_between(step: Step) -> Relation:
     """`(n, x)` where there are n more copies of x in the first input than in the second."""
-    net = _net(step).where(F.col(COUNT) != 0)
-    return step.relation(
-        Kind.E, net.select(make_tuple(F.col(COUNT), F.col(ITEM)).alias(ITEM), TICK)
-    )
+    pair = make_tuple(F.col(COUNT), F.col(ITEM)).alias(ITEM)
+    return step.relation(Kind.E, _net(step).select(pair, TICK))
 
 
 def _net(step: Step) -> DataFrame:
-    """(item, t, n): how many more copies there are in the first input, of its type."""
+    """(item, t, n): how many more copies there are in the first input, of its type, n never 0."""
     item = step.input.item
     parts = [
         r.unordered().frame.select(
@@ -59,7 +57,7 @@ def _net(step: Step) -> DataFrame:
         )
         for position, r in enumerate(step.inputs)
     ]
-    return united(parts).groupBy(ITEM, TICK).agg(F.sum(COUNT).alias(COUNT))
+    return consolidated(united(parts))
 
 
 @lowers("aggregate_moved")
