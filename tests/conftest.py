@@ -14,6 +14,8 @@ from hydro_core.settings import SparkSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest.register_assert_rewrite("tests.spark.engines")
+
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")

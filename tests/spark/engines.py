@@ -44,6 +44,15 @@ def on_spark(
     return as_json(of, found)
 
 
+def assert_same(
+    of: Compiled, ticks: Sequence[Tick], ways: Iterable[Sequence[int]], spark: SparkSession
+) -> None:
+    """Each of these ways of cutting the ticks into ranges gives what the reference gives."""
+    wanted = repr(on_reference(of, ticks))
+    for ranges in ways:
+        assert repr(on_spark(of, ticks, ranges, spark)) == wanted, ranges
+
+
 def as_json(of: Compiled, ticks: Iterable[Mapping[str, list[Any]]]) -> Json:
     outputs = of.typed.outputs
     return [

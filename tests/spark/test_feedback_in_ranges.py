@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.spark.engines import cuts, on_reference, on_spark, program
+from tests.spark.engines import assert_same, cuts, program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -127,6 +127,4 @@ def check(name: str, seed: int, ways: Iterable[tuple[int, ...]], spark: SparkSes
     text = PROGRAMS[name]
     given = ticks(seed, text)
     compiled = program(text, {n: SCHEMAS[n] for n in given[0]}, given)
-    wanted = repr(on_reference(compiled, given))
-    for ranges in ways:
-        assert repr(on_spark(compiled, given, ranges, spark)) == wanted, ranges
+    assert_same(compiled, given, ways, spark)

@@ -11,7 +11,7 @@ import pytest
 from hydro_core.compile import Compiled, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode
-from tests.spark.engines import cuts, on_reference, on_spark, program
+from tests.spark.engines import assert_same, cuts, on_reference, on_spark, program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,6 +159,4 @@ def test_commands_tell_what_they_change(seed: int, spark: SparkSession) -> None:
     given = batches(seed)
     compiled = program(COMMANDS, SCHEMAS, given)
     assert {slot.mode for slot in plan(compiled.typed, compiled.strata).slots} == {Mode.CHANGES}
-    wanted = repr(on_reference(compiled, given))
-    for lengths in ((1,) * len(given), (2, 3)):
-        assert repr(on_spark(compiled, given, lengths, spark)) == wanted, lengths
+    assert_same(compiled, given, ((1,) * len(given), (2, 3)), spark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from hydro_core.plan.planner import plan
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.items import frame_of
-from tests.spark.engines import cuts, on_reference, on_spark, program
+from tests.spark.engines import assert_same, cuts, program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,22 +77,20 @@ def ticks(seed: int, of: str) -> list[dict[str, list[Any]]]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_two_ranges_give_the_same(name: str, spark: SparkSession) -> None:
-    check(name, 2, (2, 4), spark)
+    check(name, 2, [(2, 4)], spark)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3, 7))
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
-    for ranges in cuts(6):
-        check(name, seed, ranges, spark)
+    check(name, seed, cuts(6), spark)
 
 
-def check(name: str, seed: int, ranges: tuple[int, ...], spark: SparkSession) -> None:
+def check(name: str, seed: int, ways: Iterable[tuple[int, ...]], spark: SparkSession) -> None:
     given = ticks(seed, PROGRAMS[name])
     compiled = program(PROGRAMS[name], {n: SCHEMAS[n] for n in given[0]}, given)
-    wanted = repr(on_reference(compiled, given))
-    assert repr(on_spark(compiled, given, ranges, spark)) == wanted, ranges
+    assert_same(compiled, given, ways, spark)
 
 
 def test_events_are_not_paired_with_every_version(spark: SparkSession) -> None:
@@ -118,4 +117,4 @@ def test_who_is_there_is_the_same_without_looking_up(
     monkeypatch: pytest.MonkeyPatch, spark: SparkSession
 ) -> None:
     monkeypatch.setattr("hydro_core.spark.lower.as_of.MANY_TICKS", 365)
-    check("who is there", 2, (2, 4), spark)
+    check("who is there", 2, [(2, 4)], spark)
