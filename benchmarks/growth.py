@@ -26,6 +26,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
+from benchmarks.tick import new_customers
 from hydro_core.settings import Settings
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.pipeline import Pipeline
@@ -65,12 +66,7 @@ def joined(tick: int, rows: int) -> Tables:
     rng, new = np.random.default_rng(tick), rows // 10
     known = (tick + 1) * new
     return {
-        "customers": pa.table(
-            {
-                "customer": np.arange(known - new, known),
-                "city": [f"city {i % 50}" for i in range(new)],
-            }
-        ),
+        "customers": new_customers(tick, new),
         "orders": pa.table(
             {"customer": rng.integers(0, known, rows), "amount": rng.integers(1, 1000, rows)}
         ),

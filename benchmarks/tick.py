@@ -42,17 +42,22 @@ GOAL = 1.0
 Batch = dict[str, pa.Table]
 
 
+def new_customers(tick: int, new: int) -> pa.Table:
+    """The customers that are new in a tick, as many in each."""
+    return pa.table(
+        {
+            "customer": np.arange(tick * new, (tick + 1) * new),
+            "city": [f"city {i % 50}" for i in range(new)],
+        }
+    )
+
+
 def batch(seed: int, tick: int, rows: int) -> Batch:
     """A tick's orders, and some customers that are new in it."""
     rng, new = np.random.default_rng((seed, tick)), rows // 10
     known = (tick + 1) * new
     return {
-        "customers": pa.table(
-            {
-                "customer": np.arange(known - new, known),
-                "city": [f"city {i % 50}" for i in range(new)],
-            }
-        ),
+        "customers": new_customers(tick, new),
         "orders": pa.table(
             {
                 "customer": rng.integers(0, known, rows),
