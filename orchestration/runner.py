@@ -20,9 +20,15 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
-from orchestration.report import TickReport, checks_passed, report_of_committed, reports_of
+from orchestration.report import (
+    TickReport,
+    checks_passed,
+    report_of_committed,
+    report_of_error,
+    reports_of,
+)
 from orchestration.settings import ProjectSettings
-from orchestration.ticks import Window
+from orchestration.ticks import TickAxis, Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
@@ -78,6 +84,11 @@ class TickRunner:
         """The report of the tick that this process ran last; None before the first."""
         return self._reports.get(flow.name)
 
+    def last_committed(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the last committed tick, from the ledger; None before the first."""
+        done = self.next_tick(flow)
+        return self._committed(flow, TickAxis(flow.ticks).window(done - 1)) if done else None
+
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
@@ -124,7 +135,6 @@ class TickRunner:
     ) -> Iterator[TickReport]:
         commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
-            log(f"{windows[0].key} is committed already")
             yield self._committed(flow, windows[0])
             return
         reports = self._run_range(flow, windows, log)
@@ -145,6 +155,8 @@ class TickRunner:
 
         pipeline = self.pipeline(flow)
         first, last = windows[0].tick, windows[-1].tick
+        if first > pipeline.next_tick:
+            return [_too_early(windows[0], TickAxis(flow.ticks).window(pipeline.next_tick))]
         try:
             pipeline.refuse_unless_next(first)
             batches = self._batches(flow, windows)
@@ -159,7 +171,7 @@ class TickRunner:
                     log(f"{_span(windows)}: committed after {len(verdicts)} checks")
                 return reports
         except HydroError as error:
-            return [TickReport(windows[0], committed=False, problem=str(error))]
+            return [report_of_error(windows[0], error)]
 
     def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
         first, last = windows[0].tick, windows[-1].tick
@@ -183,6 +195,11 @@ class TickRunner:
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
         return report_of_committed(flow, pipeline, window, commit)
+
+
+def _too_early(window: Window, expected: Window) -> TickReport:
+    problem = f"it cannot run before {expected.key}, the first that is not committed"
+    return TickReport(window, False, problem, f"run {expected.key} and those after it first")
 
 
 def _times(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
