@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.paths import literal
 from hydro_core.spark.snapshots import snapshots, summed
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_table import DataFile, StoredTable
@@ -182,7 +183,7 @@ class Store:
             frame = spark.createDataFrame(rows, spec.spark_schema)
         else:
             # Spark need not ask Delta for what is known here: its log, files and statistics.
-            paths = [str(file.path) for file in files]
+            paths = [literal(file.path) for file in files]
             frame = spark.read.schema(spec.spark_schema).parquet(*paths)
         tick = F.col(spec.tick)
         if not all(file.last is not None and file.last <= last for file in files):
