@@ -128,6 +128,15 @@ class Ledger:
         """The last committed tick; None before the first commit."""
         return None if self.last is None else self.last.last
 
+    @property
+    def last_run(self) -> Commit | None:
+        """The commit that made the last committed tick; None where there is none.
+
+        It is not the last one where maintenance has added a row, which has no ticks of its own.
+        """
+        last = self.last
+        return None if last is None or last.last < 0 else self.commit_of(last.last)
+
     def refresh(self) -> Commit | None:
         """The last commit, read anew: another process may have written it."""
         table = self._open()

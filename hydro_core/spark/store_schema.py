@@ -219,4 +219,3 @@ def _refuse_clashes(spec: TableSpec) -> None:
                 help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
             )
         )
-

@@ -99,7 +99,11 @@ class StoredTable:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
-        """Makes the table hold again what it held at `version`."""
+        """Makes the table hold again what it held at `version`.
+
+        Raises:
+            DataError: its log, or a file that it held, is not there any more (code `state`).
+        """
         self.forget()
         table = self._open()
         if table.version() < version:
@@ -110,7 +114,14 @@ class StoredTable:
             table.restore(version)
             table.update_incremental()
         except DeltaError as error:
-            raise self._lost(f"cannot be set back to version {version}", error) from error
+            if "missing file" not in str(error):
+                raise self._lost(f"cannot be set back to version {version}", error) from error
+            raise state_error(
+                f"the table {self.path} cannot be set back to version {version}: "
+                "files of it were removed",
+                "go back less far, or restore the pipeline's directory from a backup; "
+                "`hydrotick compact --keep-hours` says how long files are kept",
+            ) from error
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
@@ -185,8 +196,12 @@ class StoredTable:
         return max([*noted, min(firsts, default=0) - 1])
 
     def vacuum(self, hours: int) -> None:
-        """Removes files that no version of the last so many hours holds."""
-        self._open().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+        """Removes files that no version of the last so many hours holds, nor ever a version."""
+        table = self._open()
+        table.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        table.update_incremental()
 
     @property
     def rows(self) -> int:

@@ -165,7 +165,8 @@ def _check_names(names: Iterable[str]) -> None:
             raise DataError(
                 Diagnostic(
                     "config",
-                    f"the output {_shown_name(name)} cannot be written: that is not the name of a folder",
+                    f"the output {_shown_name(name)} cannot be written: "
+                    "that is not the name of a folder",
                     help="give the output another name",
                 )
             )

@@ -143,7 +143,21 @@ def test_names_that_would_share_a_folder_are_refused(
 
 
 def test_other_names_are_those_of_their_folders(tmp_path: Path) -> None:
-    names = ["x!", "x?", "x*", "[x]", "{x,y}", "out", "out_", "_out", "a b", "0", "1", "a\\b", "a%20"]
+    names = [
+        "x!",
+        "x?",
+        "x*",
+        "[x]",
+        "{x,y}",
+        "out",
+        "out_",
+        "_out",
+        "a b",
+        "0",
+        "1",
+        "a\\b",
+        "a%20",
+    ]
     for _ in range(2):  # written again, what was there is replaced
         with OutputFiles(tmp_path, {name: StreamType(LONG) for name in names}) as files:
             files.write(0, {name: [number] for number, name in enumerate(names)})
