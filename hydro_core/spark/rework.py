@@ -284,7 +284,7 @@ def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> Data
     if rows.num_rows == 0:
         return None
     pq.write_table(rows, here)
-    ends = pc.min_max(rows[column]).as_py()
+    ends: Any = pc.min_max(rows[column]).as_py()
     return DataFile(here, here.stat().st_size, rows.num_rows, ends["min"], ends["max"])
 
 
