@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -176,8 +177,12 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
         raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")
     method: Callable[..., Any] = getattr(value, name)
     if name in _IMPORTING:
-        return lambda *args, **keywords: method(*args, **keywords)
+        return partial(_called_here, method)
     return method
+
+
+def _called_here(method: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    return method(*args, **keywords)
 
 
 def formatted(value: Any, conversion: int, spec: str) -> str:

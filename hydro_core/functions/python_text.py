@@ -1,9 +1,9 @@
 """The text of a syntax tree, which reads back as that very tree.
 
-Python's own `ast.unparse` gives other trees back for some f-strings, and none for others: an escaped
-brace in a format becomes code, and a literal that needs a backslash has no place in an f-string. A
-text that changed on the way would be another function, so every text is read back before it is
-believed.
+Python's own `ast.unparse` gives other trees back for some f-strings, and none for others: an
+escaped brace in a format becomes code, and a literal that needs a backslash has no place in an
+f-string. A text that changed on the way would be another function, so every text is read back
+before it is believed.
 """
 
 from __future__ import annotations
