@@ -76,7 +76,7 @@ class _Escaped(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.format_spec, ast.JoinedStr):
             for value in node.format_spec.values:
-                if isinstance(value, ast.Constant):
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
                     value.value = value.value.translate(self.table)
         return node
 
