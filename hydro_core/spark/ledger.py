@@ -106,6 +106,12 @@ class Ledger:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
         return self._path.exists()
 
+    @property
+    def version(self) -> int:
+        """The version of its table that was read last; -1 where there is none."""
+        table = self._open()
+        return -1 if table is None else table.version()
+
     def create(self) -> None:
         """Makes an empty ledger where there is none."""
         if self.exists:

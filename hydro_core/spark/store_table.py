@@ -238,9 +238,7 @@ class StoredTable:
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        firsts = [file.first for file in self.files() if file.first is not None]
-        noted = [int(entry[_SUMMED_TO]) for entry in self._open().history() if _SUMMED_TO in entry]
-        return max([*noted, min(firsts, default=0) - 1])
+        return summed_to(self._open(), (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
         """Removes files that no version of the last so many hours holds, nor ever a version."""
@@ -306,6 +304,16 @@ class StoredTable:
             "restore the pipeline's directory from a backup, "
             "or remove all of it and run the ticks again",
         )
+
+
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
+
+    `firsts` are the first ticks of its files, as far as they are known.
+    """
+    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*noted, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:
