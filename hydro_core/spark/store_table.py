@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    write_deltalake,
+)
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -99,7 +105,11 @@ class StoredTable:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
-        """Makes the table hold again what it held at `version`."""
+        """Makes the table hold again what it held at `version`.
+
+        Raises:
+            DataError: its log, or a file that it held, is not there any more (code `state`).
+        """
         self.forget()
         table = self._open()
         if table.version() < version:
@@ -110,7 +120,14 @@ class StoredTable:
             table.restore(version)
             table.update_incremental()
         except DeltaError as error:
-            raise self._lost(f"cannot be set back to version {version}", error) from error
+            if "missing file" not in str(error):
+                raise self._lost(f"cannot be set back to version {version}", error) from error
+            raise state_error(
+                f"the table {self.path} cannot be set back to version {version}: "
+                "files of it were removed",
+                "go back less far, or restore the pipeline's directory from a backup; "
+                "`hydrotick compact --keep-hours` says how long files are kept",
+            ) from error
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
@@ -157,6 +174,47 @@ class StoredTable:
             for action in actions
         ]
 
+    def files_at(self, version: int) -> list[DataFile]:
+        """The data files of an earlier version; they may have been removed from the disk since.
+
+        Raises:
+            DataError: the version is not known any more (code `state`).
+        """
+        try:
+            return self._list(DeltaTable(self.path, version=version))
+        except DeltaError as error:
+            raise self._lost(f"has lost its version {version}", error) from error
+
+    def hold(self, files: Iterable[DataFile], *, summed_to: int = -1) -> None:
+        """Holds these files and no others, by one commit of its log; its columns become the spec's.
+
+        The files lie below the table's directory. `summed_to` is the last tick that its rows do not
+        tell apart from those before it.
+        """
+        table = self._open()
+        wanted = {file.path: file for file in files}
+        held = {file.path: file for file in self.files()}
+        same_columns = self.schema_matches()
+        note = {_SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        adds: list[AddAction | RemoveAction] = [
+            self._adding(file) for path, file in wanted.items() if path not in held
+        ]
+        gone = [file for path, file in held.items() if path not in wanted]
+        if not adds and not gone and same_columns:
+            return
+        if same_columns:
+            adds += [self._removing(file) for file in gone]
+        elif len(gone) < len(held):
+            raise AssertionError(f"{self.path} cannot keep files that have other columns")
+        table.create_write_transaction(
+            adds,
+            "append" if same_columns else "overwrite",
+            Schema.from_arrow(self.spec.arrow_schema),
+            commit_properties=CommitProperties(custom_metadata=note),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
         return sum(file.size < _TIERS[0] for file in self.files())
@@ -180,13 +238,15 @@ class StoredTable:
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        firsts = [file.first for file in self.files() if file.first is not None]
-        noted = [int(entry[_SUMMED_TO]) for entry in self._open().history() if _SUMMED_TO in entry]
-        return max([*noted, min(firsts, default=0) - 1])
+        return summed_to(self._open(), (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
-        """Removes files that no version of the last so many hours holds."""
-        self._open().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+        """Removes files that no version of the last so many hours holds, nor ever a version."""
+        table = self._open()
+        table.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        table.update_incremental()
 
     @property
     def rows(self) -> int:
@@ -214,22 +274,28 @@ class StoredTable:
         return self._table
 
     def _add(self, file: Path, first: int, last: int) -> AddAction:
-        status = file.stat()
+        rows = pq.read_metadata(file).num_rows
+        return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
+
+    def _adding(self, file: DataFile) -> AddAction:
         tick = self.spec.tick
-        statistics: Mapping[str, Any] = {
-            "numRecords": pq.read_metadata(file).num_rows,
-            "minValues": {tick: first},
-            "maxValues": {tick: last},
-            "nullCount": {tick: 0},
-        }
+        statistics: dict[str, Any] = {"nullCount": {tick: 0}}
+        if file.rows is not None:
+            statistics["numRecords"] = file.rows
+        if file.first is not None and file.last is not None:
+            statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
         return AddAction(
-            str(file.relative_to(self.path)),
-            status.st_size,
+            str(file.path.relative_to(self.path)),
+            file.size,
             {},
             int(time.time() * 1000),
             True,
             json.dumps(statistics),
         )
+
+    def _removing(self, file: DataFile) -> RemoveAction:
+        path = str(file.path.relative_to(self.path))
+        return RemoveAction(path, True, int(time.time() * 1000), file.size)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         first_line = str(error).strip().partition("\n")[0]
@@ -238,6 +304,16 @@ class StoredTable:
             "restore the pipeline's directory from a backup, "
             "or remove all of it and run the ticks again",
         )
+
+
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
+
+    `firsts` are the first ticks of its files, as far as they are known.
+    """
+    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*noted, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:
