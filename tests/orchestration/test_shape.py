@@ -64,7 +64,7 @@ def test_states_that_feed_each_other_keep_the_edges_that_close_no_circle() -> No
         a -> x
         y -> prev() -> x
         a -> y
-        x -> prev() -> y
+        x -> old() -> y
         x -> out
         """)
     above = {f"state/{state.name}": set(state.parents) for state in found.states}
