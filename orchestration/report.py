@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
     from hydro_core.spark.store_write import Written
+    from orchestration.quality.judge import Judged
 
 Verdicts = Sequence[tuple[str, Verdict]]
 """What was found, with the asset that it is about: "state/NAME", or an output's name."""
@@ -86,21 +87,33 @@ def reports_of(
     windows: Sequence[Window],
     prepared: Prepared,
     batches: Mapping[str, Batch],
-    verdicts: Verdicts,
+    judged: Judged,
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
-    broken = [(asset, verdict) for asset, verdict in verdicts if not verdict.passed]
+    broken = [(asset, verdict) for asset, verdict in judged.verdicts if not verdict.passed]
+    ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
     counted |= {f"landing/{name}": _arrived(batch, windows) for name, batch in batches.items()}
-    ticks = [window.tick for window in windows]
-    totals = {asset_of(w.spec): _totals(w, prepared, ticks) for w in prepared.written.values()}
+    growth = {asset_of(w.spec): _growth(w) for w in prepared.written.values()}
+    totals = {
+        asset_of(w.spec): _totals(w, prepared, ticks, growth[asset_of(w.spec)])
+        for w in prepared.written.values()
+    }
+
+    def told(asset: str, verdict: Verdict, tick: int) -> Verdict:
+        if len(windows) == 1 or not verdict.passed:
+            return verdict
+        shown = judged.rows.get(asset, Counter())[tick]
+        total = totals[asset].get(tick)
+        return replace(verdict, seen=_seen_of(verdict, shown, growth[asset][tick], total))
+
     return [
         TickReport(
             window,
             committed=not broken,
             problem=_problem(broken) if broken else "",
-            verdicts=verdicts,
+            verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
             rows={asset: counts[window.tick] for asset, counts in counted.items()},
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
             tables=_tables(pipeline),
@@ -154,14 +167,31 @@ def _by_tick(written: Written) -> Counter[int]:
     return _count(_columns(written, written.spec.tick)[written.spec.tick])
 
 
-def _totals(written: Written, prepared: Prepared, ticks: Sequence[int]) -> dict[int, int]:
+def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dict[str, Any]:
+    """What was seen of one tick of a range that passed: what holds of a range, holds of its ticks.
+
+    Its hash sums are those of the range alone.
+    """
+    rows = {
+        "element_count": shown,
+        "batch_rows": grown,
+        "written_rows": grown,
+        "after_rows": total,
+        "expected_rows": total,
+    }
+    seen = {name: rows.get(name, value) for name, value in verdict.seen.items()}
+    return {k: v for k, v in seen.items() if v is not None and not k.endswith("_keys")}
+
+
+def _totals(
+    written: Written, prepared: Prepared, ticks: Sequence[int], growth: Counter[int]
+) -> dict[int, int]:
     """How many rows the table has with each tick of a range, as far as that can be told."""
     spec = written.spec
     total = prepared.stored_rows(spec.name)
     if spec.mode.value == "last":
         return {ticks[-1]: total}
     found = {}
-    growth = _growth(written)
     for tick in reversed(ticks):
         found[tick] = total
         total -= growth[tick]

@@ -191,11 +191,12 @@ class TickRunner:
             with pipeline.prepare(first, last, batches, times=times) as prepared:
                 log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")
                 prepared.write()
-                verdicts, facts = judge(flow, pipeline, prepared)
-                reports = reports_of(windows, prepared, batches, verdicts, pipeline)
+                judged = judge(flow, pipeline, prepared)
+                reports = reports_of(windows, prepared, batches, judged, pipeline)
                 if reports[0].committed:
-                    prepared.commit({"tables": facts, "passed": checks_passed(verdicts)})
-                    log(f"{_span(windows)}: committed after {len(verdicts)} checks")
+                    passed = checks_passed(judged.verdicts)
+                    prepared.commit({"tables": judged.facts, "passed": passed})
+                    log(f"{_span(windows)}: committed after {len(judged.verdicts)} checks")
                 return reports
         except HydroError as error:
             return [report_of_error(windows[0], error)]

@@ -12,6 +12,7 @@ import pytest
 from assets import ALL_ASSETS
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
+from orchestration import commands
 from orchestration.definitions import defs
 from orchestration.factory import project_definitions
 from orchestration.runner import TickRunner
@@ -91,6 +92,18 @@ def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
     assert departures.group_name == "flights"
     assert "persst" in departures.description
     assert "did you mean `persist`" in departures.description
+
+
+def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):
+    broken = tmp_path / "broken.hydro"
+    broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
+    monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
+    monkeypatch.setattr(commands, "ALL_ASSETS", [replace(CHAT, program=broken), FLIGHTS])
+    assert commands.status([]) == 0
+    said = capsys.readouterr().out
+    assert "    error[unknown-operator]: " in said
+    assert said.count("does not compile") == 1
+    assert "flights" in said
 
 
 def test_every_declared_expectation_is_a_blocking_check():

@@ -126,3 +126,22 @@ def test_rows_of_a_tick_and_of_its_table(run: Run) -> None:
     assert [totals[day]["dagster/row_count"] for day in DAYS] == [2, 3, 3, 5]
     assert [state[day]["dagster/partition_row_count"] for day in DAYS] == [2, 1, 0, 3]
     assert [state[day]["dagster/row_count"] for day in DAYS] == [2, 3, 3, 6]
+
+
+def test_check_numbers_of_a_range_are_those_of_each_tick(run: Run, tmp_path: Path) -> None:
+    alone = Run(*opened(tmp_path / "alone"), run.instance)
+
+    def numbers(found: list[dg.AssetCheckEvaluation]) -> dict[tuple[str, str, str], dict[str, int]]:
+        return {
+            (str(e.asset_key), e.check_name, str(e.partition)): {
+                name: value.value
+                for name, value in e.metadata.items()
+                if isinstance(value.value, int)
+            }
+            for e in found
+        }
+
+    together = numbers(run.checks(run(0, 3)))
+    one_by_one = numbers([e for tick in range(4) for e in alone.checks(alone(tick))])
+    assert together == one_by_one
+    assert together["AssetKey(['small', 'totals'])", "user_unique", DAYS[3]]["element_count"] == 2
