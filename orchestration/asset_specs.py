@@ -7,6 +7,7 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,9 @@ def _output(
     return dg.AssetSpec(
         asset_key(flow, output.name),
         deps=[asset_key(flow, name) for name in output.parents],
-        description=flow.outputs.get(output.name, f"The output `{output.name}` of {flow.name}."),
+        description=flow.outputs.get(output.name)
+        or _comment(output.place)
+        or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
         metadata={
             "dagster/column_schema": _schema(output.columns),
@@ -94,6 +97,16 @@ def _output(
         },
         **common,
     )
+
+
+def _comment(place: Span | None) -> str:
+    """The comment above the statements that a place is among."""
+    if place is None or not Path(place.file).is_file():
+        return ""
+    lines = Path(place.file).read_text(encoding="utf-8").splitlines()[: place.line]
+    above = dropwhile(lambda line: line.strip() and not line.startswith("#"), reversed(lines))
+    comment = list(takewhile(lambda line: line.startswith("#"), above))
+    return " ".join(line.lstrip("# ").rstrip() for line in reversed(comment))
 
 
 def _code(place: Span | None) -> dict[str, Any]:
@@ -121,7 +134,10 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             description=f"Landing table `{landing.path}`, {by}.",
             kinds={"deltalake"},
             tags={"role": "input"},
-            metadata={"dagster/column_schema": _schema(columns)},
+            metadata={
+                "dagster/column_schema": _schema(columns),
+                "program": dg.MetadataValue.md(drawing(shape)),
+            },
         )
 
 

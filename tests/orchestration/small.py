@@ -90,9 +90,11 @@ class Run:
         last: int | None = None,
         *,
         among: Sequence[dg.AssetsDefinition] | None = None,
+        only: str | None = None,
     ) -> dg.ExecuteInProcessResult:
         """Runs a tick, or a range of them as one run: of the flow alone; or as "Materialize all"
-        does it, together with its checks and the assets `among` which it stands.
+        does it, together with its checks and the assets `among` which it stands; or asked for
+        `only` one asset.
         """
         ends = self.axis.window(first).key, self.axis.window(first if last is None else last).key
         tags = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
@@ -104,6 +106,7 @@ class Run:
             instance=self.instance,
             partition_key=None if tags else ends[0],
             tags=tags,
+            asset_selection=None if only is None else [asset_key(self.flow, only)],
             raise_on_error=False,
             run_config=_QUIET,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -92,6 +93,22 @@ def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
     assert departures.group_name == "flights"
     assert "persst" in departures.description
     assert "did you mean `persist`" in departures.description
+
+
+def test_what_the_program_says_of_an_output_is_its_description(tmp_path):
+    silent = replace(FLIGHTS, outputs={})
+    found = project_definitions([silent], TickRunner(ProjectSettings(home=tmp_path)))
+    graph = found.resolve_asset_graph()
+
+    def described(output):
+        return graph.get(dg.AssetKey(["flights", output])).description
+
+    assert described("back_in_service") == "Aircraft that fly today and did not fly yesterday."
+    assert described("delay_statistics").startswith("Running delay statistics per carrier")
+    place = graph.get(dg.AssetKey(["flights", "new_routes"])).metadata["dagster/code_references"]
+    (reference,) = place.code_references
+    line = Path(reference.file_path).read_text(encoding="utf-8").splitlines()
+    assert "new_routes" in line[reference.line_number - 1]
 
 
 def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):

@@ -78,6 +78,12 @@ def test_what_is_built_on_a_flow_does_not_run_after_a_tick_that_failed(
     assert run.recorded("state/payments") == DAYS[:2]
 
 
+def test_who_asks_for_one_asset_gets_the_tick(run: Run) -> None:
+    assert run(0, only="totals").success
+    for asset in ("state/payments", "totals", "before"):
+        assert run.recorded(asset) == DAYS[:1]
+
+
 def test_a_failed_launch_leaves_the_checks_as_they_were_judged_last(
     run: Run, tmp_path: Path
 ) -> None:
