@@ -156,18 +156,6 @@ def test_what_is_stored_is_kept_and_read_in_place_of_the_landed_past(
     assert shown(target) == from_the_start
 
 
-def test_an_output_can_stand_for_a_stream(
-    served: Path, from_the_start: dict[str, list[str]]
-) -> None:
-    """What `everybody` shows grows by the members of each tick."""
-    serving, target = opened(served, BEFORE), after(served)
-    wanted = Wanted(outputs=frozenset({"how_many"}))
-    [history] = (e for n in target.plan.graph.sinks["everybody"] for e in n.inputs)
-    by = bootstrap(target.plan, wanted, {history: Leaf("outputs/everybody", grows=True)})
-    assert by.inputs == ("members",)  # `old` reads the input itself
-    del serving
-
-
 STEPS = ("outputs/counts", "outputs/recent", "ledger")
 
 
