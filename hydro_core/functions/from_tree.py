@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
+from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute, formatted
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import FLATTEN, UNPACK
 from hydro_core.functions.tree import (
     Attribute,
@@ -45,7 +46,9 @@ from hydro_core.types.item import ItemType
 
 MAX_DEPTH = 150
 """Python's own compiler goes so deep, and some way further."""
-_GUARD = " attribute"
+_ATTRIBUTE = " attribute"
+_FORMATTED = " formatted"
+"""No program can write these names."""
 _LITERALS = (bool, int, float, str, bytes, type(None))
 _OPERATORS: dict[str, Callable[[], Any]] = {
     "+": ast.Add,
@@ -125,7 +128,7 @@ def compiled(tree: Expr, params: Sequence[str]) -> Callable[..., Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
         code = compile(ast.fix_missing_locations(function), "<tree>", "eval")
-    scope = {"__builtins__": {"__import__": _library}, **_SCOPE, **builder.constants}
+    scope = {"__builtins__": {}, **_SCOPE, **builder.constants}
     made: Callable[..., Any] = eval(code, scope)  # noqa: S307 - built of the closed set of nodes
     return made
 
@@ -136,7 +139,7 @@ def text_of(tree: Expr, params: Sequence[str]) -> str:
     Two functions of one text are the same but for the names of variables.
     """
     node = _Builder(shown=_shown_names((*params, *_names(tree)))).function(params, tree)
-    return ast.unparse(ast.fix_missing_locations(node))
+    return python_text(ast.fix_missing_locations(node))
 
 
 def _shown_names(names: Iterable[str]) -> Mapping[str, str]:
@@ -224,7 +227,9 @@ class _Builder:
                 return ast.List(elts=[self._value(v) for v in value], ctx=ast.Load())
             case _ if type(value) in _LITERALS:
                 return ast.Constant(value=value)
-        name = repr(value) if self.shown is not None else f" constant {len(self.constants)}"
+        if self.shown is not None:
+            return ast.parse(repr(value), mode="eval").body
+        name = f" constant {len(self.constants)}"
         self.constants[name] = value
         return self.read(name)
 
@@ -237,7 +242,7 @@ class _Builder:
     def _attribute(self, base: ast.expr, name: str) -> ast.expr:
         if self.shown is not None:
             return ast.Attribute(value=base, attr=name, ctx=ast.Load())
-        return _called(self.read(_GUARD), base, ast.Constant(value=name))
+        return _called(self.read(_ATTRIBUTE), base, ast.Constant(value=name))
 
     def _Index(self, node: Index) -> ast.expr:  # noqa: N802
         base, index = self.expr(node.base), self.expr(node.index)
@@ -332,11 +337,17 @@ class _Builder:
                 values.append(ast.Constant(value=part))
                 continue
             value, conversion, spec = part
-            form = ast.JoinedStr(values=[ast.Constant(value=spec)]) if spec else None
             code = ord(conversion) if conversion else -1
-            made = ast.FormattedValue(value=self.expr(value), conversion=code, format_spec=form)
-            values.append(made)
+            values.append(self._formatted(self.expr(value), code, spec))
         return ast.JoinedStr(values=values)
+
+    def _formatted(self, value: ast.expr, conversion: int, spec: str) -> ast.expr:
+        if self.shown is not None:
+            form = ast.JoinedStr(values=[ast.Constant(value=spec)]) if spec else None
+            return ast.FormattedValue(value=value, conversion=conversion, format_spec=form)
+        given = (value, ast.Constant(value=conversion), ast.Constant(value=spec))
+        text = _called(self.read(_FORMATTED), *given)
+        return ast.FormattedValue(value=text, conversion=-1, format_spec=None)
 
     def _Inner(self, node: Inner) -> ast.expr:  # noqa: N802
         return self.function(node.params, node.body)
@@ -366,16 +377,10 @@ def _flat(lists: Any) -> list[Any]:
     return [element for inner in lists for element in inner]
 
 
-def _library(name: str, *arguments: Any) -> Any:
-    """What `strftime` and `strptime` import on their own; no tree can name this."""
-    if name not in ("time", "_strptime"):
-        raise ImportError(name)
-    return __import__(name, *arguments)
-
-
 _SCOPE: dict[str, Any] = {
     **{f" {name}": value for name, value in (*BUILTINS.items(), *CLASS_ATTRIBUTES.items())},
     f" {UNPACK}": _unpacked,
     f" {FLATTEN}": _flat,
-    _GUARD: attribute,
+    _ATTRIBUTE: attribute,
+    _FORMATTED: formatted,
 }
