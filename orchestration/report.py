@@ -51,8 +51,9 @@ class TickReport:
     @property
     def failure(self) -> str:
         """Why the tick was not committed, and the cure, for a person."""
+        named = "" if self.window.key in self.problem else f"{self.window.key}: "
         cure = f"\nhelp: {self.cure}" if self.cure else ""
-        return f"{self.window.key}: {self.problem}{cure}"
+        return f"{named}{self.problem}{cure}"
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -73,7 +74,7 @@ class TickReport:
             "tick number": self.window.tick,
             **note,
             **total,
-            "dagster/partition_row_count": self.rows.get(asset, 0),
+            **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
         }
 
@@ -114,7 +115,11 @@ def reports_of(
             committed=not broken,
             problem=_problem(broken) if broken else "",
             verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
-            rows={asset: counts[window.tick] for asset, counts in counted.items()},
+            rows={
+                asset: counts[window.tick]
+                for asset, counts in counted.items()
+                if asset not in totals or window.tick in totals[asset]
+            },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
             tables=_tables(pipeline),
         )
@@ -124,7 +129,10 @@ def reports_of(
 
 def report_of_error(window: Window, error: HydroError) -> TickReport:
     """The report of a tick that was not committed because of an error."""
-    problems = [replace(diagnostic, help=None).render() for diagnostic in error.diagnostics]
+    problems = [
+        replace(diagnostic, help=None).render().removeprefix(f"error[{diagnostic.code}]: ")
+        for diagnostic in error.diagnostics
+    ]
     cures = dict.fromkeys(d.help for d in error.diagnostics if d.help)
     return TickReport(window, False, "\n\n".join(problems), "; ".join(cures))
 
@@ -172,10 +180,12 @@ def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dic
 
     Its hash sums are those of the range alone.
     """
+    # A table that each tick replaces has the rows of the last alone.
+    added = None if total is None else grown
     rows = {
         "element_count": shown,
-        "batch_rows": grown,
-        "written_rows": grown,
+        "batch_rows": added,
+        "written_rows": added,
         "after_rows": total,
         "expected_rows": total,
     }

@@ -149,5 +149,8 @@ def test_check_numbers_of_a_range_are_those_of_each_tick(run: Run, tmp_path: Pat
 
     together = numbers(run.checks(run(0, 3)))
     one_by_one = numbers([e for tick in range(4) for e in alone.checks(alone(tick))])
-    assert together == one_by_one
+    assert together.keys() == one_by_one.keys()
+    for key, found in together.items():
+        # Of a state that each tick replaces, a range stores that of its last tick alone.
+        assert found == one_by_one[key] or (not found and "aggregate" in key[0])
     assert together["AssetKey(['small', 'totals'])", "user_unique", DAYS[3]]["element_count"] == 2
