@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
-from hydro_core.spark.launch import SessionError, launch_context
+from hydro_core.spark.launch import SessionError, discard_jvm, launch_context, runs_jobs
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -77,12 +77,18 @@ _shared: list[SparkSession] = []
 def shared_session(settings: SparkSettings | None = None) -> SparkSession:
     """The one warm session of this process, started when first asked for.
 
-    The settings of the first caller hold: Spark's memory and jars cannot change while it runs.
+    The settings of the first caller hold: Spark's memory and jars cannot change while it runs. So
+    whoever keeps working asks again for each piece of work and keeps no session: one whose JVM has
+    ended is replaced here.
     """
     with _lock:
-        if _shared and _is_alive(_shared[0]):
-            return _shared[0]
-        _shared[:] = [start_session(settings or SparkSettings())]
+        if _shared and not runs_jobs():
+            # Somebody stopped it, or its JVM ended (out of memory, killed): another takes its
+            # place.
+            _shared.clear()
+            discard_jvm()
+        if not _shared:
+            _shared.append(start_session(settings or SparkSettings()))
         return _shared[0]
 
 
@@ -98,8 +104,7 @@ def start_session(
         SessionError: the jars or a Java are missing, or Spark does not start; it says what to do.
     """
     _silence_query_log()
-    if settings.master.startswith("sc://"):
-        return _connect(settings, app_name, extra or {})
+    _refuse_connect(settings.master)
     share = settings.share or default_share()
     jars = delta_jars(share)
     if not jars:
@@ -164,20 +169,14 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def _connect(settings: SparkSettings, app_name: str, extra: Mapping[str, str]) -> SparkSession:
-    """A session of a Spark Connect server; what a server fixes at its own start is left to it."""
-    builder = SparkSession.builder.remote(settings.master).appName(app_name)
-    for key, value in (_MEANING | dict(settings.extra) | dict(extra)).items():
-        builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
-    return session
-
-
-def _is_alive(session: SparkSession) -> bool:
-    """Whether the session can still run jobs: somebody may have stopped it."""
-    context = getattr(session, "_sc", None)
-    # A Connect session has no context here, and Spark offers no question for it.
-    return context is None or context._jsc is not None  # noqa: SLF001
+def _refuse_connect(master: str) -> None:
+    if master.startswith("sc://"):
+        raise SessionError(
+            f"Spark runs at `{master}`, a Spark Connect server: it has no driver in this process, "
+            "which ticks need to commit their tables",
+            "set HYDROTICK_SPARK_MASTER (or `master`) to `local[*]`, `spark://HOST:PORT` or another"
+            " of Spark's masters",
+        )
 
 
 def _silence_query_log() -> None:

@@ -27,6 +27,13 @@ def test_what_is_given_wins() -> None:
     assert session_options(settings)["spark.sql.ansi.enabled"] == "false"
 
 
+def test_a_spark_connect_server_is_refused_in_words() -> None:
+    with pytest.raises(SessionError, match=r"`sc://host`, a Spark Connect server") as caught:
+        start_session(SparkSettings(master="sc://host"))
+    assert caught.value.code == "config"
+    assert "spark://HOST:PORT" in str(caught.value)
+
+
 def test_missing_jars_are_said_with_their_cure(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="Delta jars are not in") as caught:
         start_session(SparkSettings(share=tmp_path))
