@@ -163,7 +163,8 @@ def _tick_asset(
             _record_checks(context, flow, report)
             if not report.committed:
                 if report.judged:
-                    context.instance.add_run_tags(context.run_id, {JUDGED_TAG: context.run_id})
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
                 raise dg.Failure(
                     f"{report.window.key}: {report.problem}",
                     metadata=report.metadata,

@@ -7,9 +7,12 @@ the error message.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +25,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+import hydro_core
 from hydro_core.errors import Diagnostic, HydroError
 
 _REPORTED_BYTES = 4000
@@ -63,6 +67,17 @@ def launch_context(
                 f"Spark's JVM ended while it started:\n{_tail(printed) or error}",
                 f"see that `{java_home}/bin/java -version` works and that there is memory for it",
             ) from error
+
+
+def package_archive() -> Path:
+    """This package as an archive of Python files, for processes on other machines."""
+    root = Path(hydro_core.__file__).parent
+    target = Path(tempfile.mkdtemp(prefix="hydrotick-")) / "hydro_core.zip"
+    atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*.py")):
+            archive.write(file, Path(root.name) / file.relative_to(root))
+    return target
 
 
 def runs_jobs() -> bool:

@@ -18,7 +18,13 @@ from pyspark.sql import SparkSession
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
-from hydro_core.spark.launch import SessionError, discard_jvm, launch_context, runs_jobs
+from hydro_core.spark.launch import (
+    SessionError,
+    discard_jvm,
+    launch_context,
+    package_archive,
+    runs_jobs,
+)
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -36,6 +42,8 @@ _LATE_OPTIMIZATION = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+
+_IN_UTC = "-Duser.timezone=UTC"
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -120,6 +128,9 @@ def start_session(
         )
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    if not _is_one_process(settings.master):
+        # Nodes of a cluster have PySpark and pyarrow, but not this package.
+        context.addPyFile(str(package_archive()))
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
         session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
@@ -143,12 +154,22 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     if settings.master.startswith("local"):
-        options |= {**_EMBEDDED, **_jvm_options(settings)}
-    return options | dict(settings.extra)
+        options |= _EMBEDDED
+    if not _is_one_process(settings.master):
+        options["spark.executor.extraJavaOptions"] = _IN_UTC
+    return options | _driver_options(settings) | dict(settings.extra)
 
 
-def _jvm_options(settings: SparkSettings) -> dict[str, str]:
-    """Heap and the parts beside it, so that together they stay within the granted memory."""
+def _is_one_process(master: str) -> bool:
+    """Whether jobs run within the JVM of the driver: `local`, `local[…]`."""
+    return master == "local" or master.startswith("local[")
+
+
+def _driver_options(settings: SparkSettings) -> dict[str, str]:
+    """Heap and the parts beside it, so that together they stay within the granted memory.
+
+    Wherever the jobs run, the driver is a process of this machine.
+    """
     heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
     flags = (
         # The collector that needs the least memory beside a heap of this size.
@@ -159,7 +180,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
         *_LATE_OPTIMIZATION,
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
-        "-Duser.timezone=UTC",
+        _IN_UTC,
         f'"-Dlog4j2.configurationFile={files("hydro_core.spark") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
