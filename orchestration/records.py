@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
 from orchestration.run_tags import flow_of, is_judged, keys_of
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
@@ -90,7 +91,7 @@ def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:
         return True
     try:
         first, last = (axis.window_of(key).tick for key in keys)
-    except ValueError:
+    except HydroError:
         # The axis was another when it ran.
         return False
     return first <= tick <= last

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
+from orchestration.readiness import Ready
 from orchestration.records import IN_FLIGHT, Attempt, attempts_at, runs_of, unrecorded
 from orchestration.run_tags import FLOW_TAG, keys_of, range_tags
 from orchestration.runner import TickRunner
@@ -47,10 +49,10 @@ def next_tick_sensor(
         name=f"{flow.name}_next_tick",
         job=job,
         minimum_interval_seconds=30,
-        description="The next tick, once its window has closed and the tick before is committed.",
+        description="The next tick, once it may run and the tick before it is committed.",
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        found = next_run(flow, runner, context.instance, datetime.now(UTC))
+        found = next_run(flow, runner, context.instance)
         if found.ticks is None:
             return dg.SkipReason(found.says)
         context.log.info(found.says)
@@ -63,10 +65,8 @@ def next_tick_sensor(
     return next_tick
 
 
-def next_run(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, now: datetime
-) -> NextRun:
-    """What runs next of a flow at a moment, or why nothing does."""
+def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> NextRun:
+    """What runs next of a flow, or why nothing does."""
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
         return NextRun(None, _busy(busy[-1]))
@@ -75,8 +75,8 @@ def next_run(
         first, last = missing[0]
         tries = attempts_at(flow, runner, instance, first.tick)
         says = f"{span(first, last)} is committed, but not recorded: it is recorded"
-        return _unless_failed(flow, tries, now) or NextRun((first, last), says)
-    return _next_open(flow, runner, instance, now)
+        return _unless_failed(flow, tries, runner.now()) or NextRun((first, last), says)
+    return _next_open(flow, runner, instance)
 
 
 def span(first: Window, last: Window) -> str:
@@ -89,21 +89,23 @@ def moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def _next_open(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, now: datetime
-) -> NextRun:
+def _next_open(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> NextRun:
     axis, tick = TickAxis(flow.ticks), runner.next_tick(flow)
-    closed = axis.closed(now)
-    if tick >= closed:
-        return NextRun(None, _up_to_date(flow, axis, tick))
+    try:
+        ready = runner.ready(flow)
+    except HydroError as error:
+        return NextRun(None, f"which ticks may run is not known: {error}")
+    if tick >= ready.until:
+        return NextRun(None, _up_to_date(axis, ready, tick))
     tries = attempts_at(flow, runner, instance, tick)
-    waits = _unless_failed(flow, tries, now, axis.window(tick))
+    waits = _unless_failed(flow, tries, runner.now(), axis.window(tick))
     if waits:
         return waits
     # What was too much for the machine may be little enough in smaller parts.
     together = max(1, runner.project.range_ticks >> len(_tries_in_a_row(tries)))
-    first, last = axis.window(tick), axis.window(min(tick + together, closed) - 1)
-    return NextRun((first, last), f"{span(first, last)} may run; {closed - tick:,} open in all")
+    first, last = axis.window(tick), axis.window(min(tick + together, ready.until) - 1)
+    waiting = ready.until - tick
+    return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
 
 
 def _unless_failed(
@@ -144,9 +146,7 @@ def _busy(record: dg.RunRecord) -> str:
     return f"{ticks} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
 
 
-def _up_to_date(flow: FlowAsset, axis: TickAxis, tick: int) -> str:
-    window = axis.window(tick)
-    end = flow.ticks.end
-    if end is not None and window.end > (end if end.tzinfo else end.replace(tzinfo=UTC)):
+def _up_to_date(axis: TickAxis, ready: Ready, tick: int) -> str:
+    if ready.has_ended:
         return "complete: every tick of the flow is committed"
-    return f"up to date: the next tick is {window.key}, whose window closes at {moment(window.end)}"
+    return f"up to date; tick {axis.window(tick).key} is next: {ready.why}"

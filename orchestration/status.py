@@ -12,15 +12,14 @@ from typing import Any
 
 import dagster as dg
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
 from orchestration.failures import FailedRun, failed_run
 from orchestration.processes import PROCESS_TAG
 from orchestration.records import IN_FLIGHT, attempts_at, runs_of
 from orchestration.run_tags import keys_of
 from orchestration.runner import TickRunner
 from orchestration.sensors import next_run
-from orchestration.settings import project_settings
 from orchestration.ticking import open_instance
 from orchestration.ticks import TickAxis
 
@@ -68,7 +67,7 @@ class FlowStatus:
         return not self.stopped and self.failed is None
 
 
-def status(arguments: Sequence[str]) -> int:
+def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRunner) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
     parser = argparse.ArgumentParser(
         prog="hydrotick status",
@@ -76,7 +75,7 @@ def status(arguments: Sequence[str]) -> int:
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("flow", nargs="?", choices=[f.name for f in ALL_ASSETS], help="one flow")
+    parser.add_argument("flow", nargs="?", choices=[f.name for f in known], help="one flow")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     parser.add_argument(
         "--max-open",
@@ -85,14 +84,12 @@ def status(arguments: Sequence[str]) -> int:
         help="exit with 1 if more than N ticks of a flow are open",
     )
     options = parser.parse_args(arguments)
-    runner = TickRunner(project_settings())
-    flows = [flow for flow in ALL_ASSETS if options.flow in (None, flow.name)]
-    now = datetime.now(UTC)
+    flows = [flow for flow in known if options.flow in (None, flow.name)]
     home = runner.project.dagster_home
     # To look makes nothing: without a home there are no records.
     opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
     with opened as instance:
-        found = [status_of(flow, runner, instance, now) for flow in flows]
+        found = [status_of(flow, runner, instance) for flow in flows]
     if options.format == "json":
         sys.stdout.write(json.dumps({"flows": [asdict(flow) for flow in found]}, indent=2) + "\n")
     else:
@@ -101,15 +98,13 @@ def status(arguments: Sequence[str]) -> int:
     return 0 if all(flow.is_well for flow in found) and not late else 1
 
 
-def status_of(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, now: datetime
-) -> FlowStatus:
-    """How a flow is at a moment, by its ledger and Dagster's records."""
+def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:
+    """How a flow is now, by its ledger and Dagster's records."""
     axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
-    waiting = max(0, axis.closed(now) - done)
-    lag = int((now - axis.window(done).end).total_seconds()) if waiting else 0
+    waiting = max(0, _until(flow, runner) - done)
+    lag = int((runner.now() - axis.window(done).end).total_seconds()) if waiting else 0
     tries = attempts_at(flow, runner, instance, done)
-    following = next_run(flow, runner, instance, now)
+    following = next_run(flow, runner, instance)
     return FlowStatus(
         flow=flow.name,
         committed=done,
@@ -122,6 +117,14 @@ def status_of(
         next=following.says,
         tables=str(runner.directory(flow)),
     )
+
+
+def _until(flow: FlowAsset, runner: TickRunner) -> int:
+    """The first tick that may not run; where that cannot be told, `next` says why."""
+    try:
+        return runner.ready(flow).until
+    except HydroError:
+        return 0
 
 
 def _running(record: dg.RunRecord) -> Running:

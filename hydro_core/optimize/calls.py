@@ -17,7 +17,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
-from hydro_core.optimize.views import is_total
+from hydro_core.optimize.totality import is_total
 
 SAME_ITEMS = frozenset(
     {"unique", "bag", "sort", "sort_by_key", "identity", "next_stratum", "inspect"}

@@ -20,6 +20,7 @@ from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.spark.ledger import Commit, Ledger
 from orchestration.factory import asset_key, last_key
 from orchestration.failures import FailedRun, failed_run, tell
+from orchestration.readiness import Ready
 from orchestration.records import unrecorded
 from orchestration.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
 from orchestration.runner import TickRunner, is_of_the_tick
@@ -42,8 +43,6 @@ class Case:
         self.runner = TickRunner(ProjectSettings(home=home, range_ticks=8))
         self.axis = TickAxis(self.flow.ticks)
         self.instance = instance
-        # The axis begins in January 2026: here it is the 21st, 20 ticks have closed.
-        self.now = datetime(2026, 1, 21, 1, tzinfo=UTC)
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:
         """As if ticks had run, and had been recorded or not."""
@@ -73,10 +72,16 @@ class Case:
         return run_id
 
     def next(self, later: timedelta = timedelta(0)) -> NextRun:
-        """What runs next; runs that are added ended today, so the moment is counted from now."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(TickAxis, "closed", lambda *_: 20)
-            return next_run(self.flow, self.runner, self.instance, datetime.now(UTC) + later)
+        """What runs next when 20 ticks may run; runs that are added ended today, so the moment is
+        counted from now.
+        """
+        self.runner.now = lambda: datetime.now(UTC) + later
+        self.runner.ready = lambda _: Ready(self.axis, 20, "it is not over")  # type: ignore[method-assign]
+        return next_run(self.flow, self.runner, self.instance)
+
+    def at(self, moment: datetime) -> None:
+        """It is another time."""
+        self.runner.now = lambda: moment
 
     def keys(self, found: NextRun) -> tuple[str, str]:
         assert found.ticks is not None, found.says
@@ -102,12 +107,14 @@ def test_catching_up_goes_by_ranges(case: Case) -> None:
 
 def test_the_page_says_which_tick_comes_and_when(case: Case) -> None:
     case.commit(0, 19)
-    found = next_run(case.flow, case.runner, case.instance, case.now)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+    found = next_run(case.flow, case.runner, case.instance)
     assert found.ticks is None
-    assert found.says == (
-        "up to date: the next tick is 2026-01-21, whose window closes at 2026-01-22 00:00 UTC"
+    assert found.says.startswith(
+        "up to date; tick 2026-01-21 is next: its window ends at 2026-01-22"
     )
-    later = next_run(case.flow, case.runner, case.instance, case.now + timedelta(days=1))
+    case.at(datetime(2026, 1, 22, 1, tzinfo=UTC))
+    later = next_run(case.flow, case.runner, case.instance)
     assert case.keys(later) == ("2026-01-21", "2026-01-21")
 
 
@@ -213,18 +220,19 @@ def test_what_was_committed_but_not_recorded_comes_first(case: Case) -> None:
 
 def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case) -> None:
     case.commit(0, 16)
-    found = status_of(case.flow, case.runner, case.instance, case.now)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+    found = status_of(case.flow, case.runner, case.instance)
     assert (found.committed, found.last, found.open) == (17, "2026-01-17", 3)
     assert found.lag_seconds == timedelta(days=2, hours=1).total_seconds()
     assert found.is_well
     case.run(RUN.FAILURE, 17, judged=True)
-    found = status_of(case.flow, case.runner, case.instance, case.now)
+    found = status_of(case.flow, case.runner, case.instance)
     assert not found.is_well
     assert found.stopped
     assert found.failed is not None
     assert found.failed.ticks == ("2026-01-18", "2026-01-18")
     run = case.run(RUN.STARTED, 17)
-    found = status_of(case.flow, case.runner, case.instance, case.now)
+    found = status_of(case.flow, case.runner, case.instance)
     assert [(r.run, r.state) for r in found.running] == [(run, "started")]
 
 

@@ -26,7 +26,8 @@ from hydro_core.functions.tree import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.views import NOTHING, View, is_total, row_view, side_view, through
+from hydro_core.optimize.totality import is_total
+from hydro_core.optimize.views import NOTHING, View, row_view, side_view, through
 from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60
@@ -137,7 +138,7 @@ def _part(fn: Fn, written: ast.Lambda, body: ast.expr) -> Fn | None:
     """A part of a function as one of its own, at the place of the whole."""
     part = ast.Lambda(written.args, body)
     try:
-        read = read_function(ast.parse(ast.unparse(part), mode="eval").body, {})
+        read = read_function(ast.fix_missing_locations(part), {})
     except HydroError:
         return None
     return Fn(fn.name, read.source, fn.params, read.call, read.tree, span=fn.span, pure=fn.pure)
