@@ -17,6 +17,7 @@ from assets.spec import FlowAsset
 from orchestration.drawing import drawing
 from orchestration.failures import failure_sensor
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
+from orchestration.records import unrecorded
 from orchestration.report import TickReport
 from orchestration.run_tags import FLOW_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
@@ -158,8 +159,11 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        windows = [axis.window_of(key) for key in context.partition_keys]
-        for report in runner.run(flow, windows, log=context.log.info):
+        windows = {axis.window_of(key) for key in context.partition_keys}
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+        for report in runner.run(flow, list(windows), log=context.log.info):
             _record_checks(context, flow, report)
             if not report.committed:
                 if report.judged:

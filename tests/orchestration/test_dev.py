@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestration.instance import dev_lock, prepare_instance
+from orchestration.instance import dev_lock
 from tests.orchestration.web import Api, answers
 
 pytestmark = [pytest.mark.dagster, pytest.mark.slow]
@@ -96,27 +96,6 @@ def test_there_is_one_of_a_home(tmp_path: Path) -> None:
         assert "another `hydrotick dev` is at work on" in said
         assert dev_lock(home / "dagster").holder()["url"] in said
         assert "Traceback" not in said
-
-
-def test_settings_follow_the_version_until_somebody_changes_them(tmp_path: Path) -> None:
-    settings, beside = tmp_path / "dagster.yaml", tmp_path / "dagster.yaml.shipped"
-    shipped = prepare_instance(tmp_path).joinpath("dagster.yaml").read_bytes()
-    # A version before this one, that was copied as it was shipped.
-    settings.write_text("telemetry: {enabled: true}\n")
-    import hashlib
-
-    copied = hashlib.sha256(settings.read_bytes()).hexdigest()
-    (tmp_path / "dagster.yaml.copied").write_text(copied)
-    prepare_instance(tmp_path)
-    assert settings.read_bytes() == shipped
-    # Somebody's own stay; the shipped ones are put beside them.
-    settings.write_text("telemetry: {enabled: true}\n# mine\n")
-    prepare_instance(tmp_path)
-    assert settings.read_text().endswith("# mine\n")
-    assert beside.read_bytes() == shipped
-    settings.write_bytes(shipped)
-    prepare_instance(tmp_path)
-    assert not beside.exists()
 
 
 def _until(holds: Callable[[], object]) -> None:

@@ -132,6 +132,21 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     assert contents(flow, runner) == contents(flow, other)
 
 
+def test_what_was_committed_and_not_recorded_is_recorded_by_what_runs_next(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    flow, runner = opened(tmp_path)
+    # As when a process is killed after its commit.
+    windows = [flow.ticks.calendar.window(tick) for tick in range(2)]
+    assert all(report.committed for report in runner.run(flow, windows, log=lambda _: None))
+    run = Run(flow, runner, instance)
+    result = run(2)
+    assert result.success
+    for asset in ASSETS:
+        assert run.recorded(asset) == DAYS[:3]
+    assert {check.partition for check in run.checks(result)} == set(DAYS[:3])
+
+
 def test_what_stops_a_tick_from_outside_is_no_judgement_of_it(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
