@@ -23,12 +23,13 @@ from typing import Any
 import dagster as dg
 
 from assets import ALL_ASSETS
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, HydroError
 from orchestration.instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from orchestration.instance.retention import KEPT_DAYS, forget_old_logs
 from orchestration.processes import PROCESS_TAG, host_of
 from orchestration.resident.launcher import ResidentRunLauncher
 from orchestration.runner import TickRunner
+from orchestration.sensors import span
 from orchestration.settings import project_settings
 from orchestration.ticking import end_orphans, open_instance, record_committed
 
@@ -100,9 +101,14 @@ def _put_right(instance: dg.DagsterInstance) -> None:
                 f"{flow.name}: run {run.run_id} began on {host}, of which nothing is known here; "
                 "if that is gone, terminate the run in the UI"
             )
-        for first, last in record_committed(flow, runner, instance):
-            span = first.key if first == last else f"{first.key} to {last.key}"
-            _say(f"{flow.name}: {span} was committed, but not recorded; it is now")
+        try:
+            recorded = record_committed(flow, runner, instance)
+        except HydroError as error:
+            # The UI shows what is wrong with it, and the other flows.
+            _say(f"{flow.name}: {error}")
+            continue
+        for first, last in recorded:
+            _say(f"{flow.name}: {span(first, last)} was committed, but not recorded; it is now")
 
 
 def _serve(home: Path, port: int) -> int:
