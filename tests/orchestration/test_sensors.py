@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -26,7 +27,7 @@ from orchestration.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
 from orchestration.runner import TickRunner, is_of_the_tick
 from orchestration.sensors import MOST_TRIES, NextRun, next_run
 from orchestration.settings import ProjectSettings
-from orchestration.status import status_of
+from orchestration.status import status, status_of
 from orchestration.ticks import TickAxis
 from tests.orchestration.small import small_flow
 
@@ -234,6 +235,43 @@ def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case)
     run = case.run(RUN.STARTED, 17)
     found = status_of(case.flow, case.runner, case.instance)
     assert [(r.run, r.state) for r in found.running] == [(run, "started")]
+
+
+def test_status_is_for_monitoring_too(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("orchestration.status.open_instance", lambda _: nullcontext(case.instance))
+    case.runner.project.dagster_home.mkdir(parents=True)
+    case.commit(0, 16)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+
+    def shown(*words: str) -> tuple[int, str]:
+        code = status(words, [case.flow], case.runner)
+        return code, capsys.readouterr().out
+
+    code, said = shown("small")
+    assert code == 0
+    assert "next: the ticks 2026-01-18 to 2026-01-20 may run; 3 open in all" in said
+    assert shown("--max-open", "3")[0] == 0
+    assert shown("--max-open", "2")[0] == 1
+    run = case.run(RUN.FAILURE, 17, judged=True)
+    code, said = shown()
+    assert code == 1
+    assert "failed: 2026-01-18: the run failed" in said
+    assert "cure:   repair the data or the program, then launch the tick again" in said
+    assert "stopped: tick 2026-01-18 was judged wrong, stopped since" in said
+    code, said = shown("--format", "json")
+    assert code == 1
+    (found,) = json.loads(said)["flows"]
+    assert (found["open"], found["lag_seconds"], found["stopped"]) == (3, 49 * 3600, True)
+    assert found["failed"]["run"] == run
+    assert not found["running"]
+
+
+def test_status_makes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status([], [case.flow], case.runner) == 0
+    assert "small" in capsys.readouterr().out
+    assert not case.runner.project.dagster_home.exists()
 
 
 def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
