@@ -18,11 +18,10 @@ from orchestration.asset_specs import asset_key, tick_step
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.report import TickReport
+from orchestration.run_tags import PARTITION
 from orchestration.runner import TickRunner
 from orchestration.shape import FlowShape
 from orchestration.ticks import TickAxis, Window
-
-PARTITION_TAG = "dagster/partition"
 
 
 class RunEvaluations:
@@ -74,7 +73,7 @@ def flow_checks(
     ) -> Iterator[dg.Output[None] | dg.AssetCheckEvaluation]:
         wanted = [spec for spec in specs if spec.key in context.selected_asset_check_keys]
         if not context.job_def.has_node_named(tick_step(flow)):
-            window = _asked(flow, axis, runner, context.run.tags.get(PARTITION_TAG))
+            window = _asked(flow, axis, runner, context.run.tags.get(PARTITION))
             for key in dict.fromkeys(spec.asset_key for spec in wanted):
                 for verdict in runner.judge_again(flow, window, assets[key]):
                     if any(spec.key == dg.AssetCheckKey(key, verdict.check) for spec in wanted):

@@ -17,7 +17,10 @@ from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from orchestration.asset_specs import asset_key, broken_specs, flow_specs, input_specs
 from orchestration.checks import flow_checks
+from orchestration.failures import failure_sensor
+from orchestration.run_tags import FLOW_TAG
 from orchestration.runner import TickRunner
+from orchestration.sensors import next_tick_sensor
 from orchestration.shape import shape_of
 from orchestration.tick_asset import tick_asset
 from orchestration.ticks import TickAxis
@@ -42,7 +45,10 @@ def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.De
         assets=[asset for flow in built for asset in flow.assets],
         asset_checks=[check for flow in built for check in flow.checks],
         jobs=[job for flow in built for job in flow.jobs],
-        sensors=[sensor for flow in built for sensor in flow.sensors],
+        sensors=[
+            *(sensor for flow in built for sensor in flow.sensors),
+            failure_sensor(flows, runner.project),
+        ],
         executor=dg.in_process_executor,
     )
 
@@ -61,14 +67,14 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         f"{flow.name}_job",
         dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
         description=f"Runs ticks of {flow.name} in order.",
-        tags={"flow": flow.name},
+        tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape), tick),
         checks=flow_checks(flow, shape, axis, runner),
         jobs=(job,),
-        sensors=(_sensor(flow, axis, job, runner),),
+        sensors=(next_tick_sensor(flow, axis, job, runner),),
     )
 
 
@@ -83,9 +89,3 @@ def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         return flow_definitions(flow, runner)
     except HydroError as error:
         return FlowDefinitions(tuple(broken_specs(flow, error)))
-
-
-def _sensor(flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner) -> dg.SensorDefinition:
-    from orchestration.sensors import next_tick_sensor
-
-    return next_tick_sensor(flow, axis, job, runner)

@@ -32,7 +32,10 @@ Verdicts = Sequence[tuple[str, Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """How a tick ended; `problem` says why it was not committed, and `cure` what to do."""
+    """How a tick ended; `problem` says why it was not committed, and `cure` what to do.
+
+    `judged`: if it was not, whether its program or data are at fault, and not what it runs on.
+    """
 
     window: Window
     committed: bool
@@ -45,6 +48,7 @@ class TickReport:
     """Rows that the table of each asset has with the tick, where that is known."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where the table of each asset is."""
+    judged: bool = True
     again: str = ""
     """Says so where the tick had been committed before, and nothing was computed."""
 
@@ -127,14 +131,14 @@ def reports_of(
     ]
 
 
-def report_of_error(window: Window, error: HydroError) -> TickReport:
+def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickReport:
     """The report of a tick that was not committed because of an error."""
     problems = [
         replace(diagnostic, help=None).render().removeprefix(f"error[{diagnostic.code}]: ")
         for diagnostic in error.diagnostics
     ]
     cures = dict.fromkeys(d.help for d in error.diagnostics if d.help)
-    return TickReport(window, False, "\n\n".join(problems), "; ".join(cures))
+    return TickReport(window, False, "\n\n".join(problems), "; ".join(cures), judged=judged)
 
 
 def report_of_committed(

@@ -15,7 +15,9 @@ from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandl
 from assets.spec import FlowAsset
 from orchestration.asset_specs import asset_key, tick_step
 from orchestration.checks import RunEvaluations
+from orchestration.records import unrecorded
 from orchestration.report import TickReport
+from orchestration.run_tags import JUDGED_TAG
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis
 
@@ -37,11 +39,17 @@ def tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        windows = [axis.window_of(key) for key in context.partition_keys]
+        windows = {axis.window_of(key) for key in context.partition_keys}
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
         found = RunEvaluations(flow, context)
-        for report in runner.run(flow, windows, log=context.log.info):
+        for report in runner.run(flow, list(windows), log=context.log.info):
             yield from found.of_tick(report)
             if not report.committed:
+                if report.judged:
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
                 yield from found.of_run(runner.last_committed(flow))
                 raise dg.Failure(report.failure, metadata=report.metadata, allow_retries=False)
             if report.again:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +22,7 @@ from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
 from tests.orchestration.small import land
+from tests.orchestration.web import NODES, Api, answers
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster, pytest.mark.slow]
 
@@ -38,22 +37,6 @@ RANGES = """query($k:AssetKeyInput!){assetNodeOrError(assetKey:$k){... on AssetN
   assetPartitionStatuses{... on TimePartitionStatuses{ranges{startKey endKey status}}}}}}"""
 MADE = """query($k:AssetKeyInput!){assetNodeOrError(assetKey:$k){... on AssetNode{
   assetMaterializations(limit:10){runId}}}}"""
-NODES = "{assetNodes{assetKey{path} groupName isExecutable}}"
-
-
-class Api:
-    """The webserver's GraphQL."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/graphql"
-
-    def __call__(self, query: str, **variables: Any) -> Any:
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            found = json.load(answer)
-        assert "errors" not in found, found
-        return found["data"]
 
 
 @pytest.fixture
@@ -84,7 +67,7 @@ def served(project: ProjectSettings, *command: str) -> Iterator[Api]:
     ):
         try:
             found = Api(port)
-            _until(lambda: _answers(found))
+            _until(lambda: answers(found))
             yield found
         finally:
             dev.send_signal(signal.SIGINT)
@@ -96,13 +79,6 @@ def api(project: ProjectSettings) -> Iterator[Api]:
     """`hydrotick dev`, up and answering."""
     with served(project, "hydro_core.cli.main", "dev", "--port") as found:
         yield found
-
-
-def _answers(api: Api) -> bool:
-    try:
-        return bool(api(NODES)["assetNodes"])
-    except OSError:
-        return False
 
 
 def test_a_backfill_is_one_run_in_order(api: Api, project: ProjectSettings) -> None:

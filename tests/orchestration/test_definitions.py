@@ -116,9 +116,9 @@ def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsy
     broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
     monkeypatch.setattr(commands, "ALL_ASSETS", [replace(CHAT, program=broken), FLIGHTS])
-    assert commands.status([]) == 0
+    assert commands.status([]) == 1
     said = capsys.readouterr().out
-    assert "    error[unknown-operator]: " in said
+    assert "error[unknown-operator]: " in said
     assert said.count("does not compile") == 1
     assert "flights" in said
 
