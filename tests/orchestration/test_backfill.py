@@ -17,7 +17,7 @@ import pytest
 
 from assets.chat.asset import CHAT
 from orchestration.instance import prepare_instance
-from orchestration.resident.launcher import stop_worker
+from orchestration.resident.pool import WorkerPool
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
@@ -128,7 +128,7 @@ def test_what_is_built_on_flows_is_made_with_them(tmp_path: Path) -> None:
             ]
             assert made["runId"]
     finally:
-        stop_worker(home.dagster_home)
+        WorkerPool(home.dagster_home, 1).stop()
 
 
 def _backfilled(api: Api, asked: dict[str, Any]) -> Any:
