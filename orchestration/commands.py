@@ -66,10 +66,19 @@ def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, and where its tables are."""
     parser = argparse.ArgumentParser(prog="hydrotick status", description=status.__doc__)
     parser.add_argument("flow", nargs="?", choices=[f.name for f in ALL_ASSETS], help="one flow")
-    wanted = parser.parse_args(arguments).flow
+    parser.add_argument(
+        "--verify", action="store_true", help="read all tables, and compare them with the ledger"
+    )
+    options = parser.parse_args(arguments)
+    wanted = options.flow
     from orchestration.runner import TickRunner
 
     runner = TickRunner(project_settings())
+    if options.verify:
+        from orchestration.maintenance import print_verified
+
+        flows = [flow for flow in ALL_ASSETS if wanted in (None, flow.name)]
+        return 0 if print_verified(flows, runner) else 1
     sys.stdout.write(f"{'flow':<12}{'committed':>10}{'last tick':>18}{'open':>7}  tables\n")
     for flow in ALL_ASSETS:
         if wanted in (None, flow.name):
@@ -146,25 +155,4 @@ def land(arguments: Sequence[str]) -> int:
     directory: Path = project_settings().landing
     landings[options.flow](directory)
     sys.stdout.write(f"landed below {directory / options.flow}\n")
-    return 0
-
-
-def compact(arguments: Sequence[str]) -> int:
-    """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = argparse.ArgumentParser(prog="hydrotick compact", description=compact.__doc__)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    parser.add_argument(
-        "--keep-hours",
-        type=int,
-        default=7 * 24,
-        help="going back to earlier ticks stays possible within these hours (a week)",
-    )
-    options = parser.parse_args(arguments)
-    from orchestration.runner import TickRunner
-
-    flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
-    done = TickRunner(project_settings()).pipeline(flow).compact(options.keep_hours)
-    sys.stdout.write(
-        f"{flow.name}: nothing to do\n" if done is None else f"{flow.name}: compacted\n"
-    )
     return 0

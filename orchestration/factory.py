@@ -14,8 +14,10 @@ from typing import Any
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.errors import DataError
 from orchestration.drawing import drawing
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
+from orchestration.recorded import refuse_lost_pipeline
 from orchestration.report import TickReport
 from orchestration.runner import TickRunner
 from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
@@ -156,6 +158,10 @@ def _tick_asset(
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
         windows = [axis.window_of(key) for key in context.partition_keys]
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
         for report in runner.run(flow, windows, log=context.log.info):
             _record_checks(context, flow, report)
             if not report.committed:

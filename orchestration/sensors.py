@@ -7,6 +7,8 @@ from typing import Any
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.errors import DataError
+from orchestration.recorded import refuse_lost_pipeline
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis
 
@@ -36,6 +38,10 @@ def next_tick_sensor(
         busy = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
         if context.instance.get_run_records(busy, limit=1):
             return dg.SkipReason("a tick is running")
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            return dg.SkipReason(str(error))
         tick = runner.next_tick(flow)
         ready = runner.ready(flow)
         key = axis.window(tick).key

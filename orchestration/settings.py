@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
 
-
 _HOME, _RANGE_TICKS = "HYDROTICK_HOME", "HYDROTICK_RANGE_TICKS"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 

@@ -21,6 +21,7 @@ from hydro_core.errors import DataError, Diagnostic
 from orchestration.factory import last_key, project_definitions
 from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, is_alive, this_process
+from orchestration.recorded import refuse_lost_pipeline
 from orchestration.report import TickReport
 from orchestration.runner import TickRunner
 from orchestration.sensors import IN_FLIGHT
@@ -63,6 +64,7 @@ def run_ticks(
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
+        refuse_lost_pipeline(instance, flow, runner)
         _record_committed(flow, runner, job, instance)
         for tick in range(runner.next_tick(flow), last + 1, together):
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
