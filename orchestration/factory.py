@@ -16,10 +16,13 @@ import dagster as dg
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError
 from orchestration.drawing import drawing
+from orchestration.failures import failure_sensor
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.recorded import refuse_lost_pipeline
+from orchestration.records import refuse_lost_pipeline, unrecorded
 from orchestration.report import TickReport
+from orchestration.run_tags import FLOW_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
+from orchestration.sensors import next_tick_sensor
 from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
 from orchestration.ticks import TickAxis
 
@@ -46,7 +49,7 @@ def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.De
         assets=[asset for flow in built for asset in flow.assets],
         asset_checks=[check for flow in built for check in flow.checks],
         jobs=[flow.job for flow in built],
-        sensors=[flow.sensor for flow in built],
+        sensors=[*(flow.sensor for flow in built), failure_sensor(flows, runner.project)],
         executor=dg.in_process_executor,
     )
 
@@ -61,12 +64,12 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         f"{flow.name}_job",
         dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
         description=f"Runs ticks of {flow.name} in order.",
-        tags={"flow": flow.name},
+        tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
     checks = (_checks(flow, shape, axis, runner),) if _declared(flow, shape) else ()
     return FlowDefinitions(
-        (*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner)
+        (*_inputs(flow, shape), tick), checks, job, next_tick_sensor(flow, axis, job, runner)
     )
 
 
@@ -157,14 +160,20 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        windows = [axis.window_of(key) for key in context.partition_keys]
         try:
             refuse_lost_pipeline(context.instance, flow, runner)
         except DataError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
-        for report in runner.run(flow, windows, log=context.log.info):
+        windows = {axis.window_of(key) for key in context.partition_keys}
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+        for report in runner.run(flow, list(windows), log=context.log.info):
             _record_checks(context, flow, report)
             if not report.committed:
+                if report.judged:
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
                 raise dg.Failure(
                     f"{report.window.key}: {report.problem}",
                     metadata=report.metadata,
@@ -267,12 +276,6 @@ def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             tags={"role": "input"},
             metadata={"dagster/column_schema": _schema(columns)},
         )
-
-
-def _sensor(flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner) -> dg.SensorDefinition:
-    from orchestration.sensors import next_tick_sensor
-
-    return next_tick_sensor(flow, axis, job, runner)
 
 
 def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:

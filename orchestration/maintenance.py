@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,23 +75,25 @@ def reset(arguments: Sequence[str]) -> int:
     return 0
 
 
-def print_verified(flows: Iterable[FlowAsset], runner: TickRunner) -> bool:
-    """Says of each flow whether its tables are whole; gives whether those of all are."""
+def print_verified(flows: Iterable[FlowAsset], runner: TickRunner, style: str) -> bool:
+    """Says of each flow whether its tables are whole, as text or JSON; gives whether all are."""
     from hydro_core.spark.pipeline_verify import verify
 
-    whole = True
-    for flow in flows:
-        found = verify(runner.directory(flow))
-        whole = whole and not found.problems
-        if found.problems:
-            _say(f"{flow.name}: {len(found.problems)} problem(s)")
-        elif found.last < 0:
-            _say(f"{flow.name}: nothing is committed")
-        else:
-            _say(f"{flow.name}: whole: {_counted(found)}")
-        for line in (*found.problems, *found.notes):
-            _say(f"  {line}")
-    return whole
+    found = {flow.name: verify(runner.directory(flow)) for flow in flows}
+    if style == "json":
+        _say(json.dumps({"flows": [{"flow": name, **asdict(v)} for name, v in found.items()]}))
+    else:
+        for name, verified in found.items():
+            _say(f"{name}: {_in_words(verified)}")
+            for line in (*verified.problems, *verified.notes):
+                _say(f"  {line}")
+    return not any(verified.problems for verified in found.values())
+
+
+def _in_words(found: Verified) -> str:
+    if found.problems:
+        return f"{len(found.problems)} problem(s)"
+    return f"whole: {_counted(found)}" if found.last >= 0 else "nothing is committed"
 
 
 def _counted(found: Verified) -> str:

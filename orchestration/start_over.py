@@ -14,7 +14,8 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.ledger import Ledger
 from hydro_core.spark.ledger_lock import WriterLock
-from orchestration.recorded import recorded_tables
+from orchestration.records import recorded_tables
+from orchestration.run_tags import flow_of
 from orchestration.runner import TickRunner
 from orchestration.ticking import end_orphans, open_instance
 
@@ -99,10 +100,7 @@ def _records(runner: TickRunner) -> Iterator[dg.DagsterInstance | None]:
 
 
 def _runs(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.RunRecord]:
-    """The runs of the flow: its job's, and those that the UI launched of its assets."""
+    """The runs of the flow, its job's and those of its assets."""
     return [
-        record
-        for record in instance.get_run_records()
-        if record.dagster_run.tags.get("flow") == flow.name
-        or any(key.path[0] == flow.name for key in record.dagster_run.asset_selection or ())
+        record for record in instance.get_run_records() if flow_of(record.dagster_run) == flow.name
     ]
