@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
@@ -73,6 +74,8 @@ def run_ticks(
             started(first)
             begin = time.monotonic()
             result = _execute(job, instance, first, window)
+            if _was_interrupted(result):
+                raise KeyboardInterrupt
             report = runner.last_report(flow)
             if not result.success or report is None or not report.committed:
                 raise _failed(flow, first, report, result)
@@ -158,12 +161,24 @@ def _failed(
     )
 
 
+def _was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether Ctrl-C ended the run: Dagster has recorded it by then."""
+    causes = [error.cls_name for error in _errors(result)]
+    return any(name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for name in causes)
+
+
 def _reason(result: dg.ExecuteInProcessResult) -> str:
     """What the failed step raised, its innermost cause."""
+    causes = [error.to_string() for error in _errors(result)]
+    return causes[-1] if causes else "the run failed"
+
+
+def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
+    """What the first failed step raised, and then its causes."""
     for event in result.all_events:
         if event.is_step_failure and event.step_failure_data.error is not None:
             error = event.step_failure_data.error
-            while error.cause is not None:
+            while error is not None:
+                yield error
                 error = error.cause
-            return error.to_string()
-    return "the run failed"
+            return
