@@ -141,7 +141,7 @@ def to_item(value: Any) -> Any:
 def _other_item(value: Any) -> Any:
     match value:
         case Decimal() if value.is_finite():
-            return value
+            return _unsigned_zero(value)
         case datetime():
             return value.astimezone(UTC) if value.tzinfo is not None else value
         case date():
@@ -287,7 +287,12 @@ def _decimal(item: Any, to: DecimalType) -> Decimal:
         value = Decimal(item).quantize(Decimal(1).scaleb(-to.scale))
     if value.adjusted() - (-to.scale) + 1 > to.precision and value:
         raise ValueProblem(f"{describe(item)} has more digits than {to}")
-    return value
+    return _unsigned_zero(value)
+
+
+def _unsigned_zero(value: Decimal) -> Decimal:
+    """A zero has no sign in a column of decimals, and so none in an item."""
+    return value or value.copy_abs()
 
 
 def _exactly(
