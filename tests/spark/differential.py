@@ -82,11 +82,18 @@ def frame(
 
 
 def compare(
-    spark: SparkSession, ddl: str, items: Sequence[Any], sources: Sequence[str], failures: int = 2
+    spark: SparkSession,
+    ddl: str,
+    items: Sequence[Any],
+    sources: Sequence[str],
+    failures: int = 2,
+    *,
+    kinds: bool = True,
 ) -> tuple[list[str], int]:
     """The differences between Python and Spark, as texts, and how many values were compared.
 
-    Every source must compile.
+    Every source must compile. With `kinds`, failures must be of the same kind: of several faults
+    in one item, either may be found first.
     """
     item = parse_ddl(ddl)
     items = [conform(x, item) for x in items]
@@ -114,7 +121,8 @@ def compare(
         for x, outcome in zip(items, outcomes, strict=True):
             if outcome.error is not None and seen.get(outcome.error, 0) < failures:
                 seen[outcome.error] = seen.get(outcome.error, 0) + 1
-                problems += _missed_failure(spark, fn, item, result, x, outcome.error)
+                kind = outcome.error if kinds else None
+                problems += _missed_failure(spark, fn, item, result, x, kind)
     return problems, sum(outcome.error is None for outcomes in wanted for outcome in outcomes)
 
 
@@ -147,7 +155,7 @@ def _differences(
 
 
 def _missed_failure(
-    spark: SparkSession, fn: Fn, item: ItemType, result: ItemType, x: Any, kind: str
+    spark: SparkSession, fn: Fn, item: ItemType, result: ItemType, x: Any, kind: str | None
 ) -> list[str]:
     column = to_column(fn, ((F.col("item"), item),), result=result)
     try:
@@ -160,7 +168,7 @@ def _missed_failure(
             return [
                 f"{fn.source} of {x!r}: Python {kind}, Spark without a place: {str(error)[:300]}"
             ]
-        same = failure.kind == kind or {failure.kind, kind} <= KINDS_OF_OVERFLOW
+        same = kind in (failure.kind, None) or {failure.kind, kind} <= KINDS_OF_OVERFLOW
         same = same or {failure.kind, kind} <= {
             "AttributeError",
             "TypeError",

@@ -45,7 +45,9 @@ def true_divide(scope: Scope, a: Value, b: Value) -> Value:
     zero = scope.fail("ZeroDivisionError", "division by zero")
 
     def of(top: Column, bottom: Column) -> Column:
-        return F.when(bottom == 0, zero).otherwise(_nearest_quotient(top, bottom))
+        negative = F.when(bottom < 0, F.lit(-0.0)).otherwise(F.lit(0.0))
+        nothing = F.when(bottom == 0, zero).when(top == 0, negative)
+        return nothing.otherwise(_nearest_quotient(top, bottom))
 
     exact = _of_values(exact_x(), exact_y(), of)
     fast = x.column.cast("double") / y.column.cast("double")
