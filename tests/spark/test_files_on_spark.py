@@ -319,7 +319,7 @@ def test_a_null_where_none_may_be(run: Run, here: Path, form: str) -> None:
     assert re.search(
         r"null, where the schema says `not null` \(row \d+, column `v`\)", error["message"]
     )
-    kept = 'rows = source("k string not null, day date not null")\nrows -> out'
+    kept = 'rows = source("number int not null, day date not null")\nrows -> out'
     assert "error" not in same(run, kept, "--input", f"rows={path}:day")
 
 
