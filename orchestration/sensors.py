@@ -60,6 +60,8 @@ def next_tick_sensor(
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         found = next_run(flow, runner, context.instance)
+        # Of what a sensor says, its page shows the cursor at once and the rest behind a click.
+        context.update_cursor(found.says)
         if found.ticks is None:
             return dg.SkipReason(found.says)
         context.log.info(found.says)
