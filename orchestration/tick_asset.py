@@ -13,9 +13,10 @@ import dagster as dg
 from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
 
 from assets.spec import FlowAsset
+from hydro_core.errors import DataError
 from orchestration.asset_specs import asset_key, tick_step
 from orchestration.checks import RunEvaluations
-from orchestration.records import unrecorded
+from orchestration.records import refuse_lost_pipeline, unrecorded
 from orchestration.report import TickReport
 from orchestration.run_tags import JUDGED_TAG
 from orchestration.runner import TickRunner
@@ -39,6 +40,10 @@ def tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
         windows = {axis.window_of(key) for key in context.partition_keys}
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):
