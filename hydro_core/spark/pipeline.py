@@ -88,9 +88,7 @@ class Pipeline:
     @property
     def spark(self) -> SparkSession:
         """The session that runs the jobs."""
-        if self._spark is None:
-            self._spark = shared_session(self.settings.spark)
-        return self._spark
+        return self._spark or shared_session(self.settings.spark)
 
     @property
     def last_committed(self) -> int | None:
