@@ -14,6 +14,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
+from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop_form import loop_form
@@ -57,6 +58,7 @@ def compare(programs: Sequence[Typed]) -> Comparison:
     if not loaded.problem.roots:
         return Comparison({}, complete=True)
     problem, rules = prepare(loaded)
+    problem = arguments_alike(problem)
     known: tuple[tuple[str, str], ...] = ()
     while True:
         egraph = EGraph(problem, rules, equal=known)
