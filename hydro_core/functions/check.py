@@ -98,6 +98,9 @@ class _Check:
                 self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
             case ast.Constant(value=int(number)) if number.bit_length() > MOST_BITS:
                 self.refuse(node, f"an integer of more than {MOST_BITS:,} bits cannot be used")
+            case ast.Constant(value=str(text)) if any("\ud800" <= c <= "\udfff" for c in text):
+                cure = "a character beyond U+FFFF is written `\\U0001f600`"
+                self.refuse(node, "a text holds half of a surrogate pair", cure, "syntax")
             case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
                 self.refuse(node, "items are never changed: only names are bound", code="syntax")
             case ast.comprehension(is_async=1):
