@@ -184,6 +184,9 @@ class TextReader:
                 return value() if callable(value) else value
             case ast.Name(id=name) if name in BUILTINS:
                 tree = ast.copy_location(ast.Call(tree, [], []), tree)
+            case ast.Lambda():
+                cure = 'name columns, as in `by="k"`; `with_columns(k=lambda r: …)` makes new ones'
+                raise ArgumentProblem("type", "a function of items cannot stand here", cure, tree)
         try:
             return constant(tree, self.bindings, locate=self.locate)
         except ValueProblem as problem:
