@@ -26,7 +26,7 @@ from hydro_core.functions.tree import (
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.totality import is_total
+from hydro_core.optimize.totality import Uses, is_total
 from hydro_core.optimize.views import NOTHING, View, row_view, side_view, through
 from hydro_core.types.item import ItemType, Row, Tuple
 
@@ -64,21 +64,23 @@ class _Asked:
         return frozenset(found)
 
 
-def earlier_filters(loaded: Loaded, nodes: Sequence[Node]) -> Iterator[Found]:
-    """The facts that let filters go before nodes, which are used on items of one type each."""
+def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
+    """The facts that let filters go before nodes, which are used on items of one type each.
+
+    What the filters are then asked about is added to `uses`.
+    """
     typed = loaded.typed
     filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
     waiting = deque(_Asked(n.args, n.inputs[0], typed) for n in filters)
     done: set[_Asked] = set()
     while waiting:
         asked = waiting.popleft()
+        args, item = asked.args, asked.item
+        fn: Fn = args["f"]
+        uses.add(fn, item)
         if asked in done or len(done) > MAX_FILTERS:
             continue
         done.add(asked)
-        args, item = asked.args, asked.item
-        fn: Fn = args["f"]
-        if fn.tree is not None and len(fn.params) == 1 and is_total(fn.tree):
-            yield "total", (args,)
         for first, second in conjuncts(fn, item):
             parts = (_filter(first), _filter(second))
             yield "conjunct", (args, *parts)
@@ -113,18 +115,28 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
     if not isinstance(written, ast.Lambda) or not isinstance(written.body, ast.BoolOp):
         return
     values = written.body.values
-    first, rest = values[0], values[1:]
-    both = (
-        _part(fn, written, first),
-        _part(fn, written, rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)),
-    )
-    one, other = both
+    split = next((i for i in range(1, len(values)) if _is_apart(values[:i], values[i:])), None)
+    if split is None:
+        return
+    one, other = (_part(fn, written, _all(part)) for part in (values[:split], values[split:]))
     if one is None or other is None:
         return
     yield one, other
     early = _of_columns(other, item) if isinstance(item, Row) else other
-    if early is not None and early.tree is not None and is_total(early.tree):
+    if early is not None and is_total(early, item):
         yield early, one
+
+
+def _is_apart(first: list[ast.expr], rest: list[ast.expr]) -> bool:
+    """Whether the rest reads no name that the first conjuncts bind (`:=`)."""
+    names = [n for part in first for n in ast.walk(part) if isinstance(n, ast.Name)]
+    bound = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    read = {n.id for part in rest for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return bound.isdisjoint(read)
+
+
+def _all(values: list[ast.expr]) -> ast.expr:
+    return values[0] if len(values) == 1 else ast.BoolOp(ast.And(), values)
 
 
 def _of_columns(fn: Fn, row: Row) -> Fn | None:
@@ -176,7 +188,7 @@ def _before_sides(
         view = _side(node, output, item, on, left)
         moved = through(fn, view, f"the {side} of {label}") if view else None
         # it would see items without a partner, so it must have a value for every item
-        if moved is not None and moved.tree is not None and is_total(moved.tree):
+        if moved is not None and is_total(moved, item):
             yield f"{node.op.name}_{side}", moved, int(not left)
 
 
