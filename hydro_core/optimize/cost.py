@@ -31,6 +31,8 @@ side.
 SELECTIVITY = 0.5
 LOOP = 10.0
 """How often a cycle inside a tick is expected to go round."""
+MOST_ROWS = 1e30
+"""No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0
 """What a node costs by being there."""
 
@@ -195,7 +197,7 @@ class CostModel:
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
         one = node.shape.single and not node.shape.zero
-        rows = 1.0 if one else self._rows(node, name, into)
+        rows = 1.0 if one else min(MOST_ROWS, self._rows(node, name, into))
         return Size(rows, ticks, min(known, default=None))
 
     def _rows(self, node: ENode, name: str, into: list[Size]) -> float:

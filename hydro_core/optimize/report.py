@@ -77,7 +77,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
 
 
 def _rows(cost: float) -> str:
-    return f"{cost:,.0f}"
+    return f"{cost:,.0f}" if cost < 1e15 else f"{cost:.0e}"
 
 
 def _times(ratio: float) -> str:
