@@ -13,29 +13,43 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from hydro_core.ticks.calendar import Calendar
+
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """A table that outside systems write and ticks read.
+    """A table that outside systems write and ticks read: Delta, Parquet, CSV or JSON lines.
 
-    `path` is relative to the project's data directory. `column` says which tick a row belongs to: a
-    date or timestamp that the flow's ticks cut up, or a long that is the tick's number; without it
-    the whole table arrives at tick 0.
+    `path` is relative to the project's landing directory, or absolute: a file, a folder or a glob.
+    `column` says which tick a row belongs to: a date or timestamp that the flow's ticks cut up, or
+    a long that is the tick's number; without it the whole table arrives at tick 0. With `wait`
+    "landed" a tick waits for a row at or after its window's end; "closed" waits for the clock only.
     """
 
     path: str
     column: str | None = None
+    wait: Literal["closed", "landed"] = "closed"
 
 
 @dataclass(frozen=True, slots=True)
 class Ticks:
-    """The tick axis: windows of length `every` from `start` (UTC), up to `end` where the flow has
-    an end.
+    """The tick axis: windows of length `every` (`15m 1h 1d 1w 1mo` and others that divide an hour,
+    a day or a year) from `start`, up to `end` where the flow has an end.
+
+    Times without an offset are those of the wall clock of `zone`, which the windows follow. A tick
+    may run once its window has ended and `delay` (`2h`, say) has passed.
     """
 
     start: datetime
-    every: Literal["15m", "1h", "1d", "1w", "1mo"] = "1d"
+    every: str = "1d"
     end: datetime | None = None
+    delay: str = ""
+    zone: str = "UTC"
+
+    @property
+    def calendar(self) -> Calendar:
+        """The windows; a `ProgramError` says why there are none."""
+        return Calendar(self.start, self.every, self.end, self.zone, self.delay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from assets.spec import FlowAsset
 from orchestration.settings import project_settings
 
 if TYPE_CHECKING:
+    from orchestration.readiness import Ready
     from orchestration.runner import TickRunner
 
 # Dagster takes seconds to import, so each command imports what it needs when it runs.
@@ -78,38 +78,61 @@ def status(arguments: Sequence[str]) -> int:
 
 
 def _status(flow: FlowAsset, runner: TickRunner) -> str:
-    from orchestration.ticks import TickAxis
+    calendar, done = flow.ticks.calendar, runner.next_tick(flow)
+    ready = runner.ready(flow)
+    last = calendar.window(done - 1).key if done else "–"
+    waiting = max(0, ready.until - done)
+    line = f"{flow.name:<12}{done:>10,}{last:>18}{waiting:>7,}  {runner.directory(flow)}"
+    return "\n".join([line, *_notes(flow, ready, done)])
 
-    axis = TickAxis(flow.ticks)
-    done = runner.next_tick(flow)
-    last = axis.window(done - 1).key if done else "–"
-    waiting = max(0, axis.closed(datetime.now(UTC)) - done)
-    return f"{flow.name:<12}{done:>10,}{last:>18}{waiting:>7,}  {runner.directory(flow)}"
+
+def _notes(flow: FlowAsset, ready: Ready, done: int) -> Iterator[str]:
+    """What the next tick waits for."""
+    if done >= ready.until and not ready.has_ended:
+        yield f"  tick {flow.ticks.calendar.window(done).key} is next: {ready.why}"
 
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
     parser = argparse.ArgumentParser(prog="hydrotick backfill", description=backfill.__doc__)
     parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    parser.add_argument("--to", metavar="KEY", help="the last tick (default: the last closed one)")
+    parser.add_argument(
+        "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
+    )
     options = parser.parse_args(arguments)
     from orchestration.runner import TickRunner
-    from orchestration.ticks import TickAxis
 
     flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
-    axis = TickAxis(flow.ticks)
-    try:
-        last = axis.window_of(options.to).tick if options.to else axis.closed(datetime.now(UTC)) - 1
-    except ValueError as error:
-        parser.error(str(error))
+    runner = TickRunner(project_settings())
+    ready, last = runner.ready(flow), None
+    if options.to:
+        window = flow.ticks.calendar.window_of(options.to)
+        ready.refuse(window)
+        last = window.tick
+    return _backfill(flow, runner, ready, ready.until - 1 if last is None else last)
+
+
+def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> int:
+    begun = runner.next_tick(flow)
+    if begun > last:
+        why = ready.why if begun >= ready.until else "later ticks were not asked for"
+        committed = (
+            f"the last one is {flow.ticks.calendar.window(begun - 1).key}; " if begun else ""
+        )
+        sys.stdout.write(
+            f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}\n"
+        )
+        return 0
     from orchestration.ticking import run_ticks
 
-    runner = TickRunner(project_settings())
-    together = runner.project.range_ticks
+    together, total = runner.project.range_ticks, last - begun + 1
     for done in run_ticks(flow, runner, last, lambda _: None, together=together):
         ticks = done.window.tick - done.first.tick + 1
         span = f"{done.first.key} to {done.window.key}" if ticks > 1 else done.window.key
-        sys.stdout.write(f"{span}: {ticks} tick(s) committed in {done.seconds:.1f} s\n")
+        sys.stdout.write(
+            f"{span}: {ticks} tick(s) committed in {done.seconds:.1f} s; "
+            f"{done.window.tick - begun + 1:,} of {total:,} done\n"
+        )
         sys.stdout.flush()
     return 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +20,14 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
+from orchestration.readiness import Ready, ready
 from orchestration.report import TickReport, checks_passed, report_of_committed, reports_of
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_landing import InputBatches, Landing
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.quality.validate import Verdict
 
@@ -38,6 +39,7 @@ class TickRunner:
 
     def __init__(self, project: ProjectSettings) -> None:
         self.project = project
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._plans: dict[str, TickPlan] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
@@ -74,6 +76,16 @@ class TickRunner:
         last = Ledger(self.directory(flow)).last_tick
         return 0 if last is None else last + 1
 
+    def ready(self, flow: FlowAsset) -> Ready:
+        """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+
+        def latest(name: str) -> int | datetime | None:
+            from hydro_core.spark.batches_landing import latest
+
+            return latest(self._landing(flow, name), flow.ticks.zone)
+
+        return ready(flow, flow.ticks.calendar, latest, self.now())
+
     def last_report(self, flow: FlowAsset) -> TickReport | None:
         """The report of the tick that this process ran last; None before the first."""
         return self._reports.get(flow.name)
@@ -89,7 +101,13 @@ class TickRunner:
         data or the state is a report with a problem.
         """
         self._reports.pop(flow.name, None)
-        for part in self._parts(flow, windows):
+        try:
+            until = self.ready(flow).until
+        except HydroError as error:
+            first = min(windows, key=lambda window: window.tick)
+            yield TickReport(first, committed=False, problem=str(error))
+            return
+        for part in self._parts(flow, windows, until):
             for report in self._run_part(flow, part, log):
                 self._reports[flow.name] = report
                 yield report
@@ -105,14 +123,22 @@ class TickRunner:
             return ()
         return judge_again(flow, pipeline, window.tick, asset)
 
-    def _parts(self, flow: FlowAsset, windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
-        """The ticks that are done, one by one; then the others as ranges."""
+    def _parts(
+        self, flow: FlowAsset, windows: Sequence[Window], until: int
+    ) -> Iterator[Sequence[Window]]:
+        """The ticks that are done, one by one; then the others as ranges, those from `until` on,
+        which may not run yet, apart.
+        """
         ordered = sorted(windows, key=lambda window: window.tick)
         done = [window for window in ordered if window.tick < self.pipeline(flow).next_tick]
         yield from ([window] for window in done)
         part: list[Window] = []
         for window in ordered[len(done) :]:
-            if part and (window.tick > part[-1].tick + 1 or len(part) == self.project.range_ticks):
+            if part and (
+                window.tick > part[-1].tick + 1
+                or len(part) == self.project.range_ticks
+                or window.tick == until
+            ):
                 yield part
                 part = []
             part.append(window)
@@ -147,6 +173,7 @@ class TickRunner:
         first, last = windows[0].tick, windows[-1].tick
         try:
             pipeline.refuse_unless_next(first)
+            self.ready(flow).refuse(windows[-1])
             batches = self._batches(flow, windows)
             times = _times(windows)
             with pipeline.prepare(first, last, batches, times=times) as prepared:
@@ -166,16 +193,21 @@ class TickRunner:
         return self._inputs(flow).read(first, last, _times(windows))
 
     def _inputs(self, flow: FlowAsset) -> InputBatches:
-        from hydro_core.spark.batches_landing import InputBatches, Landing
+        from hydro_core.spark.batches_landing import InputBatches
 
         plan, pipeline = self.plan(flow), self.pipeline(flow)
         landings, items = {}, {}
         for name, node in plan.graph.sources.items():
-            where = flow.inputs[name]
-            landings[name] = Landing(self.project.landing / where.path, where.column)
+            landings[name] = self._landing(flow, name)
             items[name] = plan.typed.types[Endpoint(node.id)].item
         small = self.settings.spark.small_write_rows
         return InputBatches(landings, items, lambda: pipeline.spark, small)
+
+    def _landing(self, flow: FlowAsset, name: str) -> Landing:
+        from hydro_core.spark.batches_landing import Landing
+
+        where = flow.inputs[name]
+        return Landing(self.project.landing / where.path, where.column)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

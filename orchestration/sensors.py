@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -23,7 +22,7 @@ IN_FLIGHT = [
 def next_tick_sensor(
     flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner
 ) -> dg.SensorDefinition:
-    """Requests the first uncommitted tick whose window has closed, unless one is in flight or the
+    """Requests the first uncommitted tick that may run, unless one is in flight or the
     last try failed.
     """
 
@@ -31,16 +30,17 @@ def next_tick_sensor(
         name=f"{flow.name}_next_tick",
         job=job,
         minimum_interval_seconds=30,
-        description="The next tick, once its window has closed and the tick before is committed.",
+        description="The next tick, once it may run and the tick before it is committed.",
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         busy = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
         if context.instance.get_run_records(busy, limit=1):
             return dg.SkipReason("a tick is running")
         tick = runner.next_tick(flow)
-        if tick >= axis.closed(datetime.now(UTC)):
-            return dg.SkipReason("up to date: every closed tick is committed")
+        ready = runner.ready(flow)
         key = axis.window(tick).key
+        if tick >= ready.until:
+            return dg.SkipReason(f"up to date; tick {key} is next: {ready.why}")
         tried = dg.RunsFilter(tags={"flow": flow.name, "dagster/partition": key})
         last = context.instance.get_run_records(tried, limit=1)
         if last and last[0].dagster_run.status == dg.DagsterRunStatus.FAILURE:

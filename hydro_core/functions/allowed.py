@@ -10,10 +10,18 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from hydro_core.types.values import RowItem, Struct, describe
+
+
+def _strptime(text: str, form: str) -> datetime:
+    # Python's own imports on its first call, which it does where it is called from: here, where a
+    # program's function has no import to lend.
+    return datetime.strptime(text, form)
+
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(
     {
@@ -85,7 +93,7 @@ CLASS_ATTRIBUTES: Mapping[str, Any] = MappingProxyType(
         "date.max": date.max,
         "datetime.fromisoformat": datetime.fromisoformat,
         "datetime.fromordinal": datetime.fromordinal,
-        "datetime.strptime": datetime.strptime,
+        "datetime.strptime": _strptime,
         "datetime.combine": datetime.combine,
         "datetime.fromtimestamp": datetime.fromtimestamp,
         "datetime.min": datetime.min,
@@ -113,6 +121,12 @@ IMPURE: Mapping[str, str] = MappingProxyType(
         "items are never changed: make a new one, as `xs + [x]` or `sorted(xs)` do",
     )
 )
+_IMPORTING = frozenset({"strftime", "decode"})
+"""Methods that import a module of Python's own when they are called: from here, see `_strptime`."""
+CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
+    {-1: lambda value: value, ord("r"): repr, ord("s"): str, ord("a"): ascii}
+)
+"""`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
 ALL_METHODS = frozenset[str]().union(*METHODS.values())
 
 
@@ -161,7 +175,23 @@ def _method(value: Any, name: str) -> Callable[..., Any]:
     if isinstance(value, datetime) and value.tzinfo is None and name in ("timestamp", "astimezone"):
         cure = "`.replace(tzinfo=timezone.utc)` gives it one"
         raise ValueError(f"a timestamp without a zone has no `{name}`: {cure}")
-    return getattr(value, name)  # type: ignore[no-any-return]
+    method: Callable[..., Any] = getattr(value, name)
+    if name in _IMPORTING:
+        return partial(_called_here, method)
+    return method
+
+
+def _called_here(method: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    return method(*args, **keywords)
+
+
+def formatted(value: Any, conversion: int, spec: str) -> str:
+    """A value of an f-string; the conversion is that of its syntax tree.
+
+    >>> formatted(date(2024, 2, 3), -1, "%d.%m."), formatted("a", ord("r"), ">5")
+    ('03.02.', "  'a'")
+    """
+    return format(CONVERSIONS[conversion](value), spec)
 
 
 def _none(value: Any, name: str) -> Any:

@@ -1,8 +1,10 @@
 """The Python function that a text program's lambda is: compiled on its first call.
 
-It sees its parameters, the pure builtins and what the caller binds; attributes are read through a
-guard that knows what each kind of value has. The object can be pickled: it takes its syntax along,
-not its code.
+What is compiled is the syntax tree that has passed the check, never a text of it: it is checked
+once more where it is compiled, which may be another process. The function sees its parameters, the
+pure builtins and what the caller binds. No import can be reached from it: attributes are read, and
+f-strings are formatted, by functions of this package. The object can be pickled: it takes its
+syntax along, not its code.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hydro_core.functions.allowed import BUILTINS, attribute
+from hydro_core.functions.allowed import BUILTINS, attribute, formatted
+from hydro_core.functions.check import check_expression
+from hydro_core.functions.python_text import copied
 
-_GUARD = " attribute"
-"""No program can write this name."""
+_ATTRIBUTE = " attribute"
+_FORMATTED = " formatted"
+"""No program can write these names."""
 
 
 class TextCall:
@@ -39,37 +44,32 @@ class TextCall:
 
 
 def compiled(node: ast.expr, bindings: Mapping[str, Any]) -> Any:
-    """The value of a checked expression in Python; a lambda is not called by this."""
-    guarded = ast.Expression(_Guard().visit(_copy(node)))
+    """The value of an expression in Python, if it passes the check; a lambda is not called."""
+    check_expression(node, bindings)
+    expression = ast.fix_missing_locations(ast.Expression(_Guarded().visit(copied(node))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `x is 1` means what it means in Python
-        code = compile(ast.fix_missing_locations(guarded), "<program>", "eval")
-    scope = {"__builtins__": {"__import__": _library}, **BUILTINS, **bindings, _GUARD: attribute}
-    return eval(code, scope)  # noqa: S307 - the expression has passed the check
+        code = compile(expression, "<program>", "eval")
+    guards = {"__builtins__": {}, _ATTRIBUTE: attribute, _FORMATTED: formatted}
+    return eval(code, {**BUILTINS, **bindings, **guards})  # noqa: S307 - it has passed the check
 
 
-def _library(name: str, *arguments: Any) -> Any:
-    """What `strftime` and `strptime` import on their own; no program can name this."""
-    if name not in ("time", "_strptime"):
-        raise ImportError(name)
-    return __import__(name, *arguments)
+class _Guarded(ast.NodeTransformer):
+    """Attributes are read, and the values of f-strings formatted, by a guard."""
 
-
-class _Guard(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        base = self.visit(node.value)
-        return ast.copy_location(
-            ast.Call(
-                func=ast.Name(id=_GUARD, ctx=ast.Load()),
-                args=[base, ast.Constant(value=node.attr)],
-                keywords=[],
-            ),
-            node,
-        )
+        self.generic_visit(node)
+        return _call(_ATTRIBUTE, node.value, ast.Constant(node.attr))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        spec = node.format_spec or ast.Constant("")
+        text = _call(_FORMATTED, node.value, ast.Constant(node.conversion), spec)
+        return ast.FormattedValue(text, -1, None)
 
 
-def _copy(node: ast.expr) -> ast.expr:
-    return ast.parse(ast.unparse(node), mode="eval").body
+def _call(guard: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(guard, ast.Load()), list(arguments), [])
 
 
 def _names(node: ast.AST) -> set[str]:

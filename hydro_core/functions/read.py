@@ -31,6 +31,7 @@ from hydro_core.functions.names import (
     meaning_of,
     visible_builtin,
 )
+from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import Reader
@@ -78,7 +79,7 @@ def read_function(
             params = tuple(a.arg for a in tree.args.args)
             called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
             call = TextCall(tree, called)
-            text = ast.unparse(tree)
+            text = python_text(tree)
             return Fn(text, source, params, call, read, algebra, returns, span, pure)
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
             fn: Fn = bindings[name]
@@ -127,7 +128,7 @@ def _defined(
 ) -> Fn:
     params = _parameters(f, own)
     tree = _tree(definition.node, definition.find, definition.locate)
-    text = ast.unparse(definition.node)
+    text = python_text(definition.node)
     name = text if own == "<lambda>" else own
     pure = tree is not None and not has_effects(tree)
     source = _canonical(definition.node, definition.find)
@@ -207,7 +208,7 @@ def _parameters(f: Callable[..., Any], name: str) -> tuple[str, ...]:
 
 def _canonical(node: ast.Lambda | ast.FunctionDef, find: Find) -> str:
     """The text of a function with what it closes over."""
-    lines = [ast.unparse(node)]
+    lines = [python_text(node)]
     seen: set[str] = set()
     todo = [(node, find)]
     while todo:
@@ -218,7 +219,7 @@ def _canonical(node: ast.Lambda | ast.FunctionDef, find: Find) -> str:
                 case Constant(value):
                     line = f"{name} = {value!r}"
                 case Definition(_, inner, find_inner):
-                    line = f"{name} = {ast.unparse(inner)}"
+                    line = f"{name} = {python_text(inner)}"
                     if line not in seen:
                         todo.append((inner, find_inner))
                 case Foreign(_, value):

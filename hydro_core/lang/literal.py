@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.python_text import python_text
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import ItemType
 
@@ -67,7 +68,7 @@ def function_text(fn: Fn) -> str:
     if tree is None:
         return _name(fn)
     constants = {name: value for name, value in map(_constant, closed) if value is not None}
-    return ast.unparse(ast.fix_missing_locations(_Inline(constants).visit(tree)))
+    return python_text(ast.fix_missing_locations(_Inline(constants).visit(tree)))
 
 
 def left_names(fn: Fn) -> tuple[str, ...]:

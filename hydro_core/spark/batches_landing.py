@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -108,6 +110,20 @@ class InputBatches:
         return batch_of(name, table, item, 0 if axis is None else axis.numbers(table), read)
 
 
+def latest(landing: Landing, zone: str = "UTC") -> int | datetime | None:
+    """The last tick or moment that a row of a landing table is of; None where it has no rows."""
+    if landing.column is None or not landing.path.exists():
+        return None
+    data, _ = _dataset(landing.path.name, landing, None)
+    if landing.column not in data.schema.names:
+        raise _without(landing.path.name, landing, data.schema)
+    found = [pc.max(batch[landing.column]).as_py() for batch in data.to_batches([landing.column])]
+    last = max((value for value in found if value is not None), default=None)
+    if isinstance(last, date) and not isinstance(last, datetime):
+        return datetime.combine(last, time.min, ZoneInfo(zone))
+    return last
+
+
 class _Axis:
     """From the values of a tick column to ticks, for a range."""
 
@@ -166,11 +182,7 @@ def _axis(
     if landing.column is None:
         return None
     if landing.column not in schema.names:
-        raise _wrong(
-            name,
-            f"{landing.path} has no column `{landing.column}`",
-            f"its columns are {', '.join(f'`{c}`' for c in schema.names)}",
-        )
+        raise _without(name, landing, schema)
     kind = schema.field(landing.column).type
     if pa.types.is_integer(kind):
         return _Axis(landing.column, kind, ticks)
@@ -193,6 +205,14 @@ def _axis(
             raise ValueError("the windows of a range follow each other without a gap")
     starts = [*(start for start, _ in windows), windows[-1][1]]
     return _Axis(landing.column, kind, ticks, starts)
+
+
+def _without(name: str, landing: Landing, schema: pa.Schema) -> DataError:
+    return _wrong(
+        name,
+        f"{landing.path} has no column `{landing.column}`",
+        f"its columns are {', '.join(f'`{c}`' for c in schema.names)}",
+    )
 
 
 def _position(moment: Column, starts: list[int]) -> Column:

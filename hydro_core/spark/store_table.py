@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, write_deltalake
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    write_deltalake,
+)
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
@@ -157,6 +163,47 @@ class StoredTable:
             for action in actions
         ]
 
+    def files_at(self, version: int) -> list[DataFile]:
+        """The data files of an earlier version; they may have been removed from the disk since.
+
+        Raises:
+            DataError: the version is not known any more (code `state`).
+        """
+        try:
+            return self._list(DeltaTable(self.path, version=version))
+        except DeltaError as error:
+            raise self._lost(f"has lost its version {version}", error) from error
+
+    def hold(self, files: Iterable[DataFile], *, summed_to: int = -1) -> None:
+        """Holds these files and no others, by one commit of its log; its columns become the spec's.
+
+        The files lie below the table's directory. `summed_to` is the last tick that its rows do not
+        tell apart from those before it.
+        """
+        table = self._open()
+        wanted = {file.path: file for file in files}
+        held = {file.path: file for file in self.files()}
+        same_columns = self.schema_matches()
+        note = {_SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        adds: list[AddAction | RemoveAction] = [
+            self._adding(file) for path, file in wanted.items() if path not in held
+        ]
+        gone = [file for path, file in held.items() if path not in wanted]
+        if not adds and not gone and same_columns:
+            return
+        if same_columns:
+            adds += [self._removing(file) for file in gone]
+        elif len(gone) < len(held):
+            raise AssertionError(f"{self.path} cannot keep files that have other columns")
+        table.create_write_transaction(
+            adds,
+            "append" if same_columns else "overwrite",
+            Schema.from_arrow(self.spec.arrow_schema),
+            commit_properties=CommitProperties(custom_metadata=note),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
     def small_files(self) -> int:
         """The number of files of the smallest tier."""
         return sum(file.size < _TIERS[0] for file in self.files())
@@ -214,22 +261,28 @@ class StoredTable:
         return self._table
 
     def _add(self, file: Path, first: int, last: int) -> AddAction:
-        status = file.stat()
+        rows = pq.read_metadata(file).num_rows
+        return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
+
+    def _adding(self, file: DataFile) -> AddAction:
         tick = self.spec.tick
-        statistics: Mapping[str, Any] = {
-            "numRecords": pq.read_metadata(file).num_rows,
-            "minValues": {tick: first},
-            "maxValues": {tick: last},
-            "nullCount": {tick: 0},
-        }
+        statistics: dict[str, Any] = {"nullCount": {tick: 0}}
+        if file.rows is not None:
+            statistics["numRecords"] = file.rows
+        if file.first is not None and file.last is not None:
+            statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
         return AddAction(
-            str(file.relative_to(self.path)),
-            status.st_size,
+            str(file.path.relative_to(self.path)),
+            file.size,
             {},
             int(time.time() * 1000),
             True,
             json.dumps(statistics),
         )
+
+    def _removing(self, file: DataFile) -> RemoveAction:
+        path = str(file.path.relative_to(self.path))
+        return RemoveAction(path, True, int(time.time() * 1000), file.size)
 
     def _lost(self, what: str, error: Exception | str) -> DataError:
         first_line = str(error).strip().partition("\n")[0]

@@ -31,8 +31,8 @@ class Every:
     unit: Unit
 
     @staticmethod
-    def parse(text: str) -> Every:
-        """The length that a text such as `15m` names.
+    def parse(text: str, what: str = "--every") -> Every:
+        """The length that a text such as `15m` names; an error calls it `what`.
 
         >>> Every.parse("15m")
         Every(count=15, unit='m')
@@ -42,7 +42,7 @@ class Every:
             raise DataError(
                 Diagnostic(
                     "config",
-                    f"`--every {text}` is not a length of time",
+                    f"`{what}`: {text!r} is not a length of time",
                     help="a number and m, h, d, w or mo: `15m`, `1h`, `1d`, `1w`, `1mo`",
                 )
             )

@@ -1,8 +1,8 @@
 """Item types: what the items of a stream look like.
 
-Every position of every type may hold null. `Unknown` is the type of an item of which nothing is
-known yet (an empty `source_iter`, a null, a function that cannot be read); it is at home with every
-other type.
+Every position of every type may hold null. `UNKNOWN` is the type of what is never anything else: a
+null, or no item at all (an empty `source_iter`, a cycle into which nothing flows). `OPEN` is that
+of an input of which nobody has said yet what it is. Both are at home with every other type.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 FieldPath = tuple[str, ...]
 """A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
+
+MOST_PARTS = 2_000
+"""So many parts a type may have that widens, in a cycle or in an accumulator."""
 
 INTEGERS = ("byte", "short", "integer", "long")
 FLOATS = ("float", "double")
@@ -29,7 +32,9 @@ SCALARS = (
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing is known of the item."""
+    """Nothing is known of the item: it is null, or if `open` it may be anything."""
+
+    open: bool = False
 
     def __str__(self) -> str:
         return "unknown"
@@ -106,6 +111,7 @@ class Array:
 ItemType = Unknown | Scalar | Decimal | Tuple | Row | Array
 
 UNKNOWN = Unknown()
+OPEN = Unknown(open=True)
 BOOLEAN, LONG, DOUBLE, STRING = (Scalar(n) for n in ("boolean", "long", "double", "string"))
 BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ = (
     Scalar(n) for n in ("binary", "date", "timestamp", "timestamp_ntz")
@@ -133,6 +139,24 @@ def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
             yield from ((field.name, field.type) for field in fields)
         case _:
             return
+
+
+def is_open(item: ItemType) -> bool:
+    """Whether some part of the item may be anything."""
+    if isinstance(item, Array):
+        return is_open(item.element)
+    return item == OPEN or any(is_open(child) for _, child in children(item))
+
+
+def is_large(item: ItemType) -> bool:
+    """Whether the type has more than `MOST_PARTS` parts, those within arrays too."""
+    todo: list[ItemType] = [item]
+    for _ in range(MOST_PARTS):
+        if not todo:
+            return False
+        part = todo.pop()
+        todo += [part.element] if isinstance(part, Array) else (t for _, t in children(part))
+    return bool(todo)
 
 
 def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, ItemType]]:

@@ -150,7 +150,7 @@ def _part(fn: Fn, written: ast.Lambda, body: ast.expr) -> Fn | None:
     """A part of a function as one of its own, at the place of the whole."""
     part = ast.Lambda(written.args, body)
     try:
-        read = read_function(ast.parse(ast.unparse(part), mode="eval").body, {})
+        read = read_function(ast.fix_missing_locations(part), {})
     except HydroError:
         return None
     return Fn(fn.name, read.source, fn.params, read.call, read.tree, span=fn.span, pure=fn.pure)

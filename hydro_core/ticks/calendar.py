@@ -1,0 +1,255 @@
+"""The calendar of a flow: ticks 0, 1, 2, … as windows of time, each with a key.
+
+Windows follow each other without a gap. Days and longer lengths, and several hours, keep the wall
+clock's time of a zone, so that they are shorter or longer where its clocks are changed; minutes and
+single hours are always as long as they say. A key is the window's start as the zone's clocks show
+it; where an hour comes twice, the second one's keys carry the offset from UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from zoneinfo import ZoneInfo, available_timezones
+
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.ticks.every import Every
+
+_DIVIDED = {"m": 60, "h": 24, "d": 1, "w": 1, "mo": 12}
+"""What the count of each unit must divide: a schedule names minutes of an hour, hours of a day."""
+_LENGTHS = "1m to 30m and 1h to 12h that divide the hour or the day, 1d, 1w, 1mo to 12mo"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A tick with its number, its key, and its window [start, end) in UTC."""
+
+    tick: int
+    key: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Windows of length `every` from `start` on.
+
+    Args:
+        start: where tick 0 begins, to the minute; without an offset it is the zone's wall clock.
+        every: the length, such as `1d`.
+        end: where the last tick ends at the latest; None: there is always a next one.
+        zone: the time zone whose wall clock the windows follow.
+        delay: how long after its window has closed a tick may run, such as `2h`; empty: at once.
+
+    Raises:
+        ProgramError: the calendar has no ticks, or none that a schedule can name (code `config`).
+    """
+
+    start: datetime
+    every: str = "1d"
+    end: datetime | None = None
+    zone: str = "UTC"
+    delay: str = ""
+
+    def __post_init__(self) -> None:
+        if self.zone not in available_timezones():
+            near = did_you_mean(self.zone, available_timezones())
+            raise _wrong(
+                f"`zone`: there is no time zone {self.zone!r}", near or "such as `Europe/Amsterdam`"
+            )
+        length = self.length
+        if _DIVIDED[length.unit] % length.count:
+            raise _wrong(f"`every`: ticks of {self.every} have no schedule", f"take {_LENGTHS}")
+        if self._first.second or self._first.microsecond:
+            raise _wrong(f"`start`: {self.start} is within a minute", "begin at a whole minute")
+        if length.unit == "mo" and self._first.day in (29, 30):
+            raise _wrong(
+                f"`start`: not every month has a day {self._first.day}",
+                "begin on a day from 1 to 28, or on a 31st for the last day of each month",
+            )
+        if self.last is not None and self.window(0).end > self.last:
+            when = "before the start" if self.last <= self.origin else "within the first tick"
+            raise _wrong(
+                f"`end`: {self.end} is {when}, so there is no tick",
+                f"tick 0 is from {self.shown(self.origin)} to {self.shown(self.window(0).end)}",
+            )
+        _ = self.waits
+
+    @cached_property
+    def length(self) -> Every:
+        """The length of a window."""
+        return Every.parse(self.every, "every")
+
+    @cached_property
+    def waits(self) -> timedelta:
+        """The delay as a length of time."""
+        if not self.delay:
+            return timedelta()
+        length = Every.parse(self.delay, "delay")
+        if length.unit == "mo":
+            raise _wrong(f"`delay`: {self.delay!r} has no fixed length", "take m, h, d or w")
+        return length.start_of(1, self.origin) - self.origin
+
+    @cached_property
+    def last(self) -> datetime | None:
+        """When the last tick ends at the latest, in UTC."""
+        return None if self.end is None else self._instant(self.end)
+
+    @cached_property
+    def origin(self) -> datetime:
+        """When tick 0 begins, in UTC."""
+        return self._start(0)
+
+    @cached_property
+    def cron(self) -> str:
+        """The starts of the windows as a cron schedule in the zone."""
+        first, length = self._first, self.length
+        minute, hour, day = str(first.minute), str(first.hour), str(first.day)
+        match length.unit:
+            case "m":
+                return f"{_listed(first.minute, length.count, 0, 60)} * * * *"
+            case "h":
+                hours = "*" if length.count == 1 else _listed(first.hour, length.count, 0, 24)
+                return f"{minute} {hours} * * *"
+            case "d":
+                return f"{minute} {hour} * * *"
+            case "w":
+                return f"{minute} {hour} * * {first.isoweekday() % 7}"
+            case "mo":
+                months = "*" if length.count == 1 else _listed(first.month, length.count, 1, 12)
+                return f"{minute} {hour} {'L' if first.day == 31 else day} {months} *"
+
+    @property
+    def key_format(self) -> str:
+        """The form of the keys, as `strftime` takes it."""
+        return "%Y-%m-%d-%H:%M" if self.length.unit in "mh" else "%Y-%m-%d"
+
+    @cached_property
+    def count(self) -> int | None:
+        """How many ticks there are; None where there is no end."""
+        return None if self.last is None else max(0, self.tick_of(self.last))
+
+    def window(self, tick: int) -> Window:
+        """The window of tick `tick` (from 0)."""
+        start = self._start(tick)
+        return Window(tick, self._key(start), start, self._start(tick + 1))
+
+    def window_of(self, key: str) -> Window:
+        """The window of a key.
+
+        Raises:
+            ProgramError: no tick has the key; which ones are near (code `config`).
+        """
+        moment = self._moment(key)
+        tick = self.tick_of(moment)
+        # A key may name a wall clock's time that is not, or a day whose tick begins later on it.
+        for near in (tick, tick + 1):
+            if near >= 0 and self._key(self._start(near)) == key and self._is_tick(near):
+                return self.window(near)
+        raise _wrong(f"no tick has the key {key!r}", self._nearest(tick))
+
+    def tick_of(self, moment: datetime) -> int:
+        """The number of the tick whose window holds a moment; negative before tick 0."""
+        if self._is_absolute:
+            return self.length.tick_of(moment, self.origin)
+        wall = moment.astimezone(self._zone).replace(tzinfo=UTC)
+        tick = self.length.tick_of(wall, self._wall)
+        # Wall clocks are changed within windows, so the guess may be one off.
+        while self._start(tick) > moment:
+            tick -= 1
+        while self._start(tick + 1) <= moment:
+            tick += 1
+        return tick
+
+    def closed(self, now: datetime) -> int:
+        """How many ticks' windows have ended, and their delay passed, at `now`."""
+        ended = max(0, self.tick_of(now - self.waits))
+        return ended if self.count is None else min(ended, self.count)
+
+    def shown(self, moment: datetime) -> str:
+        """A moment as the zone's clocks show it."""
+        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M} {self.zone}"
+
+    def _is_tick(self, tick: int) -> bool:
+        return self.count is None or tick < self.count
+
+    def _nearest(self, tick: int) -> str:
+        last = tick if self.count is None else min(tick, self.count - 1)
+        near = self.window(max(0, last)).key
+        if tick < 0:
+            return f"the first tick is {near}"
+        return f"the nearest is {near}" if self._is_tick(tick) else f"the last tick is {near}"
+
+    def _moment(self, key: str) -> datetime:
+        for form in (self.key_format, f"{self.key_format}%z"):
+            try:
+                found = datetime.strptime(key, form)
+            except ValueError:
+                continue
+            return self._instant(found)
+        example = self.window(0).key
+        raise _wrong(f"{key!r} is not a tick's key", f"a key is like {example}")
+
+    def local(self, moment: datetime) -> datetime:
+        """A moment by the zone's clocks."""
+        return moment.astimezone(self._zone)
+
+    @cached_property
+    def _zone(self) -> ZoneInfo:
+        return ZoneInfo(self.zone)
+
+    @property
+    def _is_absolute(self) -> bool:
+        return self.length.unit == "m" or (self.length.unit, self.length.count) == ("h", 1)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether a schedule has a word for it: every day, week or month."""
+        is_last_day = self.length.unit == "mo" and self._first.day == 31
+        return self.length.count == 1 and not is_last_day
+
+    @cached_property
+    def _first(self) -> datetime:
+        """Where tick 0 begins, as the zone's clocks show it."""
+        return self._instant(self.start).astimezone(self._zone)
+
+    @cached_property
+    def _wall(self) -> datetime:
+        return self._first.replace(tzinfo=UTC)
+
+    def _instant(self, moment: datetime) -> datetime:
+        there = moment.replace(tzinfo=self._zone) if moment.tzinfo is None else moment
+        return there.astimezone(UTC)
+
+    def _start(self, tick: int) -> datetime:
+        if self._is_absolute:
+            return self.length.start_of(tick, self._instant(self.start))
+        wall = self.length.start_of(tick, self._wall)
+        # Where clocks are set back at midnight, a day begins when it first does, as in Dagster.
+        return _resolved(wall, self._zone, later=wall.hour > 0 or not self._is_plain)
+
+    def _key(self, start: datetime) -> str:
+        local = start.astimezone(self._zone)
+        again = self._is_absolute and local.fold == 1
+        return local.strftime(f"{self.key_format}%z" if again else self.key_format)
+
+
+def _resolved(wall: datetime, zone: ZoneInfo, *, later: bool) -> datetime:
+    """The moment at which the clocks show a time: of two the `later` one, or when they skip it."""
+    local = wall.replace(tzinfo=zone, fold=int(later))
+    moment = local.astimezone(UTC)
+    if moment.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
+        return moment
+    # Clocks are changed at a whole hour: what they skip is all of that one moment.
+    return local.replace(minute=0, fold=0).astimezone(UTC)
+
+
+def _listed(first: int, step: int, lowest: int, size: int) -> str:
+    found = sorted((first - lowest + k * step) % size + lowest for k in range(size // step))
+    return ",".join(map(str, found))
+
+
+def _wrong(message: str, cure: str) -> ProgramError:
+    return ProgramError(Diagnostic("config", message, help=cure))

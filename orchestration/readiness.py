@@ -1,0 +1,110 @@
+"""Which ticks may run now, and what the next one waits for: one answer for the sensor, `backfill`,
+`status` and the tick itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.ticks.calendar import Calendar, Window
+
+Latest = Callable[[str], int | datetime | None]
+"""The last tick, or the last moment, that a row of an input is of; None: it has no rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The ticks before `until` may run; `why` says what tick `until` waits for."""
+
+    calendar: Calendar
+    until: int
+    why: str
+
+    @property
+    def last(self) -> str | None:
+        """The key of the last tick that may run; None: none may."""
+        return None if self.until == 0 else self.calendar.window(self.until - 1).key
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every tick of the flow may run."""
+        return self.calendar.count == self.until
+
+    def refuse(self, window: Window) -> None:
+        """Raises where the tick may not run yet.
+
+        Raises:
+            DataError: what it waits for, and the last tick that may run (code `state`).
+        """
+        if window.tick < self.until:
+            return
+        why = self.why
+        if window.tick > self.until:
+            why = f"tick {self.calendar.window(self.until).key} before it may not: {why}"
+        raise DataError(
+            Diagnostic(
+                "state",
+                f"tick {window.key} may not run yet: {why}",
+                help=f"the last tick that may run is {self.last}"
+                if self.last
+                else "no tick may run yet",
+            )
+        )
+
+
+def ready(flow: FlowAsset, calendar: Calendar, latest: Latest, now: datetime) -> Ready:
+    """Which ticks may run at `now`: their windows have ended, and what they wait for has landed.
+
+    Args:
+        flow: whose inputs may be waited for.
+        calendar: its ticks.
+        latest: asked of each input that is waited for.
+        now: the time.
+    """
+    until = calendar.closed(now)
+    why = _why_open(calendar, until)
+    for name, landing in flow.inputs.items():
+        if landing.wait != "landed":
+            continue
+        found = latest(name)
+        landed = _landed(calendar, found)
+        if landed < until:
+            until, why = landed, _why_missing(calendar, landed, name, found)
+    return Ready(calendar, until, why)
+
+
+def _until_closed(calendar: Calendar, window: Window) -> str:
+    late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
+    return f"its window ends at {calendar.shown(window.end)}{late}"
+
+
+def _why_open(calendar: Calendar, tick: int) -> str:
+    if calendar.count is not None and tick >= calendar.count:
+        return f"the flow ends with tick {calendar.window(calendar.count - 1).key}"
+    return _until_closed(calendar, calendar.window(tick))
+
+
+def _why_missing(calendar: Calendar, tick: int, name: str, found: int | datetime | None) -> str:
+    end = calendar.window(tick).end
+    if found is None:
+        return f"it waits for `{name}`, where no row has landed"
+    if isinstance(found, datetime):
+        return (
+            f"it waits for a row of `{name}` at or after {calendar.shown(end)}; the last one is of "
+            f"{calendar.shown(found)}"
+        )
+    return f"it waits for a row of `{name}` of a later tick than {tick}; the last one is of {found}"
+
+
+def _landed(calendar: Calendar, found: int | datetime | None) -> int:
+    """How many ticks have a row at or after their window's end."""
+    if found is None:
+        return 0
+    if isinstance(found, datetime):
+        there = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        return max(0, calendar.tick_of(there))
+    return max(0, found)

@@ -1,0 +1,144 @@
+"""Which ticks may run: one answer, for the sensor, `backfill`, `status` and the tick itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from assets.spec import FlowAsset, Landing, Ticks
+from orchestration import commands
+from orchestration.factory import flow_definitions
+from orchestration.readiness import Latest, ready
+from orchestration.runner import TickRunner
+from orchestration.settings import ProjectSettings
+from tests.orchestration.small import BATCHES, opened
+
+pytestmark = [pytest.mark.spark, pytest.mark.dagster]
+
+DAYS = Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1))
+NEVER: Latest = lambda name: pytest.fail(f"{name} need not be looked at")  # noqa: E731
+
+
+def at(day: int, hour: int = 0) -> datetime:
+    return datetime(2026, 1, day, hour, tzinfo=UTC)
+
+
+def flow_of(ticks: Ticks = DAYS, **landings: Landing) -> FlowAsset:
+    return FlowAsset("days", "days.hydro", ticks, landings)
+
+
+@pytest.mark.parametrize(
+    ("ticks", "now", "until", "why"),
+    [
+        (DAYS, at(1, 23), 0, "its window ends at 2026-01-02 00:00 UTC"),
+        (DAYS, at(2), 1, "its window ends at 2026-01-03 00:00 UTC"),
+        (DAYS, datetime(2027, 1, 1, tzinfo=UTC), 31, "the flow ends with tick 2026-01-31"),
+        (
+            replace(DAYS, delay="2h"),
+            at(2, 1),
+            0,
+            "its window ends at 2026-01-02 00:00 UTC, and the tick may run 2h later",
+        ),
+        (replace(DAYS, delay="2h"), at(2, 2), 1, "the tick may run 2h later"),
+        (
+            replace(DAYS, zone="Europe/Amsterdam"),
+            at(1, 23),
+            1,
+            "its window ends at 2026-01-03 00:00 Europe/Amsterdam",
+        ),
+    ],
+)
+def test_a_tick_waits_for_its_window(ticks: Ticks, now: datetime, until: int, why: str) -> None:
+    found = ready(flow_of(ticks, x=Landing("x", "day")), ticks.calendar, NEVER, now)
+    assert found.until == until
+    assert why in found.why
+
+
+@pytest.mark.parametrize(
+    ("latest", "until", "why"),
+    [
+        (None, 0, "it waits for `x`, where no row has landed"),
+        (at(3, 23), 2, "a row of `x` at or after 2026-01-04 00:00 UTC; the last one is of 2026-01"),
+        (at(4), 3, "the last one is of 2026-01-04 00:00 UTC"),
+        (3, 3, "a row of `x` of a later tick than 3; the last one is of 3"),
+        (at(9), 5, "its window ends at 2026-01-07 00:00 UTC"),
+    ],
+)
+def test_a_tick_waits_for_what_lands(latest: object, until: int, why: str) -> None:
+    flow = flow_of(x=Landing("x", "day", wait="landed"), y=Landing("y", "day"))
+    asked: dict[str, object] = {"x": latest}
+    found = ready(flow, DAYS.calendar, asked.__getitem__, at(6))  # type: ignore[arg-type]
+    assert found.until == until
+    assert why in found.why
+
+
+def test_a_tick_of_the_future_is_not_committed(tmp_path: Path) -> None:
+    flow, runner = opened(tmp_path)
+    runner.now = lambda: at(4, 12)
+    windows = [flow.ticks.calendar.window(tick) for tick in range(6)]
+    reports = list(runner.run(flow, windows, log=lambda _: None))
+    assert [report.committed for report in reports] == [True, True, True, False]
+    assert "tick 2026-01-04 may not run yet: its window ends at 2026-01-05" in reports[-1].problem
+    assert "the last tick that may run is 2026-01-03" in reports[-1].problem
+    assert runner.next_tick(flow) == 3
+
+
+def test_the_sensor_waits_for_what_lands_and_says_so(tmp_path: Path) -> None:
+    flow, runner = opened(tmp_path)
+    flow = replace(flow, inputs={"payments": Landing("small/payments", "tick", wait="landed")})
+    runner.now = lambda: at(20)
+    (tick,) = [n for n, batch in enumerate(BATCHES) if n == len(BATCHES) - 1]
+    with dg.DagsterInstance.ephemeral() as instance:
+        context = dg.build_sensor_context(instance=instance)
+        sensor = flow_definitions(flow, runner).sensor
+        assert sensor(context).partition_key == "2026-01-01"
+        windows = [flow.ticks.calendar.window(n) for n in range(tick + 1)]
+        reports = list(runner.run(flow, windows, log=lambda _: None))
+        assert [report.committed for report in reports] == [True] * tick + [False]
+        skipped = sensor(context)
+        assert "tick 2026-01-04 is next: it waits for a row of `payments`" in str(skipped)
+        more = {"tick": [tick + 1], "user": ["dan"], "amount": [5]}
+        path = runner.project.landing / "small" / "payments"
+        write_deltalake(path, pa.table(more), mode="append")
+        assert sensor(context).partition_key == "2026-01-04"
+
+
+def test_commands_refuse_and_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hydro_core.errors import HydroError
+
+    flow, runner = opened(tmp_path)
+    monkeypatch.setattr(commands, "ALL_ASSETS", (flow,))
+    monkeypatch.setattr(commands, "project_settings", lambda: ProjectSettings(home=tmp_path))
+    monkeypatch.setattr("orchestration.runner.TickRunner", lambda _: runner)
+    runner.now = lambda: at(3, 12)
+    with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
+        commands.backfill(["small", "--to", "2026-01-20"])
+    with pytest.raises(HydroError, match="no tick has the key '2026-02-20'"):
+        commands.backfill(["small", "--to", "2026-02-20"])
+    assert runner.next_tick(flow) == 0
+    assert commands.backfill(["small"]) == 0
+    assert "2026-01-01 to 2026-01-02: 2 tick(s) committed in " in capsys.readouterr().out
+    assert commands.backfill(["small"]) == 0
+    said = capsys.readouterr().out
+    assert "small: nothing is open: 2 tick(s) are committed, the last one is 2026-01-02" in said
+    assert "its window ends at 2026-01-04 00:00 UTC" in said
+    assert commands.status(["small"]) == 0
+    assert "tick 2026-01-03 is next: its window ends at" in capsys.readouterr().out
+
+
+def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:
+    flow, runner = opened(tmp_path)
+    flow = replace(flow, inputs={"payments": Landing("small/payments", "tok", wait="landed")})
+    (report,) = TickRunner(runner.project).run(
+        flow, [flow.ticks.calendar.window(0)], log=lambda _: None
+    )
+    assert not report.committed
+    assert "no column `tok`" in report.problem
