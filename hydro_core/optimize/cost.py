@@ -25,12 +25,10 @@ GROUPS_EXPONENT = 0.8
 DISTINCT_EXPONENT = 0.9
 """n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
 MATCHES_EXPONENT = 0.95
-"""n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one
-side.
-"""
+"""n rows are expected to have n**0.95 different keys to join on: mostly those of one side."""
 SELECTIVITY = 0.5
 LOOP = 10.0
-"""How often a cycle inside a tick is expected to go round."""
+"""How often a cycle inside a tick goes round."""
 MOST_ROWS = 1e30
 """No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0

@@ -30,6 +30,8 @@ class Plan:
 
     choice: Mapping[ClassId, int]
     cost: float
+    is_settled: bool = True
+    """Whether the search ended by itself, not at a limit."""
 
 
 @dataclass(slots=True)
@@ -131,7 +133,7 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
         choice |= dict(step)
         best, _ = search.evaluate(choice)
     _, used = search.evaluate(choice)
-    return Plan({c: choice[c] for c in used}, best)
+    return Plan({c: choice[c] for c in used}, best, not search.is_over)
 
 
 def grounded(space: Space, costs: Sequence[float]) -> Mapping[ClassId, int]:

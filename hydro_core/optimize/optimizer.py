@@ -7,7 +7,7 @@ history is dear, and the range plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed, infer
@@ -26,7 +26,7 @@ from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
-from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.replay import MAX_REPLAYED, Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
@@ -48,6 +48,8 @@ class Optimized:
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = UNTOUCHED
+    limits: tuple[str, ...] = ()
+    """Where the optimizer stopped early: the plan is right, but a better one may exist."""
 
 
 def optimize(
@@ -75,8 +77,24 @@ def optimize(
     graph = rebuild(loaded, problem.payloads, space, plan)
     graph = verify(narrowed(typed, graph))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
-    steps = derivations(replay, space, plan, rules) if replay else ()
-    return Optimized(graph, before, plan.cost, steps, notes, saturation)
+    steps = derivations(replay, space, plan, rules) if replay and replay.is_whole else ()
+    limits = tuple(_limits(saturation, plan, replay))
+    return Optimized(graph, before, plan.cost, steps, notes, saturation, limits)
+
+
+def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterator[str]:
+    if not saturation.saturated:
+        yield (
+            f"the rules stopped early, after {saturation.iterations:,} rounds and at"
+            f" {saturation.nodes:,} nodes: a better plan may exist"
+        )
+    if not plan.is_settled:
+        yield "the search among plans stopped at its limit: a better plan may exist"
+    if replay and not replay.is_whole:
+        yield (
+            f"the plan is not explained: its rules were applied more than {MAX_REPLAYED:,} times."
+            " Explain a part of the program"
+        )
 
 
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:

@@ -29,11 +29,8 @@ def as_text(optimized: Optimized) -> str:
     ]
     if optimized.notes:
         parts.append("\n".join(map(str, optimized.notes)))
-    if not optimized.saturation.saturated:
-        parts.append(
-            f"the search stopped early, after {optimized.saturation.iterations} rounds:"
-            " a better plan may exist"
-        )
+    if optimized.limits:
+        parts.append("\n".join(optimized.limits))
     return "\n\n".join(parts)
 
 
@@ -70,6 +67,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "iterations": optimized.saturation.iterations,
         "saturated": optimized.saturation.saturated,
         "e_nodes": optimized.saturation.nodes,
+        "limits": list(optimized.limits),
     }
     if optimized.steps:
         result["explanation"] = [step.as_json() for step in optimized.steps]
