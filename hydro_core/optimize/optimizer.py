@@ -8,7 +8,7 @@ history is dear, and the range plan.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.cost import CostModel, Goal, Statistics
+from hydro_core.optimize.cost import CostModel, Goal
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
@@ -31,6 +31,7 @@ from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
@@ -48,6 +49,8 @@ class Optimized:
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = UNTOUCHED
+    statistics: Statistics = field(default_factory=Statistics)
+    """What the costs assume."""
     limits: tuple[str, ...] = ()
     """Where the optimizer stopped early: the plan is right, but a better one may exist."""
 
@@ -73,13 +76,14 @@ def optimize(
     replay = Replay(egraph) if explain else None
     saturation = replay.saturate() if replay else egraph.saturate()
     space = permitted(problem, egraph.space())
-    plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
+    statistics = stats or Statistics()
+    plan, before = choose(loaded, problem, space, statistics, goal)
     graph = rebuild(loaded, problem.payloads, space, plan)
     graph = verify(narrowed(typed, graph))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay and replay.is_whole else ()
     limits = tuple(_limits(saturation, plan, replay))
-    return Optimized(graph, before, plan.cost, steps, notes, saturation, limits)
+    return Optimized(graph, before, plan.cost, steps, notes, saturation, statistics, limits)
 
 
 def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterator[str]:

@@ -95,6 +95,10 @@ CASES = {
         PAIRS
         + "a -> persist() -> join(right=b) -> filter(lambda k, p: p[0] + p[1] > 1 if p[0] and p[1]"
         + " else k is None) -> filter(lambda x: x is not None and x != (1, (1, 1))) -> out",
+        # what goes before the other filter goes before the join as well
+        PAIRS
+        + "a -> persist() -> join(right=b) -> filter(lambda k, p: p[0] + p[1] > 1 if p[0] and p[1]"
+        + " else k is None) -> filter(lambda x: False if x is None else x[0] == 1) -> out",
     ),
 }
 REORDERED = {
@@ -134,6 +138,8 @@ SILENT = {
     ),
     "filter-swap": (
         PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x, y: x > y) -> out",
+        # neither gets any further
+        PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x: x is None) -> out",
     ),
     "filter-join-left": (
         # it fails on null, and would be asked about items without a partner

@@ -14,6 +14,7 @@ from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
+from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.rules.filters import KEYED, earlier_filters
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
@@ -21,6 +22,10 @@ from hydro_core.optimize.totality import Uses
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, conform
 
+EARLIER = frozenset(
+    {"join_left", "join_right", "cross_left", "cross_right", "on_keys", "composed", "conjunct"}
+)
+"""Facts that let a filter go before something, or in parts."""
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
 
@@ -76,6 +81,17 @@ def _of_uses(loaded: Loaded, facts: _Facts) -> None:
         fns = tuple(functions_of(payload.args))
         if fns and facts.uses.are_total(fns):
             facts.add("total", number)
+    # filters in every order are very many: one goes before another if it may then go further
+    moving = {args[0] for name, args in facts.found if name in EARLIER}
+    anywhere = any(_passes_filters(node) for node in loaded.origins.values())
+    for number in facts.payloads.values():
+        if ("total", (number,)) in facts.found and (anywhere or number in moving):
+            facts.add("passes", number)
+
+
+def _passes_filters(node: Node) -> bool:
+    """Whether any filter may go before it."""
+    return node.op.name in NEGATIONS or node.args.get("how") in {"semi", "anti"}
 
 
 def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
