@@ -34,7 +34,7 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
-from hydro_core.functions.scope import RAISE
+from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
     Attribute,
     Binary,
@@ -308,6 +308,8 @@ class _Typer:
     def _opaque(self, expr: Opaque, names: Names) -> Kind:
         for arg in (*expr.args, *(a for _, a in expr.keywords)):
             self.kind(arg, names)
+        if expr.name == FORMAT:
+            return STRING
         return NULL if expr.name == RAISE else ANY
 
     def _inner(self, _: Inner, __: Names) -> Kind:

@@ -16,7 +16,7 @@ from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
-from hydro_core.types.values import ValueProblem, to_item
+from hydro_core.types.values import ValueProblem, check_string, to_item
 
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
@@ -266,7 +266,10 @@ def read_schema(name: str, value: Any, written: Any) -> ItemType:
 def _string(name: str, value: Any, written: Any) -> str:
     if not isinstance(value, str) or not value:
         raise _wrong(name, 'a name in quotes, such as "k"', value, written)
-    return value
+    try:
+        return check_string(value)
+    except ValueProblem as problem:
+        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
 
 
 def _integer(arg: Arg, value: Any, written: Any) -> int:

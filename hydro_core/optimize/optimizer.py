@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
@@ -53,6 +54,10 @@ class Optimized:
     """What the costs assume."""
     limits: tuple[str, ...] = ()
     """Where the optimizer stopped early: the plan is right, but a better one may exist."""
+    streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
+    """The plan's nodes that compute a stream of the program: its name there. Columns that nobody
+    reads may be left out of them.
+    """
 
 
 def optimize(
@@ -78,12 +83,19 @@ def optimize(
     space = permitted(problem, egraph.space())
     statistics = stats or Statistics()
     plan, before = choose(loaded, problem, space, statistics, goal)
-    graph = rebuild(loaded, problem.payloads, space, plan)
-    graph = verify(narrowed(typed, graph))
-    notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
-    steps = derivations(replay, space, plan, rules) if replay and replay.is_whole else ()
-    limits = tuple(_limits(saturation, plan, replay))
-    return Optimized(graph, before, plan.cost, steps, notes, saturation, statistics, limits)
+    rebuilt = rebuild(loaded, problem.payloads, space, plan)
+    graph = verify(narrowed(typed, unsettled(rebuilt.graph)))
+    return Optimized(
+        graph,
+        before,
+        plan.cost,
+        derivations(replay, space, plan, rules) if replay and replay.is_whole else (),
+        notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else (),
+        saturation,
+        statistics,
+        tuple(_limits(saturation, plan, replay)),
+        rebuilt.streams,
+    )
 
 
 def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterator[str]:

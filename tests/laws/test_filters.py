@@ -85,7 +85,9 @@ CASES = {
     ),
     "filter-and": (
         ROWS + 'a -> join(right=b, on="k") -> filter(lambda r: r.v == 1 and r.w == 2) -> out',
-        # two parts that belong together, then another
+        # the second part reads what the first one binds
+        ROWS + "a -> filter(lambda r: (y := r.v) is not None and y > 0) -> out",
+        ROWS + "a -> filter(lambda r: (r := r.v) is not None and r > 0) -> out",
         ROWS + "a -> filter(lambda r: (y := r.v) is not None and y > 0 and r.k == 1) -> out",
         ROWS
         + 'a -> join(right=b, on="k") -> with_columns(t=lambda r: (r.v or 0) + (r.w or 0))'
@@ -130,12 +132,7 @@ SILENT = {
     "filter-drop": (
         ROWS + 'a -> drop("k") -> filter(lambda r: r.v == 1) -> out; b -> drop("k") -> more',
     ),
-    "filter-and": (
-        PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",
-        # the second part reads what the first one binds
-        ROWS + "a -> filter(lambda r: (y := r.v) is not None and y > 0) -> out",
-        ROWS + "a -> filter(lambda r: (r := r.v) is not None and r > 0) -> out",
-    ),
+    "filter-and": (PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",),
     "filter-swap": (
         PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x, y: x > y) -> out",
         # neither gets any further

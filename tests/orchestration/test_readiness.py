@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 
 from assets.spec import FlowAsset, Landing, Ticks
 from orchestration import commands
-from orchestration.factory import flow_definitions
+from orchestration.factory import flow_definitions, last_key
 from orchestration.readiness import Latest, ready
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
@@ -97,10 +97,17 @@ def test_the_sensor_waits_for_what_lands_and_says_so(tmp_path: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(instance=instance)
         sensor = flow_definitions(flow, runner).sensor
-        assert sensor(context).partition_key == "2026-01-01"
+        assert sensor(context).tags == {
+            "flow": "small",
+            "dagster/asset_partition_range_start": "2026-01-01",
+            "dagster/asset_partition_range_end": "2026-01-03",
+        }
         windows = [flow.ticks.calendar.window(n) for n in range(tick + 1)]
         reports = list(runner.run(flow, windows, log=lambda _: None))
         assert [report.committed for report in reports] == [True] * tick + [False]
+        for window in windows[:tick]:
+            recorded = dg.AssetMaterialization(last_key(flow, runner), partition=window.key)
+            instance.report_runless_asset_event(recorded)
         skipped = sensor(context)
         assert "tick 2026-01-04 is next: it waits for a row of `payments`" in str(skipped)
         more = {"tick": [tick + 1], "user": ["dan"], "amount": [5]}

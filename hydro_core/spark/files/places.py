@@ -23,6 +23,7 @@ from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
 from hydro_core.spark.files.workers import survey
+from hydro_core.spark.paths import literal
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type, plain_type
 from hydro_core.ticks.batches import InputFile
@@ -120,7 +121,7 @@ def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form
     if plain and all(s.equals(schema) for s in schemas):
         fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
         reader = session.read.schema(spark.StructType(fields))
-        native = reader.parquet(*(str(file.absolute()) for file in files))
+        native = reader.parquet(*(literal(file) for file in files))
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
     return Found(files, form, list(names), types, native, _size(files))
 
