@@ -20,7 +20,7 @@ from hydro_core.optimize.space import ClassId, Problem, Space
 MAX_REPLAYS = 64
 """Combinations of representatives that one rule application is replayed with."""
 
-MAX_REPLAYED = 800_000
+MAX_REPLAYED = 400_000
 """Nodes and rule applications that are looked at, in all rounds together."""
 
 ClassValue = tuple[str, Any]

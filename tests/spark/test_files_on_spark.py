@@ -310,6 +310,19 @@ def test_errors(run: Run, here: Path, content: dict[str, Any], words: str, messa
     assert re.search(message, found["error"]["message"])
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "delta"])
+def test_a_null_where_none_may_be(run: Run, here: Path, form: str) -> None:
+    path = write(here / "data", form)
+    program = 'rows = source("k string, v long not null")\nrows -> out'
+    error = same(run, program, "--input", f"rows={path}:day")["error"]
+    assert error["code"] == "input"
+    assert re.search(
+        r"null, where the schema says `not null` \(row \d+, column `v`\)", error["message"]
+    )
+    kept = 'rows = source("number int not null, day date not null")\nrows -> out'
+    assert "error" not in same(run, kept, "--input", f"rows={path}:day")
+
+
 @pytest.mark.parametrize(
     ("form", "words", "message"),
     [
