@@ -6,6 +6,7 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -113,12 +114,14 @@ def _code(place: Span | None) -> dict[str, Any]:
     """Where the program says it, as the UI's link to code."""
     if place is None or not Path(place.file).is_file():
         return {}
-    where = dg.LocalFileCodeReference(
-        file_path=str(Path(place.file).absolute()), line_number=place.line
-    )
-    return {
-        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[where]),
-    }
+    with warnings.catch_warnings():
+        # Links to code are a beta in Dagster; what we use of them is tested here.
+        warnings.simplefilter("ignore", category=dg.BetaWarning)
+        where = dg.LocalFileCodeReference(
+            file_path=str(Path(place.file).absolute()), line_number=place.line
+        )
+        links = dg.CodeReferencesMetadataValue(code_references=[where])
+    return {"dagster/code_references": links}
 
 
 def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:

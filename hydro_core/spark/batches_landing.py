@@ -28,6 +28,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.ledger import InputRead
 from hydro_core.spark.store_schema import flattened
+from hydro_core.ticks.files import is_delta
 from hydro_core.types.item import ItemType
 
 Window = tuple[datetime, datetime]
@@ -45,7 +46,7 @@ class Landing:
     @property
     def is_delta(self) -> bool:
         """Whether it is a Delta table."""
-        return (self.path / "_delta_log").is_dir()
+        return is_delta(str(self.path))
 
 
 class InputBatches:

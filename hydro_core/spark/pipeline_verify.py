@@ -19,7 +19,6 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.store_schema import OUTPUT_TICK
@@ -193,8 +192,8 @@ class _Table:
 
     def _counts(self, commit: Commit, summed: int) -> bool:
         """Whether the table still has the rows that the commit added, and those of its ticks."""
-        if self._record.get("mode") == Mode.LAST.value:
-            return commit.ticks == range(self._last, self._last + 1)
+        if commit.replaces(self._name):
+            return commit.last == self._last
         # Of a log that was summed up, only what came later can be told apart.
         return commit.first > summed
 
