@@ -83,13 +83,15 @@ def _status(flow: FlowAsset, runner: TickRunner) -> str:
     last = calendar.window(done - 1).key if done else "–"
     waiting = max(0, ready.until - done)
     line = f"{flow.name:<12}{done:>10,}{last:>18}{waiting:>7,}  {runner.directory(flow)}"
-    return "\n".join([line, *_notes(flow, ready, done)])
+    return "\n".join([line, *_notes(flow, runner, ready, done)])
 
 
-def _notes(flow: FlowAsset, ready: Ready, done: int) -> Iterator[str]:
-    """What the next tick waits for."""
+def _notes(flow: FlowAsset, runner: TickRunner, ready: Ready, done: int) -> Iterator[str]:
+    """What the next tick waits for, and which inputs had nothing for the last one."""
     if done >= ready.until and not ready.has_ended:
         yield f"  tick {flow.ticks.calendar.window(done).key} is next: {ready.why}"
+    for name in runner.empty_inputs(flow):
+        yield f"  the last tick had no row of `{name}`"
 
 
 def backfill(arguments: Sequence[str]) -> int:

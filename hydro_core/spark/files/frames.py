@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,6 +28,7 @@ from hydro_core.spark.files.workers import (
     fits_whole,
     input_error,
     read_in_workers,
+    survey,
     tells_ticks,
 )
 from hydro_core.spark.files.workers import Wanted as Made
@@ -64,7 +66,7 @@ def arrive(
     for file in files:
         of = declared.get(file.name, UNKNOWN)
         columns = declared_columns(of) or {}
-        found = find(session, file, columns)
+        found = find(file, columns, partial(survey, session))
         require_columns(file, columns, found.names)
         arrived.append(Arrived(file, found, of if columns else _item_type(file, found)))
     return arrived
@@ -116,15 +118,15 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
     columns = declared_columns(arrived.item) or {}
     native = arrived.found.native
-    if native is not None and _is_exact(arrived, columns):
-        frame = _native(native, arrived, columns)
+    if native is not None and is_exact(arrived, columns):
+        frame = _native(native(session), arrived, columns)
         return Rows(arrived, frame, _summary(arrived, frame), checked=False)
     made = Made(columns, arrived.file.column)
     frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        _refuse_unread(arrived, frame, columns)
+        refuse_unread(arrived, frame, columns)
         return Rows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
@@ -137,7 +139,7 @@ def quoted(name: str) -> Column:
     return F.col(f"`{escaped}`")
 
 
-def _is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
+def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
     """Whether casts make the items, and tell the ticks."""
     types = arrived.found.types or {}
     column = arrived.file.column
@@ -169,7 +171,7 @@ def _native(
     )
 
 
-def _refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
+def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
     """Refuses files that cannot be read, columns that are missing, rows that are of no tick."""
     place = F.struct(FILE, ROW)
     said = F.struct(PROBLEM, CURE)
@@ -321,6 +323,15 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     """The numbers of files by the names that Spark gives them."""
     uris = (path.absolute().as_uri() for path in arrived.found.files)
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
+
+
+def refuse_misfit(
+    arrived: Arrived, tick: int, problem: str, where: tuple[Path, int, str]
+) -> NoReturn:
+    """Refuses a value that is no item; it is told by its file, its row there and its column."""
+    file, row, column = where
+    told = misfit(problem, row, column)
+    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}")
 
 
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
