@@ -158,6 +158,8 @@ def _tick_asset(
         windows = [axis.window_of(key) for key in context.partition_keys]
         for report in runner.run(flow, windows, log=context.log.info):
             _record_checks(context, flow, report)
+            for name in report.empty:
+                context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
             if not report.committed:
                 raise dg.Failure(
                     f"{report.window.key}: {report.problem}",
@@ -178,6 +180,9 @@ def _tick_asset(
     return tick
 
 
+_SEVERITIES = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeverity.WARN}
+
+
 def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: TickReport) -> None:
     for asset, verdict in report.verdicts:
         context.log_event(
@@ -186,7 +191,8 @@ def _record_checks(context: dg.AssetExecutionContext, flow: FlowAsset, report: T
                 check_name=verdict.check,
                 passed=verdict.passed,
                 description=None if verdict.passed else f"broken: {verdict.says}",
-                blocking=True,
+                severity=_SEVERITIES[verdict.severity],
+                blocking=verdict.severity == "error",
                 partition=report.window.key,
                 metadata=_shown(verdict.seen),
             )
@@ -224,6 +230,7 @@ def _checks(
                         asset_key=key,
                         check_name=verdict.check,
                         passed=verdict.passed,
+                        severity=_SEVERITIES[verdict.severity],
                         metadata=_shown(verdict.seen),
                     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.ledger import Commit, InputRead
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
@@ -40,13 +40,16 @@ class TickReport:
     """Rows that the tick added, by asset; inputs as "landing/NAME"."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where the table of each asset is."""
+    empty: tuple[str, ...] = ()
+    """The inputs of which no row is of the tick."""
 
     @property
     def metadata(self) -> dict[str, Any]:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        return {"tick": self.window.tick, **total, **read}
+        missing = {"inputs without rows": ", ".join(self.empty)} if self.empty else {}
+        return {"tick": self.window.tick, **total, **read, **missing}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
@@ -56,6 +59,7 @@ class TickReport:
             "tick": self.window.tick,
             "dagster/row_count": self.rows.get(asset, 0),
             "dagster/table_name": self.tables[asset],
+            **({"inputs without rows": ", ".join(self.empty)} if self.empty else {}),
         }
 
 
@@ -72,7 +76,7 @@ def reports_of(
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
-    broken = [(asset, verdict) for asset, verdict in verdicts if not verdict.passed]
+    broken = [(asset, verdict) for asset, verdict in verdicts if verdict.stops]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
     counted |= {f"landing/{name}": _arrived(batch) for name, batch in batches.items()}
     tables = _tables(pipeline)
@@ -84,6 +88,7 @@ def reports_of(
             verdicts=verdicts,
             rows={asset: counts[window.tick] for asset, counts in counted.items()},
             tables=tables,
+            empty=_empty([batch.read for batch in batches.values()], window),
         )
         for window in windows
     ]
@@ -101,14 +106,21 @@ def report_of_committed(
         for asset, checks in commit.checks.get("passed", {}).items()
         for check in checks
     ]
-    return TickReport(window, True, "", verdicts, rows, _tables(pipeline))
+    return TickReport(
+        window, True, "", verdicts, rows, _tables(pipeline), _empty(commit.inputs, window)
+    )
+
+
+def _empty(reads: Iterable[InputRead], window: Window) -> tuple[str, ...]:
+    return tuple(read.name for read in reads if window.tick in read.empty)
 
 
 def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
-    """The checks by asset, as the ledger keeps them."""
+    """The checks that passed by asset, as the ledger keeps them."""
     found: dict[str, list[str]] = {}
     for asset, verdict in verdicts:
-        found.setdefault(asset, []).append(verdict.check)
+        if verdict.passed:
+            found.setdefault(asset, []).append(verdict.check)
     return found
 
 

@@ -141,4 +141,4 @@ def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:
         flow, [flow.ticks.calendar.window(0)], log=lambda _: None
     )
     assert not report.committed
-    assert "no column `tok`" in report.problem
+    assert "the tick column `tok` is missing" in report.problem
