@@ -9,10 +9,15 @@ if TYPE_CHECKING:
     from hydro_core import agg
     from hydro_core.lang.flow import Flow
     from hydro_core.lang.stream import Stream
+    from hydro_core.lang.typed import typed
 
-__all__ = ["Flow", "Stream", "agg"]
+__all__ = ["Flow", "Stream", "agg", "typed"]
 
-_HOMES = {"Flow": "hydro_core.lang.flow", "Stream": "hydro_core.lang.stream"}
+_HOMES = {
+    "Flow": "hydro_core.lang.flow",
+    "Stream": "hydro_core.lang.stream",
+    "typed": "hydro_core.lang.typed",
+}
 
 
 def __getattr__(name: str) -> Any:

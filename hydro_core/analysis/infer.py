@@ -1,6 +1,6 @@
 """Types: what items every stream carries, and whether they stand in an order.
 
-Item types are the least fixpoint from "unknown" upwards: a cycle takes the type of what flows
+Item types are the least fixpoint from "no item" upwards: a cycle takes the type of what flows
 into it, widened by what comes back. Orders are the greatest fixpoint from "ordered" downwards
 across ticks; within a cycle of one tick there is no order, since items come round as they are
 found.
@@ -8,6 +8,7 @@ found.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,11 +19,11 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors, same_tick
 from hydro_core.types.common import common_type
-from hydro_core.types.item import UNKNOWN, ItemType
+from hydro_core.types.item import OPEN, UNKNOWN, ItemType, is_large
 from hydro_core.types.stream import Order, StreamType
 
-MAX_ROUNDS = 60
-"""A cycle's types may widen so often before they are said to grow without end."""
+MOST_WIDENINGS = 60
+"""A stream's type may widen so often before it is said to grow without end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def infer(
 ) -> Typed:
     """The types of a graph; an input without a declaration has its type in `schemas`.
 
-    One with neither is a problem, or if `partial` its items are unknown.
+    One with neither is a problem, or if `partial` its items are open.
     """
     everything = predecessors(graph)
     groups = components(everything)
@@ -96,34 +97,54 @@ class _Items:
 
     def settle(self, group: tuple[NodeId, ...], cyclic: bool) -> None:
         """Finds the types of a component whose predecessors' types are known."""
-        rounds = 0
-        changed = cyclic
-        while changed and rounds < MAX_ROUNDS:
-            changed = False
-            rounds += 1
-            for name in group:
-                changed |= self._widen(self.graph[name])
-        if changed:
-            self.problems.append(_endless(self.graph[group[0]], self.of[group[0]]))
+        if cyclic and not self._rise(group):
             return
-        for name in group:
-            node = self.graph[name]
-            try:
-                self.of[name] = self._type(node)
-            except TypeProblem as problem:
-                self.problems.append(of_type(node, problem, self._inputs(node)))
+        # Down again: a type that was widened by what a stream seemed to hold on the way.
+        for _ in range(MOST_WIDENINGS if cyclic else 1):
+            before = [self.of[name] for name in group]
+            problems = [p for name in group if (p := self._assign(self.graph[name])) is not None]
+            if problems or before == [self.of[name] for name in group] or not cyclic:
+                self.problems += problems
+                return
+        self.problems.append(_unsettled(self.graph[group[0]], before[0], self.of[group[0]]))
 
-    def _widen(self, node: Node) -> bool:
-        """One step of a cycle: what cannot be typed yet may be, once more is known."""
-        try:
-            found = self._type(node)
-        except TypeProblem:
-            return False
-        both = common_type(self.of[node.id], found)
-        if both is None or both == self.of[node.id]:
-            return False
-        self.of[node.id] = both
+    def _rise(self, group: tuple[NodeId, ...]) -> bool:
+        """Widens the types of a cycle until they hold; False with a problem if they never do."""
+        readers: dict[NodeId, list[NodeId]] = {name: [] for name in group}
+        for name in group:
+            for endpoint in self.graph[name].inputs:
+                if endpoint.node in readers:
+                    readers[endpoint.node].append(name)
+        widenings = Counter[NodeId]()
+        todo = dict.fromkeys(reversed(group))
+        while todo:
+            node = self.graph[todo.popitem()[0]]
+            before = self.of[node.id]
+            try:
+                found = self._type(node)
+            except TypeProblem:
+                # What cannot be typed yet may be, once more is known.
+                continue
+            both = common_type(before, found)
+            if both == before:
+                continue
+            if both is None:
+                self.problems.append(_unlike(node, before, found))
+                return False
+            self.of[node.id] = both
+            widenings[node.id] += 1
+            if widenings[node.id] > MOST_WIDENINGS or is_large(both):
+                self.problems.append(_endless(node, both))
+                return False
+            todo |= dict.fromkeys(readers[node.id])
         return True
+
+    def _assign(self, node: Node) -> Diagnostic | None:
+        try:
+            self.of[node.id] = self._type(node)
+        except TypeProblem as problem:
+            return of_type(node, problem, self._inputs(node))
+        return None
 
     def _type(self, node: Node) -> ItemType:
         if node.op.name == "source" and node.args["schema"] is None:
@@ -137,18 +158,40 @@ class _Items:
         name = node.args["name"]
         if name not in self.schemas and not self.partial:
             self.problems.append(of_schema(self.graph, node))
-        return self.schemas.get(name, UNKNOWN)
+        return self.schemas.get(name, OPEN)
+
+
+_SAY = (
+    "let the cycle give items of the type that it gets, or say what the function in it gives: "
+    '`returns="…"`'
+)
 
 
 def _endless(node: Node, item: ItemType) -> Diagnostic:
-    shown = str(item) if len(str(item)) < 60 else f"{str(item)[:60]}…"
-    return Diagnostic(
-        "type",
-        f"the type of the cycle through `{node.id}` grows without end: {shown}",
-        node.span,
-        node.op.name,
-        "let the cycle give items of the type that it gets",
+    shown = _shown(item)
+    message = f"the type of the cycle through `{node.id}` grows without end: {shown}"
+    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+
+
+def _unlike(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
+    message = (
+        f"the cycle through `{node.id}` has items of types that have none in common: "
+        f"{_shown(before)}, and then {_shown(found)}"
     )
+    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+
+
+def _unsettled(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
+    message = (
+        f"the cycle through `{node.id}` has no type: if its items are {_shown(before)}, "
+        f"they are {_shown(found)}"
+    )
+    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+
+
+def _shown(item: ItemType) -> str:
+    text = str(item)
+    return text if len(text) < 60 else f"{text[:60]}…"
 
 
 def _orders(graph: Graph, groups: list[tuple[NodeId, ...]]) -> Mapping[NodeId, Order]:

@@ -22,6 +22,7 @@ from hydro_core.types.item import (
     Array,
     Decimal,
     ItemType,
+    Unknown,
     is_integer,
     is_numeric,
 )
@@ -89,7 +90,7 @@ def _array(types: Types) -> ItemType:
 def _sum(types: Types) -> ItemType:
     """Spark's: integers give long, floats double, a decimal ten digits more."""
     match types[0]:
-        case item if is_integer(item):
+        case item if is_integer(item) or item == UNKNOWN:
             return LONG
         case Decimal(precision, scale):
             return Decimal(min(38, precision + 10), scale)
@@ -118,7 +119,7 @@ def _average(types: Types) -> ItemType:
 
 
 def _double(types: Types) -> ItemType:
-    if types[0] == UNKNOWN or is_numeric(types[0]):
+    if isinstance(types[0], Unknown) or is_numeric(types[0]):
         return DOUBLE
     raise TypeProblem(
         f"needs numbers, but is given {types[0]}", "booleans are counted by `count_if`"
@@ -126,7 +127,7 @@ def _double(types: Types) -> ItemType:
 
 
 def _boolean(types: Types) -> ItemType:
-    if types[0] in (UNKNOWN, BOOLEAN):
+    if isinstance(types[0], Unknown) or types[0] == BOOLEAN:
         return BOOLEAN
     raise TypeProblem(f"needs booleans, but is given {types[0]}", "give it a comparison")
 

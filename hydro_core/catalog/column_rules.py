@@ -12,7 +12,7 @@ from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
-from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, Unknown
+from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown
 
 
 def once(fields: Sequence[Field], help_: str) -> Row:
@@ -31,8 +31,8 @@ def _computed(args: Args, item: ItemType) -> list[Field]:
 
 def selected(args: Args, types: Types) -> ItemType:
     """The named columns, then the computed ones."""
-    if isinstance(types[0], Unknown):
-        return UNKNOWN
+    if types[0] == OPEN:
+        return OPEN
     named = columns_of(types[0], args["columns"])
     return once((*named, *_computed(args, types[0])), "give the computed column another name")
 
@@ -40,7 +40,7 @@ def selected(args: Args, types: Types) -> ItemType:
 def with_columns(args: Args, types: Types) -> ItemType:
     """The row, computed columns in the place of those they replace, new ones last."""
     if isinstance(types[0], Unknown):
-        return UNKNOWN
+        return types[0]
     columns = {field.name: field for field in row_of(types[0]).fields}
     columns |= {field.name: field for field in _computed(args, types[0])}
     return Row(tuple(columns.values()))
@@ -49,7 +49,7 @@ def with_columns(args: Args, types: Types) -> ItemType:
 def renamed(args: Args, types: Types) -> ItemType:
     """The row with new names in the old places."""
     if isinstance(types[0], Unknown):
-        return UNKNOWN
+        return types[0]
     columns_of(types[0], (old for _, old in args["renames"]))
     new = {old: name for name, old in args["renames"]}
     fields = [
@@ -61,7 +61,7 @@ def renamed(args: Args, types: Types) -> ItemType:
 def dropped(args: Args, types: Types) -> ItemType:
     """The row without the named columns."""
     if isinstance(types[0], Unknown):
-        return UNKNOWN
+        return types[0]
     gone = {field.name for field in columns_of(types[0], args["columns"])}
     left = tuple(field for field in row_of(types[0]).fields if field.name not in gone)
     if not left:
@@ -89,7 +89,7 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
     if args["how"] in ("semi", "anti"):
         return left
     if isinstance(left, Unknown) or isinstance(right, Unknown):
-        return UNKNOWN
+        return _joined_nothing(args["how"], left, right)
     mine = [field for field in row_of(left).fields if field.name not in on]
     theirs = [field for field in row_of(right).fields if field.name not in on]
     taken = {*on, *(field.name for field in mine)}
@@ -98,6 +98,19 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
             Field(f.name + args["suffix"] if f.name in taken else f.name, f.type) for f in theirs
         ]
     return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
+
+
+def _joined_nothing(how: str, left: ItemType, right: ItemType) -> ItemType:
+    """One side never has an item, or is not known; nothing says which columns are padded."""
+    if OPEN in (left, right):
+        return OPEN
+    for name, item, padding in (("left", left, "right"), ("right", right, "left")):
+        if item == UNKNOWN and how in (padding, "outer"):
+            raise TypeProblem(
+                f"nothing says which columns the {name} input has, which never has an item",
+                'say it: `source_iter([], schema="…")`',
+            )
+    return UNKNOWN
 
 
 def _common_column(left: Field, right: Field) -> ItemType:
@@ -114,8 +127,9 @@ def aggregated(args: Args, types: Types) -> ItemType:
     """The `by` columns, then the aggregates."""
     item = types[0]
     keys = columns_of(item, args["by"] or ())
-    if isinstance(item, Unknown):
-        return UNKNOWN
-    row_of(item)
+    if item == OPEN:
+        return OPEN
+    if item != UNKNOWN:
+        row_of(item)
     found = [Field(name, aggregate_type(aggregate, item)) for name, aggregate in args["aggregates"]]
     return once((*keys, *found), "give the aggregate another name")

@@ -36,6 +36,9 @@ analyses, the optimizer and the engines go by.
 - **waits**: what must be complete first: the input's stratum, or the tick before.
 - **order**: what becomes of the first input's order.
 
+A function whose result type cannot be read from it says it: `map(f, returns="long")`. Where there
+are several, in `select`, `with_columns`, `aggregate` and `latest`, it is `typed("long", f)`.
+
 Columns of operators marked * depend on the arguments; they are shown as they are without any.
 """
 _FAMILIES: Mapping[str, str] = MappingProxyType(

@@ -1,7 +1,9 @@
 """Type rules: from the arguments and the inputs' item types to the output's.
 
 A rule raises `TypeProblem` where there is no such type. What is unknown is at home everywhere: a
-rule that is given `UNKNOWN` answers with what it can know, and never complains.
+rule that is given `UNKNOWN` or `OPEN` answers with what it can know, and never complains. The
+answer to `UNKNOWN`, what never holds an item, is part of the answer to every other type, so that
+the types of a cycle can start from it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from hydro_core.types.item import (
     Unknown,
     at,
     is_integer,
+    is_open,
 )
 from hydro_core.types.values import ValueProblem, conform
 
@@ -82,9 +85,24 @@ def tick_row(args: Args, types: Types) -> ItemType:
 
 
 def given_by(fn: Fn, types: Types) -> ItemType:
-    """What a function gives for an item; one that cannot be read must say so itself."""
+    """What a function gives for an item; where it cannot be known, the program must say it."""
     _check_said(fn)
-    return result_type(fn, types, spread=True)
+    found = result_type(fn, types, spread=True)
+    _check_known(fn, found, types)
+    return found
+
+
+def _check_known(fn: Fn, found: ItemType, types: Types) -> None:
+    """Refuses a result of which a part is not known, unless an input's type is not known either."""
+    if not is_open(found) or any(map(is_open, types)):
+        return
+    result = "result" if isinstance(found, Unknown) else f"result ({found})"
+    raise TypeProblem(
+        f"the type of the function's {result} cannot be known",
+        'say what it gives: `returns="long"`, or any other type; in `select`, `with_columns`, '
+        '`aggregate` and `latest`: `typed("long", lambda …)`',
+        place=fn.tree.place if fn.tree is not None else place_of(fn),
+    )
 
 
 def _check_said(fn: Fn) -> None:
@@ -116,7 +134,7 @@ def ranked(args: Args, types: Types) -> ItemType:
 def routed(args: Args, types: Types) -> ItemType:
     """The item itself; the function must name a port."""
     port = mapped(args, types)
-    if port not in (STRING, UNKNOWN) and not is_integer(port):
+    if port != STRING and not isinstance(port, Unknown) and not is_integer(port):
         raise TypeProblem(
             f"the function must name a port, a string or an integer, but gives {port}",
             "give one of " + ", ".join(map(repr, args["ports"])),
@@ -142,7 +160,7 @@ def _elements(found: ItemType, message: str, fn: Fn | None) -> ItemType:
     place = place_of(fn) if fn else (0, 0)
     match found:
         case Unknown():
-            return UNKNOWN
+            return found
         case Array(element):
             return element
         case Tuple(fields):
@@ -194,7 +212,7 @@ def pair(item: ItemType, who: str, help: str | None = None) -> tuple[ItemType, I
     """The types of key and value; a problem if the item is no pair."""
     match item:
         case Unknown():
-            return UNKNOWN, UNKNOWN
+            return item, item
         case Tuple((key, value)):
             return key, value
         case _:
@@ -217,7 +235,7 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
     """The columns of these names; a problem if the item is no row, or lacks one."""
     names = tuple(names)
     if isinstance(item, Unknown):
-        return tuple(Field(name, UNKNOWN) for name in names)
+        return tuple(Field(name, item) for name in names)
     row = row_of(item)
     said = f" (of `{argument}`)" if argument else ""
     missing = [name for name in names if row.column(name) is None]
@@ -258,7 +276,9 @@ def accumulated(init: ItemType, fn: Fn, item: ItemType, *, spread: bool = True) 
     With `spread`, a function of several parameters gets the item's fields after the accumulator.
     """
     _check_said(fn)
-    return accumulator_type(fn, init, item, spread=spread)
+    found = accumulator_type(fn, init, item, spread=spread)
+    _check_known(fn, found, (init, item))
+    return found
 
 
 def folded(args: Args, types: Types) -> ItemType:
@@ -280,7 +300,7 @@ def folded_by_key(args: Args, types: Types) -> ItemType:
     keys = columns_of(types[0], by, "by")
     found = accumulated(init, fn, types[0])
     if isinstance(types[0], Unknown):
-        return UNKNOWN
+        return types[0]
     fields = found.fields if isinstance(found, Row) else (Field("value", found),)
     clash = [field.name for field in fields if field.name in by]
     if clash:
@@ -350,8 +370,10 @@ def commanded_by_key(args: Args, types: Types) -> ItemType:
 def _command(item: ItemType, size: int, cure: str) -> Types:
     match item:
         case Unknown():
-            return (UNKNOWN,) * (size - 1)
-        case Tuple((word, *rest)) if len(rest) == size - 1 and word in (STRING, UNKNOWN):
+            return (item,) * (size - 1)
+        case Tuple((word, *rest)) if len(rest) == size - 1 and (
+            word == STRING or isinstance(word, Unknown)
+        ):
             return tuple(rest)
         case _:
             raise TypeProblem(f"the items must be commands, but are {item}", cure)

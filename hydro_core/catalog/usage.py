@@ -9,6 +9,8 @@ from hydro_core.catalog.spec import Arg, OpSpec
 
 ALGEBRA = ("commutative", "associative", "idempotent", "neutral")
 """What may be promised of a function that takes an accumulator."""
+TYPED = "typed"
+"""`typed("long", lambda …)` says a result's type where there is no argument `returns` for it."""
 
 _OPEN: Mapping[str, str] = MappingProxyType(
     {

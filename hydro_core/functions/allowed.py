@@ -20,7 +20,10 @@ from hydro_core.types.values import RowItem, Struct, describe
 def _strptime(text: str, form: str) -> datetime:
     # Python's own imports on its first call, which it does where it is called from: here, where a
     # program's function has no import to lend.
-    return datetime.strptime(text, form)
+    try:
+        return datetime.strptime(text, form)
+    except re.error as problem:
+        raise ValueError(f"{form!r} is no format of times: {problem}") from None
 
 
 BUILTINS: Mapping[str, Any] = MappingProxyType(

@@ -38,6 +38,8 @@ _WORDS = {
     ast.Yield: "`yield`",
     ast.YieldFrom: "`yield from`",
 }
+MOST_BITS = 10_000
+"""Bits of an integer: of more than 4,300 digits, Python writes no text."""
 _DEPTH = 200
 """How deep expressions nest; Python's own compiler gives up a little later."""
 
@@ -94,6 +96,8 @@ class _Check:
                 self.refuse(node, f"{what} cannot be used in a function", code="syntax")
             case ast.Constant(value=value) if not isinstance(value, _CONSTANTS):
                 self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
+            case ast.Constant(value=int(number)) if number.bit_length() > MOST_BITS:
+                self.refuse(node, f"an integer of more than {MOST_BITS:,} bits cannot be used")
             case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
                 self.refuse(node, "items are never changed: only names are bound", code="syntax")
             case ast.comprehension(is_async=1):

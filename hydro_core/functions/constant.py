@@ -14,6 +14,7 @@ from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
+from hydro_core.functions.constant_limits import LimitError, Limits
 from hydro_core.functions.scope import FLATTEN
 from hydro_core.functions.tree import (
     Attribute,
@@ -40,12 +41,10 @@ from hydro_core.functions.tree import (
     Unary,
 )
 
-MAX_SIZE = 1_000_000
-"""Elements, characters or bits of any value on the way."""
-MAX_STEPS = 300_000
-"""Nodes and elements that one constant may visit."""
-
 Names = Mapping[str, Any]
+_CURE = "what does not change from tick to tick must have a value when the program is read"
+_HANDS_ON = (Param, Attribute, Index, IfElse, BoolOp, Let)
+"""What makes no value of its own."""
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -85,49 +84,32 @@ _FAILURES = (
 )
 
 
-class _TooLargeError(Exception):
-    """A limit is reached."""
-
-
 def value_of(tree: Expr, names: Names | None = None) -> Any:
     """The value of a tree in which every parameter has a value in `names`."""
     evaluation = _Evaluation()
     try:
         return evaluation.value(tree, dict(names or {}))
-    except _TooLargeError:
-        raise TypeProblem(
-            "the constant takes too much to compute", place=evaluation.place
-        ) from None
+    except LimitError as limit:
+        cure = "give such data in as an input: a constant is computed whenever a program is read"
+        said = f"the constant {limit}"
+        raise TypeProblem(said, cure, place=evaluation.place) from None
     except _FAILURES as problem:
         said = f"the constant has no value: {type(problem).__name__}: {problem}"
-        raise TypeProblem(said, place=evaluation.place) from None
+        raise TypeProblem(said, _CURE, place=evaluation.place) from None
 
 
 class _Evaluation:
     def __init__(self) -> None:
-        self.steps = 0
+        self.limits = Limits()
         self.place = (0, 0)
         self.rules = {kind: getattr(self, f"_{kind.__name__.lower()}") for kind in get_args(Expr)}
 
-    def step(self, count: int = 1) -> None:
-        self.steps += count
-        if self.steps > MAX_STEPS:
-            raise _TooLargeError
-
     def value(self, tree: Expr, names: Names) -> Any:
-        self.step()
+        self.limits.step()
         if tree.place != (0, 0):
             self.place = tree.place
-        return self.bounded(self.rules[type(tree)](tree, names))
-
-    def bounded(self, value: Any) -> Any:
-        """The value, if it is small enough to go on with."""
-        size = value.bit_length() if type(value) is int else 0
-        if isinstance(value, str | bytes | list | tuple | dict | set):
-            size = len(value)
-        if size > MAX_SIZE:
-            raise _TooLargeError
-        return value
+        found = self.rules[type(tree)](tree, names)
+        return found if isinstance(tree, _HANDS_ON) else self.limits.made(found)
 
     def _const(self, tree: Const, _: Names) -> Any:
         return tree.value
@@ -152,31 +134,15 @@ class _Evaluation:
 
     def _binary(self, tree: Binary, names: Names) -> Any:
         left, right = self.value(tree.left, names), self.value(tree.right, names)
-        self._foresee(tree.op, left, right)
+        self.limits.before_binary(tree.op, left, right)
         return _BINARY[tree.op](left, right)
-
-    def _foresee(self, op: str, left: Any, right: Any) -> None:
-        """Refuses what would be too large before it is computed."""
-        size = 0
-        if op == "**" and isinstance(left, int) and isinstance(right, int):
-            size = left.bit_length() * max(0, right)
-        elif op == "<<" and isinstance(left, int) and isinstance(right, int):
-            size = left.bit_length() + max(0, right)
-        elif op == "*":
-            for a, b in ((left, right), (right, left)):
-                if isinstance(a, str | bytes | list | tuple) and isinstance(b, int):
-                    size = len(a) * max(0, b)
-        elif op == "%" and isinstance(left, str | bytes):
-            form = left if isinstance(left, str) else left.decode("latin-1")
-            size = MAX_SIZE + 1 if "*" in form or _is_wide(form) else 0
-        if size > MAX_SIZE:
-            raise _TooLargeError
 
     def _compare(self, tree: Compare, names: Names) -> Any:
         left = self.value(tree.first, names)
         result: Any = True
         for op, operand in tree.rest:
             right = self.value(operand, names)
+            self.limits.read(left, right)
             result = _COMPARE[op](left, right)
             if not result:
                 return result
@@ -199,29 +165,12 @@ class _Evaluation:
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
         if tree.name == FLATTEN:
             return [x for xs in args[0] for x in xs]
-        self._foresee_call(tree.name, args)
+        self.limits.before_call(tree.name, args)
         function = CLASS_ATTRIBUTES.get(tree.name) or BUILTINS[tree.name]
         result: Any = cast("Callable[..., Any]", function)(*args, **keywords)
         if isinstance(result, zip | enumerate | reversed | range):
             return list(result)
         return result
-
-    def _foresee_call(self, name: str, args: list[Any]) -> None:
-        if name == "range":
-            if len(range(*args)) > MAX_SIZE:
-                raise _TooLargeError
-            return
-        for arg in args:
-            self.step(len(arg) if isinstance(arg, str | bytes | list | tuple | dict | set) else 1)
-        if (
-            name in ("int", "float", "Decimal")
-            and args
-            and isinstance(args[0], str)
-            and len(args[0]) > 4000
-        ):
-            raise _TooLargeError
-        if name == "str" and args and isinstance(args[0], int) and args[0].bit_length() > 10_000:
-            raise _TooLargeError
 
     def _argument(self, tree: Expr, names: Names) -> Any:
         if not isinstance(tree, Inner):
@@ -239,28 +188,13 @@ class _Evaluation:
         base = self.value(tree.base, names)
         args = [self._argument(a, names) for a in tree.args]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
-        self._foresee_method(tree.name, base, args)
+        self.limits.before_method(tree.name, base, args)
         result = attribute(base, tree.name)(*args, **keywords)
         return (
             list(result)
             if isinstance(result, type({}.items()) | type({}.keys()) | type({}.values()))
             else result
         )
-
-    def _foresee_method(self, name: str, base: Any, args: list[Any]) -> None:
-        widths = [a for a in args if isinstance(a, int)]
-        if (
-            name in ("center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes")
-            and widths
-            and max(widths) > MAX_SIZE
-        ):
-            raise _TooLargeError
-        if name in ("replace", "join") and isinstance(base, str | bytes):
-            sizes = [len(a) for a in args if isinstance(a, str | bytes | list | tuple)]
-            if (len(base) + 1) * (max(sizes, default=0) + 1) > 100 * MAX_SIZE:
-                raise _TooLargeError
-        if name == "scaleb" and widths and abs(widths[0]) > 10_000:
-            raise _TooLargeError
 
     def _opaque(self, tree: Opaque, _: Names) -> Any:
         raise TypeError(f"`{tree.name.strip('()')}` is not computed before the program runs")
@@ -307,19 +241,11 @@ class _Evaluation:
                 continue
             expr, conversion, spec = part
             value: Any = self.value(expr, names)
-            if _is_wide(spec):
-                raise _TooLargeError
-            self._foresee_call("str", [value])
+            self.limits.before_format(value, spec)
             if conversion:
                 value = _CONVERSIONS[conversion](value)
-            texts.append(format(value, spec))
+            texts.append(self.limits.made(format(value, spec)))
         return "".join(texts)
 
     def _let(self, tree: Let, names: Names) -> Any:
         return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})
-
-
-def _is_wide(form: str) -> bool:
-    """Whether a format has a number of more than four digits."""
-    numbers = "".join(c if c.isdigit() else " " for c in form).split()
-    return any(len(digits) > 4 for digits in numbers)

@@ -6,7 +6,7 @@ import ast
 from typing import Any, Literal
 
 from hydro_core.functions.reading import Reading
-from hydro_core.functions.scope import FLATTEN, UNPACK, Local, Scope
+from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
 from hydro_core.functions.tree import (
     Call,
     Comprehension,
@@ -118,7 +118,7 @@ class Displays(Reading):
                 return (fresh,), dict(unpacked(target, Param(fresh)))
 
     def read_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> Expr:  # noqa: N802
-        """An f-string; one whose format is computed is known by its parts only."""
+        """An f-string; one whose format is computed is known to be a text of its parts."""
         parts: list[str | tuple[Expr, str, str]] = []
         for value in node.values:
             match value:
@@ -126,12 +126,11 @@ class Displays(Reading):
                     parts.append(text)
                 case ast.FormattedValue(inner, conversion, None):
                     parts.append((self.expr(inner, scope), _conversion(conversion), ""))
-                case ast.FormattedValue(
-                    inner, conversion, ast.JoinedStr([ast.Constant(str(spec))])
-                ):
+                case ast.FormattedValue(inner, conversion, ast.JoinedStr(written)):
+                    spec = _constant_format(written)
+                    if spec is None:
+                        return self.opaque(FORMAT, node, scope)
                     parts.append((self.expr(inner, scope), _conversion(conversion), spec))
-                case _:
-                    return self.opaque("(format)", node, scope)
         return FString(tuple(parts), self.place(node))
 
 
@@ -166,6 +165,20 @@ def _parts_of(value: Expr, targets: list[ast.expr], star: int | None) -> list[Ex
 def _is_pattern(target: ast.expr) -> bool:
     allowed = (ast.Name, ast.Tuple, ast.List, ast.Starred, ast.expr_context)
     return all(isinstance(part, allowed) for part in ast.walk(target))
+
+
+def _constant_format(parts: list[ast.expr]) -> str | None:
+    """A format of texts and of literals in braces, None where something of it is computed."""
+    texts = []
+    for part in parts:
+        match part:
+            case ast.Constant(str(text)) | ast.FormattedValue(ast.Constant(str(text)), -1, None):
+                texts.append(text)
+            case ast.FormattedValue(ast.Constant(int(number)), -1, None):
+                texts.append(str(number))
+            case _:
+                return None
+    return "".join(texts)
 
 
 def _conversion(code: int) -> str:

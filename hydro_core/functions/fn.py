@@ -25,9 +25,9 @@ class Algebra:
 class Fn:
     """A pure, deterministic function of items.
 
-    Two functions are equal when their text and what they close over are: `source` is canonical text
-    (constants that are closed over stand in it), or, where it cannot be read, a name that is unique
-    to the function.
+    Two functions are equal when their text and what they close over are, and what they are applied
+    to: `source` is canonical text (constants that are closed over stand in it), or, where it cannot
+    be read, a name that is unique to the function.
     """
 
     name: str
@@ -40,6 +40,10 @@ class Fn:
     span: Span | None = field(default=None, compare=False, repr=False)
     pure: bool = field(default=False, compare=False, repr=False)
     """It is known to change nothing that it is given (every function of a text program is)."""
+    over: tuple[ItemType, ...] = field(default=(), repr=False)
+    """What it is applied to, where that is settled: equal text over other items is another function
+    to whom the items matter.
+    """
 
     def __str__(self) -> str:
         return self.name

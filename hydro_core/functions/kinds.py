@@ -1,8 +1,8 @@
 """The types of values inside a function: item types, and what is no item but may occur on the way.
 
-`NULL` is the type of None and fits every other. `ANY` is what is not known, and whatever is joined
-with it is not known either. `Mixed` may be of either of two types: harmless unless it becomes part
-of the result.
+`NULL` is the type of None and fits every other; what is computed of nothing but None, which fails,
+is NULL too. `ANY` is what is not known, and whatever is joined with it is not known either. `Mixed`
+may be of either of two types: harmless unless it becomes part of the result.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hydro_core.functions.tree import Const, Expr, Place
 from hydro_core.types.common import common_type, type_of
 from hydro_core.types.item import (
     BOOLEAN,
+    OPEN,
     STRING,
     UNKNOWN,
     Array,
@@ -114,9 +115,9 @@ def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
 
 
 def known(item: ItemType) -> Kind:
-    """The kind of an input: of what is unknown there, nothing is known."""
+    """The kind of an input: what is open there may be anything."""
     match item:
-        case Unknown():
+        case Unknown(open=True):
             return ANY
         case Tuple(fields):
             return Tuple(tuple(part(known(f)) for f in fields))
@@ -132,7 +133,7 @@ def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
     """The item type of a result; a problem where the result is surely no item."""
     match kind:
         case Scalar("anything"):
-            return UNKNOWN
+            return OPEN
         case Scalar() if kind in NO_ITEMS:
             raise TypeProblem(NO_ITEMS[kind], place=place)
         case SetOf():
@@ -226,6 +227,14 @@ def joined(kinds: Any, place: Place = (0, 0)) -> Kind:
 def is_open(kind: Kind) -> bool:
     """Whether too little is known of a value to say that an operation on it is wrong."""
     return isinstance(kind, Mixed) or kind in (ANY, NULL)
+
+
+def computed_of(kind: Kind) -> Kind:
+    """The kind of what an operation gives for a value of which too little is known.
+
+    NULL of None, on which it fails.
+    """
+    return NULL if kind == NULL else ANY
 
 
 def constant_of(expr: Expr | None) -> Any:

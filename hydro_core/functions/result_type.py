@@ -1,8 +1,8 @@
 """Types of functions: what comes out, given what goes in, and every type on the way.
 
 A function that names a column that is not there, or mixes types in a way that fails whatever the
-values are, has a `TypeProblem` with its place. What cannot be known is `UNKNOWN`, never a wrong
-type. None is at home in every type.
+values are, has a `TypeProblem` with its place. What cannot be known is `OPEN`, never a wrong type.
+None is at home in every type.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from hydro_core.functions.kinds import (
     Mixed,
     SetOf,
     as_item,
+    computed_of,
     constant_of,
     elements,
     is_open,
@@ -33,7 +34,7 @@ from hydro_core.functions.kinds import (
     of_constant,
     part,
 )
-from hydro_core.functions.scope import RAISE
+from hydro_core.functions.scope import FORMAT, RAISE
 from hydro_core.functions.tree import (
     Attribute,
     Binary,
@@ -60,7 +61,17 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.functions.typing_calls import CallSite, call
 from hydro_core.functions.typing_methods import method
-from hydro_core.types.item import BOOLEAN, STRING, UNKNOWN, Array, Field, ItemType, Row, Tuple
+from hydro_core.types.item import (
+    BOOLEAN,
+    OPEN,
+    STRING,
+    Array,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    is_large,
+)
 
 _WIDENINGS = 64
 
@@ -90,13 +101,13 @@ class Typing:
     tree: Expr | None
 
     def of(self, expr: Expr) -> ItemType:
-        """The type of an expression of the tree; UNKNOWN where it is not known or no item.
+        """The type of an expression of the tree; OPEN where it is not known or no item.
 
         A difference of two times is `Scalar("timedelta")`, which is no type of any item.
         """
         kind = self.kinds.get(id(expr), ANY)
         if kind == ANY or isinstance(kind, SetOf | DictOf | Mixed):
-            return UNKNOWN
+            return OPEN
         return kind
 
     def kind(self, expr: Expr) -> Kind:
@@ -129,9 +140,12 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
         _check_accumulator(fn, wider)
         if wider == kind:
             return as_item(kind)
+        if is_large(part(wider)):
+            break
         kind = wider
+    shown = str(kind) if len(str(kind)) < 60 else f"{str(kind)[:60]}…"
     raise TypeProblem(
-        f"the accumulator has no type: it grows with every item, beyond {kind}",
+        f"the accumulator has no type: it grows with every item, beyond {shown}",
         "give the start the type of the result, or declare `returns=`",
     )
 
@@ -170,7 +184,7 @@ class _Typed(Typing):
 def _typing(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> _Typed:
     arguments = _arguments(fn, inputs, spread=spread)
     if fn.tree is None:
-        result = fn.returns or UNKNOWN
+        result = fn.returns or OPEN
         return _Typed(result, {}, None, fn.returns or ANY)
     typer = _Typer()
     raw = typer.kind(fn.tree, dict(zip(fn.params, arguments, strict=True)))
@@ -197,7 +211,7 @@ def _arguments(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> tuple[Kind,
             message = f"{what}; {wanted} of them stand for the item's {len(fields)} fields"
             raise TypeProblem(message, f"the item is {last}", place=place)
         case _ if is_open(last):
-            return (*first, *(ANY,) * wanted)
+            return (*first, *(computed_of(last),) * wanted)
         case _:
             raise TypeProblem(f"{what}, but the item has no fields: it is {last}", place=place)
 
@@ -275,7 +289,7 @@ class _Typer:
                 function.body, {**names, **dict(zip(function.params, given, strict=True))}
             )
 
-        return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place)
+        return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place, self.kinds)
 
     def _argument(
         self, expr: Expr, which: str | int, names: Names, functions: dict[str | int, Inner]
@@ -294,6 +308,8 @@ class _Typer:
     def _opaque(self, expr: Opaque, names: Names) -> Kind:
         for arg in (*expr.args, *(a for _, a in expr.keywords)):
             self.kind(arg, names)
+        if expr.name == FORMAT:
+            return STRING
         return NULL if expr.name == RAISE else ANY
 
     def _inner(self, _: Inner, __: Names) -> Kind:
@@ -308,7 +324,7 @@ class _Typer:
             spread = self.kind(item.value, names)
             if not isinstance(spread, Tuple):
                 self._elements(spread, item.value)
-                return ANY
+                return computed_of(spread)
             fields.extend(spread.fields)
         return Tuple(tuple(fields))
 
@@ -317,6 +333,8 @@ class _Typer:
         for item in expr.parts:
             if isinstance(item, Spread):
                 spread = self.kind(item.value, names)
+                if spread == NULL:
+                    return NULL
                 if not isinstance(spread, Row):
                     if not is_open(spread) and not isinstance(spread, DictOf):
                         place = item.value.place

@@ -14,6 +14,8 @@ UNBOUND = "(unbound)"
 RAISE = "(raise)"
 UNPACK = "(unpack)"
 FLATTEN = "(flatten)"
+FORMAT = "(format)"
+"""An f-string whose format is computed: a text."""
 MATCHED = "(matched)"
 """As an unpacking; it has a value only where the value has as many parts."""
 

@@ -7,7 +7,7 @@ function's result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 from typing import Any
@@ -21,6 +21,7 @@ from hydro_core.functions.kinds import (
     DictOf,
     Kind,
     SetOf,
+    computed_of,
     constant_of,
     elements,
     is_open,
@@ -29,7 +30,7 @@ from hydro_core.functions.kinds import (
     number,
     part,
 )
-from hydro_core.functions.tree import Expr, Place
+from hydro_core.functions.tree import Call, Comprehension, Expr, MakeList, Place, Spread
 from hydro_core.functions.typing_operators import binary, is_ordered
 from hydro_core.functions.typing_parts import unpack
 from hydro_core.types.common import as_decimal, fit_decimal, type_of
@@ -59,6 +60,8 @@ class CallSite:
     keywords: Mapping[str, Kind]
     apply: Callable[[str | int, tuple[Kind, ...]], Kind]
     place: Place
+    known: Mapping[int, Kind] = field(default_factory=dict)
+    """The kinds of the expressions within the arguments, by their identity."""
 
     def problem(self, message: str, help: str | None = None) -> TypeProblem:  # noqa: A002
         """A problem with this call."""
@@ -139,15 +142,39 @@ def _tuple(site: CallSite) -> Kind:
     site.count(0, 1)
     if not site.args:
         return Tuple(())
-    site.elements()
-    return site.args[0] if isinstance(site.args[0], Tuple) else ANY
+    element, kind = site.elements(), site.args[0]
+    if isinstance(kind, Tuple):
+        return kind
+    length = _length(site.exprs[0], site.known)
+    if length is None:
+        return computed_of(kind)
+    return Tuple((part(element),) * length)
+
+
+def _length(expr: Expr, known: Mapping[int, Kind]) -> int | None:
+    """How many elements there surely are, None where it depends on the item."""
+    kind = known.get(id(expr))
+    match expr:
+        case _ if isinstance(kind, Tuple):
+            return len(kind.fields)
+        case Call("sorted" | "list" | "reversed" | "enumerate", (source, *_)):
+            return _length(source, known)
+        case Call("zip", (_, *_) as sources):
+            lengths = [_length(source, known) for source in sources]
+            return None if None in lengths else min(n for n in lengths if n is not None)
+        case MakeList(_, "list") if not any(isinstance(p, Spread) for p in expr.parts):
+            return len(expr.parts)
+        case Comprehension(conditions=()) if expr.kind != "set":
+            return _length(expr.source, known)
+        case _:
+            return None
 
 
 def _dict(site: CallSite) -> Kind:
     site.count(0, 1)
     kind = site.args[0] if site.args else Row(())
     if isinstance(kind, Row | DictOf) or is_open(kind):
-        return ANY if is_open(kind) else kind
+        return computed_of(kind) if is_open(kind) else kind
     pair = site.elements()
     match pair:
         case Tuple((key, value)):
@@ -155,7 +182,7 @@ def _dict(site: CallSite) -> Kind:
         case Array(element):
             return DictOf(element, element)
         case _ if is_open(pair):
-            return ANY
+            return computed_of(pair)
         case _:
             raise site.problem(f"`dict` takes pairs, not {pair}")
 
@@ -229,7 +256,7 @@ def _round(site: CallSite) -> Kind:
     site.count(1, 2)
     kind, digits = site.args[0], site.constant(1)
     if is_open(kind):
-        return ANY
+        return computed_of(kind)
     found = number(kind)
     if found is None:
         raise site.problem(f"`round` takes a number, not {kind}")
@@ -285,8 +312,10 @@ def _flatten(site: CallSite) -> Kind:
     match site.args[0]:
         case Array(Array() as inner):
             return inner
-        case _:
-            return ANY
+        case Array(inner) if inner == NULL:
+            return Array(NULL)
+        case kind:
+            return computed_of(kind)
 
 
 _RULES: Mapping[str, Callable[[CallSite], Kind]] = {

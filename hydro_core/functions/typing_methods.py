@@ -17,6 +17,7 @@ from hydro_core.functions.kinds import (
     DictOf,
     Kind,
     SetOf,
+    computed_of,
     constant_of,
     elements,
     is_open,
@@ -48,7 +49,7 @@ Rule = Callable[[Kind, CallSite], Kind]
 def method(base: Kind, site: CallSite) -> Kind:
     """The kind of `base.name(…)`; the site's arguments are those in the parentheses."""
     if is_open(base):
-        return ANY
+        return computed_of(base)
     if isinstance(base, Row) and base.column(site.name) is not None:
         raise site.problem(
             f"the column `{site.name}` is not a method", "read it without parentheses"

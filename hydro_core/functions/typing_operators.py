@@ -48,10 +48,8 @@ def binary(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr], place: Pl
     if any(k == ANY or isinstance(k, Mixed) for k in (left, right)):
         return ANY
     if NULL in (left, right):
-        # None computes with nothing: where there is a result, both were of the other's kind.
-        left = right = right if left == NULL else left
-        if left == NULL or left in (*_MOMENTS, TIMEDELTA):
-            return NULL if left == NULL else ANY
+        # None computes with nothing: there is no result.
+        return NULL
     a, b = number(left), number(right)
     found = _numbers(op, left, right, exprs) if a and b else _others(op, left, right, exprs)
     if found is None:

@@ -16,6 +16,7 @@ from hydro_core.functions.kinds import (
     DictOf,
     Kind,
     Mixed,
+    computed_of,
     elements,
     is_open,
     joined,
@@ -50,7 +51,7 @@ _METHODS = frozenset[str]().union(*METHODS.values())
 def attribute(base: Kind, name: str, place: Place) -> Kind:
     """The kind of `base.name`."""
     if is_open(base):
-        return ANY
+        return computed_of(base)
     match base:
         case Row():
             return column(base, name, place)
@@ -100,7 +101,7 @@ def field(fields: tuple[Any, ...], position: int, place: Place) -> Kind:
 def index(base: Kind, key: Kind, constant: Any, place: Place) -> Kind:
     """The kind of `base[key]`; `constant` is the key where it is one, else `...`."""
     if is_open(base):
-        return ANY
+        return computed_of(base)
     match base:
         case Row():
             return _in_row(base, key, constant, place)
@@ -139,7 +140,7 @@ def _integer(base: Kind, key: Kind, place: Place) -> None:
 def sliced(base: Kind, bounds: tuple[Any, Any, Any], place: Place) -> Kind:
     """The kind of `base[low:high:step]`; bounds that are no constants are `...`."""
     if is_open(base):
-        return ANY
+        return computed_of(base)
     match base:
         case Tuple(fields):
             return ANY if ... in bounds else Tuple(fields[slice(*bounds)])

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES
 from hydro_core.catalog.spec import Aggregate, OpSpec, TypeProblem
+from hydro_core.catalog.usage import TYPED
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.functions.allowed import BUILTINS
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import constant, read_function
-from hydro_core.lang.signature import ArgumentProblem, Bound, bind
+from hydro_core.lang.signature import ArgumentProblem, Bound, bind, read_schema
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 from hydro_core.lang.syntax import ArgumentText, Element
@@ -191,12 +192,23 @@ class TextReader:
         if isinstance(tree, ast.Name):
             bound = self.bindings.get(tree.id, BUILTINS.get(tree.id))
             return (bound is None and tree.id not in self.bindings) or callable(bound)
-        return isinstance(tree, ast.Lambda)
+        return isinstance(tree, ast.Lambda) or _is_typed(tree)
 
     def function(self, tree: ast.expr, returns: ItemType | None) -> Fn:
-        """The function; a name must be bound by the caller."""
+        """The function, perhaps in `typed(…)`; a name must be bound by the caller."""
+        if _is_typed(tree):
+            said, inner = self._typed(tree)
+            return with_returns(self.function(inner, said), returns, tree)
         fn = read_function(tree, self.bindings, locate=self.locate)
         return replace(fn, span=self.span(tree), returns=returns or fn.returns)
+
+    def _typed(self, tree: ast.Call) -> tuple[ItemType, ast.expr]:
+        """What `typed("long", lambda …)` says, and the function."""
+        if len(tree.args) != 2 or tree.keywords or not self.is_function(tree.args[1]):
+            help_ = 'it is written `typed("long", lambda r: …)`'
+            message = "`typed` takes the type of a function's result, and the function"
+            raise ArgumentProblem("arity", message, help_, tree)
+        return read_schema("typed", self.constant(tree.args[0]), tree.args[0]), tree.args[1]
 
     def aggregate(self, tree: ast.expr) -> Aggregate:
         """An aggregate with its columns and functions of the row."""
@@ -243,6 +255,18 @@ class TextReader:
         characters = len(head.encode()[:column].decode(errors="ignore"))
         before = sum(len(text) + 1 for text in self._lines[: line - 1])
         return self.text.start + max(0, before + characters - len(_BEFORE))
+
+
+def _is_typed(tree: ast.expr) -> TypeGuard[ast.Call]:
+    return isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == TYPED
+
+
+def with_returns(fn: Fn, returns: ItemType | None, written: object) -> Fn:
+    """The function with the result type that is declared beside it."""
+    if returns is not None and fn.returns not in (None, returns):
+        message = f"the function's result is declared twice: as {fn.returns} and as {returns}"
+        raise ArgumentProblem("type", message, "declare it once", written)
+    return replace(fn, returns=returns or fn.returns)
 
 
 def check_count(aggregate: Aggregate, written: object) -> Aggregate:

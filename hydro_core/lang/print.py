@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate, Arg, functions_of
-from hydro_core.catalog.usage import ALGEBRA
+from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -196,7 +196,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
         case "named_columns":
             yield from map(quoted, value)
         case "computed":
-            yield from (f"{name}={function_text(fn)}" for name, fn in value)
+            yield from (f"{name}={_typed(fn)}" for name, fn in value)
         case "renames":
             yield from (f"{new}={quoted(old)}" for new, old in value)
         case "aggregates":
@@ -222,8 +222,14 @@ def _promises(fn: Fn) -> Iterator[str]:
         yield f"returns={schema_text(fn.returns)}"
 
 
+def _typed(fn: Fn) -> str:
+    """A function where there is no argument `returns` to say its type."""
+    text = function_text(fn)
+    return text if fn.returns is None else f"{TYPED}({schema_text(fn.returns)}, {text})"
+
+
 def _aggregate(aggregate: Aggregate) -> str:
-    parts = (function_text(a) if isinstance(a, Fn) else quoted(a) for a in aggregate.arguments)
+    parts = (_typed(a) if isinstance(a, Fn) else quoted(a) for a in aggregate.arguments)
     return f"{aggregate.function}({', '.join(parts)})"
 
 
@@ -232,7 +238,7 @@ def _text(arg: Arg, value: Any) -> str:
         case "schema":
             return schema_text(value)
         case "order" if isinstance(value, Fn):
-            return function_text(value)
+            return _typed(value)
         case "columns" | "order" if len(value) == 1:
             return quoted(value[0])
         case "columns" | "order" | "ports" | "items":

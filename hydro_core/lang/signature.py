@@ -16,7 +16,7 @@ from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
-from hydro_core.types.values import ValueProblem, to_item
+from hydro_core.types.values import ValueProblem, check_string, to_item
 
 Written = TypeVar("Written")
 Read_contra = TypeVar("Read_contra", contravariant=True)
@@ -172,7 +172,7 @@ def _promises(given: dict[str, Any], reader: Reader[Any]) -> tuple[ItemType | No
     if "returns" not in given:
         return None, Algebra(**flags)
     written = given.pop("returns")
-    return _schema("returns", reader.constant(written), written), Algebra(**flags)
+    return read_schema("returns", reader.constant(written), written), Algebra(**flags)
 
 
 def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
@@ -214,7 +214,7 @@ def _constant(arg: Arg, value: Any, written: Any) -> Any:
         return None
     checks = {
         "value": _item,
-        "schema": _schema,
+        "schema": read_schema,
         "name": _string,
         "flag": _flag,
         "columns": _columns,
@@ -246,7 +246,8 @@ def _items(name: str, value: Any, written: Any) -> tuple[Any, ...]:
     return tuple(_item(name, item, written) for item in value)
 
 
-def _schema(name: str, value: Any, written: Any) -> ItemType:
+def read_schema(name: str, value: Any, written: Any) -> ItemType:
+    """The type that a schema in the argument `name` is."""
     if isinstance(value, get_args(ItemType)):
         found: ItemType = value
         return found
@@ -265,7 +266,10 @@ def _schema(name: str, value: Any, written: Any) -> ItemType:
 def _string(name: str, value: Any, written: Any) -> str:
     if not isinstance(value, str) or not value:
         raise _wrong(name, 'a name in quotes, such as "k"', value, written)
-    return value
+    try:
+        return check_string(value)
+    except ValueProblem as problem:
+        raise ArgumentProblem("type", f"`{name}`: {problem}", None, written) from None
 
 
 def _integer(arg: Arg, value: Any, written: Any) -> int:

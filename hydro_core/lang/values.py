@@ -8,7 +8,7 @@ from typing import Any
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.arguments import check_count
+from hydro_core.lang.arguments import check_count, with_returns
 from hydro_core.lang.place import of_function
 from hydro_core.lang.signature import ArgumentProblem
 from hydro_core.types.item import ItemType
@@ -28,7 +28,7 @@ class ValueReader:
     def function(self, written: Any, returns: ItemType | None) -> Fn:
         """The function, read from its source where that is possible."""
         if isinstance(written, Fn):
-            return replace(written, returns=returns or written.returns)
+            return with_returns(written, returns, written)
         fn = read_callable(written, returns=returns)
         return replace(fn, span=fn.span or of_function(written))
 

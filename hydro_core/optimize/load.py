@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.analysis.identity import settled
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node
@@ -92,6 +93,7 @@ class _Builder:
 
 def load(typed: Typed) -> Loaded:
     """The problem of a program; its roots are the sinks, in the order of the text."""
+    typed = settled(typed)
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
     sinks = [n for n in typed.graph if n.op.outputs == "none" and n.op.name == "sink"]
     for sink in sinks:

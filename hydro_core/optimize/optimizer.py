@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
@@ -72,7 +73,7 @@ def optimize(
     saturation = replay.saturate() if replay else egraph.saturate()
     space = permitted(problem, egraph.space())
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
-    graph = rebuild(loaded, problem.payloads, space, plan)
+    graph = unsettled(rebuild(loaded, problem.payloads, space, plan))
     graph = verify(narrowed(typed, graph))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()

@@ -7,12 +7,14 @@ would see items that the program never shows it, those without a partner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from hydro_core.functions.allowed import visible
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
     Attribute,
     Compare,
@@ -29,6 +31,7 @@ from hydro_core.functions.tree import (
     Param,
     Spread,
 )
+from hydro_core.functions.walk import children
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct
 
@@ -48,6 +51,18 @@ class View:
     names: tuple[str, ...] = ()
     missing: bool = False
     whole: bool = False
+
+    def __str__(self) -> str:
+        if self.whole:
+            return ITEM
+        if self.missing:
+            return "missing"
+        if self.path:
+            return "".join((ITEM, *(f"[{step!r}]" for step in self.path)))
+        if self.names:
+            named = zip(self.names, self.parts, strict=True)
+            return f"{{{', '.join(f'{name!r}: {part}' for name, part in named)}}}"
+        return f"({', '.join(map(str, self.parts))},)"
 
     def __call__(self, item: Any) -> Any:
         """The item that is built."""
@@ -94,7 +109,9 @@ class Seen:
 
 def field_of(item: Expr, step: int | str) -> Expr:
     """A field of an item, null of a null item."""
-    there = Index(item, Const(step)) if isinstance(step, int) else Attribute(item, step)
+    # a function may read a column of any name by an index, but not by an attribute
+    named = isinstance(step, str) and step.isidentifier() and visible(step)
+    there = Attribute(item, str(step)) if named else Index(item, Const(step))
     return IfElse(Compare(item, (("is", Const(None)),)), Const(None), there)
 
 
@@ -104,13 +121,40 @@ def row_view(row: Row, known: Mapping[str, str]) -> View:
     return View(parts=parts, names=row.names)
 
 
-def through(fn: Fn, view: View, label: str) -> Fn | None:
-    """The function on what there is before the view; None if it needs more, or cannot be read."""
+def through(fn: Fn, view: View, item: ItemType) -> Fn | None:
+    """The function on what there is before the view, items of type `item`; None if it needs more,
+    or cannot be read.
+    """
     tree = seen(fn, view)
     if tree is None or touches_missing(tree):
         return None
-    source = f"{fn.source} of {label}"
-    return Fn(fn.name, source, (ITEM,), Seen(fn, view), tree, fn.algebra, fn.returns, fn.span)
+    if is_complete(tree) and not _makes_rows(tree, view):
+        return replace(function_of(tree, (ITEM,), like=fn), name=fn.name, over=(item,))
+    # the text of the function says what it is, and the view what it is applied to
+    source = f"{fn.source}\nof {view}"
+    called = Seen(fn, view)
+    return replace(
+        fn, source=source, params=(ITEM,), call=called, tree=tree, over=(item,), pure=False
+    )
+
+
+def _makes_rows(tree: Expr, view: View) -> bool:
+    """Whether the expression takes a row whole that the view makes: it is no row that it writes."""
+    made = [part.tree() for part in _rows_of(view)]
+    todo = [tree]
+    while made and todo:
+        part = todo.pop()
+        if part in made:
+            return True
+        todo += children(part)
+    return False
+
+
+def _rows_of(view: View) -> Iterator[View]:
+    if view.names:
+        yield view
+    for part in view.parts:
+        yield from _rows_of(part)
 
 
 def seen(fn: Fn, view: View) -> Expr | None:

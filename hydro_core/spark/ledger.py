@@ -9,6 +9,7 @@ far as here one fails.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -25,6 +26,8 @@ from hydro_core.errors import DataError, Diagnostic
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
+_NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
+"""What delta-rs makes another path of, or panics at, as it makes a URL of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +112,17 @@ class Ledger:
         """Whether there is a ledger; there is one before any other table of the pipeline."""
         return self._path.exists()
 
+    @property
+    def version(self) -> int:
+        """The version of its table that was read last; -1 where there is none."""
+        table = self._open()
+        return -1 if table is None else table.version()
+
     def create(self) -> None:
         """Makes an empty ledger where there is none."""
         if self.exists:
             return
+        refuse_path(self.directory)
         try:
             DeltaTable.create(self._path, _SCHEMA, name=LEDGER, mode="error")
         except DeltaError:
@@ -129,6 +139,15 @@ class Ledger:
     def last_tick(self) -> int | None:
         """The last committed tick; None before the first commit."""
         return None if self.last is None else self.last.last
+
+    @property
+    def last_run(self) -> Commit | None:
+        """The commit that made the last committed tick; None where there is none.
+
+        It is not the last one where maintenance has added a row, which has no ticks of its own.
+        """
+        last = self.last
+        return None if last is None or last.last < 0 else self.commit_of(last.last)
 
     def refresh(self) -> Commit | None:
         """The last commit, read anew: another process may have written it."""
@@ -242,6 +261,24 @@ class Ledger:
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [_commit(row) for row in rows]
+
+
+def refuse_path(directory: Path) -> None:
+    """Refuses a directory whose name the library of the tables cannot take.
+
+    Raises:
+        DataError: which characters there are (code `config`).
+    """
+    found = sorted(set(_NOT_IN_PATHS.findall(str(directory.absolute()))))
+    if found:
+        signs = " ".join(f"`{sign}`" for sign in found)
+        raise DataError(
+            Diagnostic(
+                code="config",
+                message=f"there can be no Delta table in {directory}: its path has {signs}",
+                help="choose another directory",
+            )
+        )
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002

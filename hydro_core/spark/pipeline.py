@@ -185,6 +185,7 @@ class Pipeline:
                 )
             target = self._commit_ending_at(last)
             versions = self.store.restore(target.versions if target else {})
+            self.step("restored")
             return self._note(now, last, versions)
 
     def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
@@ -194,15 +195,21 @@ class Pipeline:
             keep_hours: going back is possible within these hours.
 
         Raises:
-            DataError: another writer is at work, or a table is broken (code `state`).
+            DataError: another writer is at work, or a table is broken (code `state`); the hours are
+                negative (`config`).
         """
+        if keep_hours < 0:
+            raise _negative(keep_hours)
         with self.lock:
             now = self.ledger.refresh()
             if now is None:
                 return None
             refuse_another_program(self.directory, self.fingerprint, self.tables, now)
             self.store.recover(now)
-            return self._note(now, now.last, self.store.compact(keep_hours, now.last))
+            noted = self._note(now, now.last, self.store.compact(now.last, self.step))
+            self.step("noted")
+            # No file goes before the ledger says that nothing needs it.
+            return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
 
     def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
         """A line in the ledger that adds no tick: the tables are at other versions."""
@@ -273,7 +280,7 @@ class Pipeline:
         self.store.recover(commit)
         read = tuple(batch.read for batch in inputs.values())
         run = Run(first, last, times, self.fingerprint, read)
-        written = self._jobs.compute(run, inputs, self.spark, commit)
+        written = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
         return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
 
     def _make_directory(self) -> None:
@@ -309,6 +316,16 @@ class Pipeline:
                 "go back to the end of a committed range, or to the tick before it",
             )
         return found
+
+
+def _negative(hours: int) -> DataError:
+    return DataError(
+        Diagnostic(
+            code="config",
+            message=f"files cannot be kept for {hours} hours",
+            help="give a number of hours, 0 or more: what was replaced within them is kept",
+        )
+    )
 
 
 def _ticks(first: int, last: int) -> str:

@@ -94,6 +94,10 @@ class Prepared:
         """The rows of the range as a table holds them, by its name; `write` comes before."""
         return self._store.arrow(table, self.run.first, self.run.last)
 
+    def read_before(self, table: str) -> pa.Table:
+        """The rows of the ticks before the range as a table holds them, by its name."""
+        return self._store.arrow(table, 0, self.run.first - 1)
+
     def shown(self, output: str) -> pa.Table:
         """The rows that an output has at the ticks of the range; `write` comes before."""
         written = self.outputs[output]

@@ -7,12 +7,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.meaning import meaning_of, meanings
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.relation import Kind
+from hydro_core.spark.store_names import directory_names
 from hydro_core.spark.store_schema import (
     COPIES,
     TableSpec,
@@ -25,32 +26,61 @@ from hydro_core.types.stream import Order, StreamType
 
 
 def state_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
-    """The table of each state slot, by the slots' ids."""
-    return {slot.id: state_table(slot) for slot in plan.slots}
+    """The table of each state slot, by the slots' ids.
+
+    Raises:
+        ProgramError: two slots would have one table (code `name`).
+    """
+    return _distinct({slot.id: state_table(slot) for slot in plan.slots})
 
 
 def output_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
     """The table of each output, by the outputs' names.
 
     Raises:
-        ProgramError: an output has columns that a table cannot hold (code `type`).
+        ProgramError: an output has columns that a table cannot hold (code `type`), or two outputs
+            would have one table (`name`).
     """
     found = meanings(plan.typed, [component.nodes for component in plan.components])
-    return {name: _output(plan, name, sinks, found) for name, sinks in plan.graph.sinks.items()}
+    directories = directory_names(plan.graph.sinks)
+    return _distinct(
+        {
+            name: _output(plan, (name, directories[name]), sinks, found)
+            for name, sinks in plan.graph.sinks.items()
+        }
+    )
+
+
+def _distinct(tables: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
+    """The tables, if file systems can tell all their directories apart."""
+    owners: dict[str, str] = {}
+    for name, spec in tables.items():
+        other = owners.setdefault(spec.name.casefold(), name)
+        if other is not name:
+            raise ProgramError(
+                Diagnostic(
+                    code="name",
+                    message=f"the tables of `{other}` and `{name}` would be one directory, "
+                    f"`{spec.name}`",
+                    help="give one of them another name",
+                )
+            )
+    return tables
 
 
 def _output(
-    plan: TickPlan, name: str, sinks: tuple[Node, ...], found: Mapping[str, str]
+    plan: TickPlan, name: tuple[str, str], sinks: tuple[Node, ...], found: Mapping[str, str]
 ) -> TableSpec:
+    """`name` is that of the output, and that of its directory."""
     streams = [sink.inputs[0] for sink in sinks]
     types = [_type_of(plan, stream) for stream in streams]
     ordered = len(types) == 1 and types[0].order is Order.TOTAL
     # The positions of a history change from tick to tick, so an ordered one is stored as events.
+    item = types[0].item
     return output_table(
-        name,
-        types[0].item,
-        Kind.E if ordered else _kind(plan, streams, types[0].item),
-        ordered=ordered,
+        *name,
+        StreamType(item, Order.TOTAL if ordered else Order.NONE),
+        Kind.E if ordered else _kind(plan, streams, item),
         meaning=".".join(sorted(meaning_of(stream, found) for stream in streams)),
     )
 

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.paths import literal
 from hydro_core.spark.snapshots import snapshots, summed
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_table import DataFile, StoredTable
@@ -127,15 +128,26 @@ class Store:
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
-    def compact(self, keep_hours: int, last: int) -> Mapping[str, int]:
+    def compact(self, last: int, step: Step) -> Mapping[str, int]:
         """Joins the small files of all tables, and gives the tables' versions after it.
 
-        Logs of state are summed up to `last`, the last committed tick, where that is worth it.
+        Logs of state are summed up to `last`, the last committed tick, where that is worth it. What
+        was joined stays, since the last commit speaks of it.
         """
-        for table in self.tables.values():
+        for name, table in self.tables.items():
             if not self._summed_up(table, last):
                 table.compact(2)
+            step(f"compacted {name}")
+        return {name: table.version for name, table in self.tables.items()}
+
+    def vacuum(self, keep_hours: int, step: Step) -> Mapping[str, int]:
+        """Removes the files that no table needs, nor has needed for so many hours.
+
+        It gives the tables' versions after it; the last commit must have those of before.
+        """
+        for name, table in self.tables.items():
             table.vacuum(keep_hours)
+            step(f"vacuumed {name}")
         return {name: table.version for name, table in self.tables.items()}
 
     def _summed_up(self, table: StoredTable, tick: int) -> bool:
@@ -182,7 +194,7 @@ class Store:
             frame = spark.createDataFrame(rows, spec.spark_schema)
         else:
             # Spark need not ask Delta for what is known here: its log, files and statistics.
-            paths = [str(file.path) for file in files]
+            paths = [literal(file.path) for file in files]
             frame = spark.read.schema(spec.spark_schema).parquet(*paths)
         tick = F.col(spec.tick)
         if not all(file.last is not None and file.last <= last for file in files):

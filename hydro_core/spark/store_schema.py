@@ -11,7 +11,6 @@ An untyped null has no place in Parquet: it is stored as a boolean, which no val
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind
+from hydro_core.spark.store_names import readable
 from hydro_core.spark.types import spark_type
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import (
@@ -35,10 +35,9 @@ from hydro_core.types.item import (
     Tuple,
     Unknown,
 )
+from hydro_core.types.stream import Order, StreamType
 
 OUTPUT_TICK, POSITION, COPIES = "tick", "position", "copies"
-
-_UNSAFE = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ class TableSpec:
 def state_table(slot: StateSlot) -> TableSpec:
     """The table of a state slot; its name holds a part of the meaning, since ids change hands."""
     return TableSpec(
-        name=f"state/{_safe(slot.id)}-{slot.meaning[:8]}",
+        name=f"state/{readable(slot.id)}-{slot.meaning[:8]}",
         role="state",
         of=slot.id,
         item=slot.item,
@@ -143,19 +142,26 @@ def state_table(slot: StateSlot) -> TableSpec:
 
 
 def output_table(
-    name: str, item: ItemType, kind: Kind, *, ordered: bool, meaning: str = ""
+    name: str, directory: str, stream: StreamType, kind: Kind, *, meaning: str = ""
 ) -> TableSpec:
     """The table of an output; one of general rows is a log of its changes.
+
+    Args:
+        name: the output's.
+        directory: the one that `directory_names` has for it.
+        stream: its items, and whether they have an order.
+        kind: how its rows are to be read.
+        meaning: the same in every program that stores the same in it.
 
     Raises:
         ProgramError: two of its columns would have one name (code `type`).
     """
     spec = TableSpec(
-        name=f"outputs/{_safe(name)}",
+        name=f"outputs/{directory}",
         role="output",
         of=name,
-        item=item,
-        ordered=ordered,
+        item=stream.item,
+        ordered=stream.order is Order.TOTAL,
         mode=Mode.CHANGES if kind is Kind.G else Mode.APPEND,
         kind=kind,
         meaning=meaning,
@@ -213,8 +219,3 @@ def _refuse_clashes(spec: TableSpec) -> None:
                 help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
             )
         )
-
-
-def _safe(name: str) -> str:
-    """The name as a part of a path."""
-    return _UNSAFE.sub("_", name).strip("_.") or "_"

@@ -105,7 +105,11 @@ class StoredTable:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def restore(self, version: int) -> None:
-        """Makes the table hold again what it held at `version`."""
+        """Makes the table hold again what it held at `version`.
+
+        Raises:
+            DataError: its log, or a file that it held, is not there any more (code `state`).
+        """
         self.forget()
         table = self._open()
         if table.version() < version:
@@ -116,7 +120,14 @@ class StoredTable:
             table.restore(version)
             table.update_incremental()
         except DeltaError as error:
-            raise self._lost(f"cannot be set back to version {version}", error) from error
+            if "missing file" not in str(error):
+                raise self._lost(f"cannot be set back to version {version}", error) from error
+            raise state_error(
+                f"the table {self.path} cannot be set back to version {version}: "
+                "files of it were removed",
+                "go back less far, or restore the pipeline's directory from a backup; "
+                "`hydrotick compact --keep-hours` says how long files are kept",
+            ) from error
 
     def append(self, rows: pa.Table) -> None:
         """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
@@ -227,13 +238,15 @@ class StoredTable:
 
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
-        firsts = [file.first for file in self.files() if file.first is not None]
-        noted = [int(entry[_SUMMED_TO]) for entry in self._open().history() if _SUMMED_TO in entry]
-        return max([*noted, min(firsts, default=0) - 1])
+        return summed_to(self._open(), (file.first for file in self.files()))
 
     def vacuum(self, hours: int) -> None:
-        """Removes files that no version of the last so many hours holds."""
-        self._open().vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False)
+        """Removes files that no version of the last so many hours holds, nor ever a version."""
+        table = self._open()
+        table.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        table.update_incremental()
 
     @property
     def rows(self) -> int:
@@ -291,6 +304,16 @@ class StoredTable:
             "restore the pipeline's directory from a backup, "
             "or remove all of it and run the ticks again",
         )
+
+
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
+
+    `firsts` are the first ticks of its files, as far as they are known.
+    """
+    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*noted, min(known, default=0) - 1])
 
 
 def _named(schema: pa.Schema) -> list[tuple[str, str]]:

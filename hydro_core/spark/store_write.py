@@ -21,6 +21,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.spark.log import consolidated
 from hydro_core.spark.lower.changes import changes_of, told
+from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.settle import Settle, checkpointed, exactly
 from hydro_core.spark.store_schema import TableSpec, flattened
@@ -57,7 +58,7 @@ class Written:
         """The rows as a DataFrame with the columns of the stored table."""
         if self.table is not None or not self.files:
             return spark.createDataFrame(self.arrow(), self.spec.spark_schema)
-        paths = [str(file) for file in self.files]
+        paths = [literal(file) for file in self.files]
         return spark.read.schema(self.spec.spark_schema).parquet(*paths)
 
     def discard(self) -> None:

@@ -21,15 +21,12 @@ from pyspark import cloudpickle
 from pyspark.sql import Column
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
-from hydro_core.errors import TypeProblem
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.kinds import NULL
-from hydro_core.functions.result_type import type_tree
 from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.failures import failure_text
 from hydro_core.spark.types import spark_type
-from hydro_core.types.item import BOOLEAN, ItemType, Unknown
+from hydro_core.types.item import BOOLEAN, ItemType
 from hydro_core.types.json import to_json
 from hydro_core.types.values import ValueProblem, conform
 
@@ -45,7 +42,6 @@ def udf_column(
     fn: Fn, column: Column, item: ItemType, result: ItemType, tick: Column | None = None
 ) -> Column:
     """The results of `fn` on the items of `column`, as items of type `result`."""
-    require_known(fn, item, result)
     return _run(fn, column, item, result, tick, partial(conform, to=result))
 
 
@@ -84,18 +80,6 @@ def _run(
     made = arrow_udf(run, spark_type(result))
     results_column: Column = made(column) if tick is None else made(column, tick)
     return results_column
-
-
-def require_known(fn: Fn, item: ItemType, result: ItemType) -> None:
-    """Refuses a function of whose results nothing is known: Spark needs their type."""
-    if not isinstance(result, Unknown):
-        return
-    typing = type_tree(fn, (item,))
-    if typing.tree is None or typing.kind(typing.tree) != NULL:
-        raise TypeProblem(
-            f"the result type of `{fn.name}` is not known",
-            'give it: `returns="long"`, or any other type',
-        )
 
 
 def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) -> Any:

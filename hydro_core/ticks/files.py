@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.dataset
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import arrow_type, plain_table
+from hydro_core.ticks.arrow import arrow_type, item_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
@@ -202,8 +202,10 @@ def refuse_csv(file: Path, problem: Exception) -> NoReturn:
         line = f"line {rows.line_num}, " if next(bad, None) is not None else ""
     # Arrow counts the columns that it reads; all of the file are read by their places.
     column = header[place] if place < len(header) else f"#{place}"
+    alias: Any = found["type"].partition("[")[0]
+    of = item_type(pa.type_for_alias(alias))
     refuse(
-        f"`{file}`, {line}column `{column}`: {found['value']!r} is not of type {found['type']}",
+        f"`{file}`, {line}column `{column}`: {found['value']!r} is not of type {of}",
         "mend the file, or declare the type that the column has",
     )
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,6 +29,9 @@ MARK = b"hydrotick"
 """The key of the files' metadata that says who wrote them."""
 SPARK_MARK = b'"metadata":{"hydrotick":"output"}'
 """The same in what Spark writes: it keeps the metadata of columns only."""
+_LONGEST_NAME = 255
+"""Bytes, on all usual file systems."""
+_SHOWN = 60
 _SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -35,16 +39,18 @@ class OutputFolders:
     """The folders of a run's outputs; put in their places when it ends without an exception."""
 
     def __init__(self, directory: Path, outputs: Mapping[str, StreamType]) -> None:
+        _check_names(outputs)
         for name, stream in outputs.items():
             _check_columns(name, stream)
             _check_place(directory, name)
-        self._directory, self._names = directory, list(outputs)
+        # While they are written, folders have numbers: not everything takes every name.
+        self._directory, self._numbers = directory, {n: str(i) for i, n in enumerate(outputs)}
         directory.mkdir(parents=True, exist_ok=True)
         self._scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=directory))
 
     def folder(self, name: str) -> Path:
         """Where the files of an output are written."""
-        return self._scratch / name
+        return self._scratch / self._numbers[name]
 
     def close(self) -> None:
         """Completes what is written."""
@@ -61,7 +67,7 @@ class OutputFolders:
         try:
             self.close()
             if kind is None:
-                for name in self._names:
+                for name in self._numbers:
                     self._place(name)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
@@ -69,7 +75,7 @@ class OutputFolders:
     def _place(self, name: str) -> None:
         place = self._directory / name
         if place.exists():
-            place.rename(self._scratch / f"{name}.before")
+            place.rename(self._scratch / f"{self._numbers[name]}.before")
         self.folder(name).rename(place)
 
 
@@ -150,16 +156,41 @@ def _check_columns(name: str, stream: StreamType) -> None:
         )
 
 
+def _check_names(names: Iterable[str]) -> None:
+    """Refuses outputs that a folder cannot be called by, and those that would share one."""
+    alike: dict[str, str] = {}
+    for name in names:
+        unfit = not name.isprintable() or "/" in name or name.startswith(".")
+        if unfit or len(name.encode()) > _LONGEST_NAME:
+            raise DataError(
+                Diagnostic(
+                    "config",
+                    f"the output {_shown_name(name)} cannot be written: "
+                    "that is not the name of a folder",
+                    help="give the output another name",
+                )
+            )
+        # File systems may not tell letters by their case, nor by how they are composed.
+        other = alike.setdefault(unicodedata.normalize("NFC", name).casefold(), name)
+        if other is not name:
+            raise DataError(
+                Diagnostic(
+                    "config",
+                    f"the outputs `{other}` and `{name}` cannot both be written: "
+                    "a folder's name is the same in upper and lower case",
+                    help="give one of them another name",
+                )
+            )
+
+
+def _shown_name(name: str) -> str:
+    """A name as a message has it: short, and printable."""
+    whole = f"`{name}`" if name.isprintable() else ascii(name)
+    return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}…"
+
+
 def _check_place(directory: Path, name: str) -> None:
     place = directory / name
-    if place.name != name or name.startswith("."):
-        raise DataError(
-            Diagnostic(
-                "config",
-                f"the output `{name}` cannot be written: that is not the name of a folder",
-                help="give the output another name",
-            )
-        )
     if not place.exists():
         return
     ours = place.is_dir() and all(_is_ours(file) for file in place.iterdir())

@@ -30,6 +30,7 @@ from hydro_core.types.item import (
     Row,
     Scalar,
     Tuple,
+    Unknown,
     is_integer,
     is_numeric,
 )
@@ -50,8 +51,8 @@ def common_type(a: ItemType, b: ItemType) -> ItemType | None:
     """
     if b in (a, UNKNOWN):
         return a
-    if a == UNKNOWN:
-        return b
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return b if isinstance(a, Unknown) else a
     if is_numeric(a) and is_numeric(b):
         return _common_number(a, b)
     match a, b:

@@ -1,17 +1,26 @@
 """Item types: what the items of a stream look like.
 
-Every position of every type may hold null. `Unknown` is the type of an item of which nothing is
-known yet (an empty `source_iter`, a null, a function that cannot be read); it is at home with every
-other type.
+Every position of every type may hold null. `UNKNOWN` is the type of what is never anything else: a
+null, or no item at all (an empty `source_iter`, a cycle into which nothing flows). `OPEN` is that
+of an input of which nobody has said yet what it is. Both are at home with every other type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from hydro_core.errors import TypeProblem
 
 FieldPath = tuple[str, ...]
 """A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
+
+MOST_FIELDS = 10_000
+"""So many parts a type may have: fields, fields of fields, and so on."""
+MOST_NESTED = 100
+"""So deep may tuples, rows and arrays nest."""
+MOST_PARTS = 2_000
+"""So many parts a type may have that widens, in a cycle or in an accumulator."""
 
 INTEGERS = ("byte", "short", "integer", "long")
 FLOATS = ("float", "double")
@@ -29,7 +38,9 @@ SCALARS = (
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing is known of the item."""
+    """Nothing is known of the item: it is null, or if `open` it may be anything."""
+
+    open: bool = False
 
     def __str__(self) -> str:
         return "unknown"
@@ -56,11 +67,36 @@ class Decimal:
         return f"decimal({self.precision},{self.scale})"
 
 
+Size = tuple[int, int]
+"""How many parts a type has, itself counted, and how deep they nest."""
+_SIZE: Size = field(init=False, default=(1, 0), compare=False, repr=False)
+
+
+def _measure(whole: Tuple | Row | Array, parts: Iterable[ItemType]) -> None:
+    # Every type is made of parts that are types: measured so, none is ever too large to be handled.
+    sizes = [getattr(part, "size", (1, 0)) for part in parts]
+    size = (1 + sum(n for n, _ in sizes), 1 + max((deep for _, deep in sizes), default=0))
+    object.__setattr__(whole, "size", size)
+    if size[0] > MOST_FIELDS:
+        raise TypeProblem(
+            f"the item has more than {MOST_FIELDS:,} fields, those of its parts counted",
+            "keep what is needed of each part, or make it an array",
+        )
+    if size[1] > MOST_NESTED:
+        raise TypeProblem(
+            f"the item's parts nest deeper than {MOST_NESTED}", "make it flatter on the way"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Tuple:
     """A tuple: in Spark a struct with the fields `_1 … _n`."""
 
     fields: tuple[ItemType, ...]
+    size: Size = _SIZE
+
+    def __post_init__(self) -> None:
+        _measure(self, self.fields)
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.fields))})"
@@ -79,6 +115,10 @@ class Row:
     """A row: in Spark a struct with named fields, in the order written."""
 
     fields: tuple[Field, ...]
+    size: Size = _SIZE
+
+    def __post_init__(self) -> None:
+        _measure(self, [field.type for field in self.fields])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,6 +138,10 @@ class Array:
     """An array of items of one type."""
 
     element: ItemType
+    size: Size = _SIZE
+
+    def __post_init__(self) -> None:
+        _measure(self, (self.element,))
 
     def __str__(self) -> str:
         return f"array<{self.element}>"
@@ -106,6 +150,7 @@ class Array:
 ItemType = Unknown | Scalar | Decimal | Tuple | Row | Array
 
 UNKNOWN = Unknown()
+OPEN = Unknown(open=True)
 BOOLEAN, LONG, DOUBLE, STRING = (Scalar(n) for n in ("boolean", "long", "double", "string"))
 BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ = (
     Scalar(n) for n in ("binary", "date", "timestamp", "timestamp_ntz")
@@ -133,6 +178,24 @@ def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
             yield from ((field.name, field.type) for field in fields)
         case _:
             return
+
+
+def is_open(item: ItemType) -> bool:
+    """Whether some part of the item may be anything."""
+    if isinstance(item, Array):
+        return is_open(item.element)
+    return item == OPEN or any(is_open(child) for _, child in children(item))
+
+
+def is_large(item: ItemType) -> bool:
+    """Whether the type has more than `MOST_PARTS` parts, those within arrays too."""
+    todo: list[ItemType] = [item]
+    for _ in range(MOST_PARTS):
+        if not todo:
+            return False
+        part = todo.pop()
+        todo += [part.element] if isinstance(part, Array) else (t for _, t in children(part))
+    return bool(todo)
 
 
 def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, ItemType]]:

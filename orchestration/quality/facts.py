@@ -59,14 +59,21 @@ def _measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
 
 
 def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
-    """What a range that is written but not committed did to each state table that grows."""
+    """What a range that is written but not committed did to each state table that grows.
+
+    `before` is the commit of the tick before; what it does not tell of a table, the table tells.
+    """
     recorded: Mapping[str, Any] = {} if before is None else before.checks.get("tables", {})
     facts = []
     for slot, written in prepared.state.items():
         spec = written.spec
-        known = recorded.get(spec.name, {"rows": 0, "keys": 0})
-        replaced = spec.mode.value == "last"
-        before_rows, before_keys = (0, 0) if replaced else (known["rows"], int(known["keys"]))
+        known = recorded.get(spec.name)
+        if spec.mode.value == "last":
+            before_rows, before_keys = 0, 0
+        elif known is not None:
+            before_rows, before_keys = known["rows"], int(known["keys"])
+        else:
+            before_rows, before_keys = _measure(prepared.read_before(spec.name), spec)
         back = prepared.read_back(spec.name)
         batch_rows, batch_keys = _measure(written.arrow(), spec)
         written_rows, written_keys = _measure(back, spec)

@@ -25,7 +25,7 @@ def judge(
     flow: FlowAsset, pipeline: Pipeline, prepared: Prepared
 ) -> tuple[list[tuple[str, Verdict]], Mapping[str, Any]]:
     """The verdicts on ticks that are written, and the facts that the ledger keeps of them."""
-    facts = state_facts(prepared, pipeline.ledger.last)
+    facts = state_facts(prepared, pipeline.ledger.last_run)
     laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
     verdicts = [(f"state/{slot}", verdict) for slot, found in laws.items() for verdict in found]
     for output in flow.expect:

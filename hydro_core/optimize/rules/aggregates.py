@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.parts import (
@@ -15,6 +15,7 @@ from hydro_core.catalog.parts import (
 )
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Param
 from hydro_core.optimize.views import ITEM, field_of
 from hydro_core.types.item import ItemType, Row
@@ -22,17 +23,6 @@ from hydro_core.types.item import ItemType, Row
 Named = tuple[str, Aggregate]
 Found = tuple[str, tuple[Args, ...]]
 """A fact of arguments, which are to be numbered."""
-
-
-@dataclass(frozen=True, slots=True)
-class AllThere:
-    """Whether no column of a row is null."""
-
-    columns: tuple[str, ...]
-
-    def __call__(self, row: object) -> bool:
-        """True if there is a value in every column."""
-        return all(row[c] is not None for c in self.columns)  # type: ignore[index]
 
 
 def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
@@ -116,5 +106,4 @@ def _all_there(columns: tuple[str, ...]) -> Fn:
         Compare(field_of(Param(ITEM), c), (("is not", Const(None)),)) for c in columns
     )
     tree = tests[0] if len(tests) == 1 else BoolOp("and", tests)
-    source = f"lambda x: {' and '.join(f'x.{c} is not None' for c in columns)}"
-    return Fn("all_there", source, (ITEM,), AllThere(columns), tree)
+    return replace(function_of(tree, (ITEM,)), name="all_there")

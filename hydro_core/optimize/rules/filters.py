@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import HydroError
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.read import read_function
+from hydro_core.functions.from_tree import function_of, is_complete
 from hydro_core.functions.tree import (
     Attribute,
     BoolOp,
@@ -103,24 +101,11 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
 
     Where the second has a value for every item, it may be asked first as well.
     """
-    if not isinstance(fn.tree, BoolOp) or fn.tree.op != "and":
+    if not isinstance(fn.tree, BoolOp) or fn.tree.op != "and" or not is_complete(fn.tree):
         return
-    try:
-        written = ast.parse(fn.source, mode="eval").body
-    except SyntaxError:
-        # it has been made of another function, and has no text of its own
-        return
-    if not isinstance(written, ast.Lambda) or not isinstance(written.body, ast.BoolOp):
-        return
-    values = written.body.values
-    first, rest = values[0], values[1:]
-    both = (
-        _part(fn, written, first),
-        _part(fn, written, rest[0] if len(rest) == 1 else ast.BoolOp(ast.And(), rest)),
-    )
-    one, other = both
-    if one is None or other is None:
-        return
+    first, *rest = fn.tree.values
+    one = _part(fn, first)
+    other = _part(fn, rest[0] if len(rest) == 1 else replace(fn.tree, values=tuple(rest)))
     yield one, other
     early = _of_columns(other, item) if isinstance(item, Row) else other
     if early is not None and early.tree is not None and is_total(early.tree):
@@ -131,41 +116,35 @@ def _of_columns(fn: Fn, row: Row) -> Fn | None:
     """The function on the row's columns, null of a null row, on which it would fail."""
     if columns_of(fn) is None:
         return None
-    return through(fn, row_view(row, {n: n for n in row.names}), "the columns")
+    return through(fn, row_view(row, {n: n for n in row.names}), row)
 
 
-def _part(fn: Fn, written: ast.Lambda, body: ast.expr) -> Fn | None:
+def _part(fn: Fn, tree: Expr) -> Fn:
     """A part of a function as one of its own, at the place of the whole."""
-    part = ast.Lambda(written.args, body)
-    try:
-        read = read_function(ast.fix_missing_locations(part), {})
-    except HydroError:
-        return None
-    return Fn(fn.name, read.source, fn.params, read.call, read.tree, span=fn.span, pure=fn.pure)
+    return replace(function_of(tree, fn.params, like=fn), name=fn.name, over=fn.over)
 
 
 def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tuple[str, Fn, int]]:
     """The facts that let the filter go before the node: as what function, on which input."""
     inputs = tuple(typed.types[e].item for e in node.inputs)
-    label = f"{node.op.name} {node.args.get('on') or node.args.get('by') or ''}".strip()
     if node.op.name in {"join", "cross"}:
-        yield from _before_sides(node, fn, inputs, output, label)
+        yield from _before_sides(node, fn, inputs, output)
     elif node.op.name in KEYED and node.args["by"]:
         view = (
             row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
         )
-        moved = through(fn, view, f"the keys of {label}") if view else None
+        moved = through(fn, view, inputs[0]) if view else None
         if moved is not None:
             yield "on_keys", moved, 0
     elif node.op.name in ITEMWISE:
         view = _itemwise(node, inputs[0], output)
-        moved = through(fn, view, f"what {node.id} makes") if view else None
+        moved = through(fn, view, inputs[0]) if view else None
         if moved is not None:
             yield "composed", moved, 0
 
 
 def _before_sides(
-    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType, label: str
+    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType
 ) -> Iterator[tuple[str, Fn, int]]:
     on = node.args.get("on")
     how = node.args.get("how", "inner")
@@ -174,7 +153,7 @@ def _before_sides(
             continue
         item = inputs[0] if left else inputs[1]
         view = _side(node, output, item, on, left)
-        moved = through(fn, view, f"the {side} of {label}") if view else None
+        moved = through(fn, view, item) if view else None
         # it would see items without a partner, so it must have a value for every item
         if moved is not None and moved.tree is not None and is_total(moved.tree):
             yield f"{node.op.name}_{side}", moved, int(not left)

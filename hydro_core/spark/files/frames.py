@@ -32,6 +32,7 @@ from hydro_core.spark.files.workers import (
     tells_ticks,
 )
 from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.batches import (
@@ -305,7 +306,7 @@ def _refuse_first_early(rows: Rows, start: datetime | None) -> None:
         numbers = F.create_map(*(F.lit(x) for pair in _file_numbers(arrived).items() for x in pair))
         place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
         row = F.col("_metadata.row_index").alias(ROW)
-        files = [str(file.absolute()) for file in arrived.found.files]
+        files = [literal(file) for file in arrived.found.files]
         base = str(Path(arrived.found.form.base).absolute())
         # Also of a Delta table: which row of which file it is, only the files tell.
         whole = frame.sparkSession.read.option("basePath", base).parquet(*files)

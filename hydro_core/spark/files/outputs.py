@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.store_schema import stored
 from hydro_core.spark.types import spark_type
@@ -51,7 +52,7 @@ def counts_of_files(spark: SparkSession, folders: Mapping[str, Path], first: int
     """The rows of the ticks from `first` on, from the files."""
     frames = {}
     for name, folder in folders.items():
-        rows = spark.read.schema(f"{OUTPUT_TICK} long").parquet(str(folder))
+        rows = spark.read.schema(f"{OUTPUT_TICK} long").parquet(literal(folder))
         frames[name] = rows.where(F.col(OUTPUT_TICK) >= first)
     return _counted(frames)
 

@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
+from hydro_core.spark.paths import literal
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type, plain_type
 from hydro_core.ticks.batches import InputFile
@@ -175,7 +176,7 @@ def _by_spark(
     """Parquet files as Spark reads them by itself."""
     fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
     reader = session.read.schema(spark.StructType(fields))
-    return reader.parquet(*(str(file.absolute()) for file in files))
+    return reader.parquet(*(literal(file) for file in files))
 
 
 def _is_plain(schema: pa.Schema, file: Path, columns: Sequence[str]) -> bool:

@@ -104,6 +104,35 @@ def test_a_cycle_through_prev() -> None:
     assert parse_ddl(output(text, a="(string, int)")) == parse_ddl("(string, long)")
 
 
+STREAK = """
+streak -> prev() -> [1]joined
+a -> map(lambda k: (k, 1)) -> [0]joined
+joined = join(how="left")
+streak = joined -> map(lambda t, v: (t, v[0] + (0 if v[1] is None else v[1])))
+streak -> out
+"""
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_cycle_through_a_padded_side(columns: bool) -> None:
+    if not columns:
+        assert output(STREAK, a="string") == "(string, long)"
+        return
+    text = """
+    before = streak -> prev()
+    joined = a -> join(right=before, on="k", how="left", suffix="_before")
+    streak = joined -> select("k", n=lambda r: 1 + (r.n or 0))
+    streak -> out
+    """
+    assert output(text, a="k string") == "k string, n long"
+
+
+def test_a_long_cycle_is_typed_whatever_the_order_of_its_parts() -> None:
+    steps = [f"s{i + 1} = s{i} -> map(lambda x: x)" for i in range(300)]
+    text = "\n".join([*reversed(steps), "s0 = a -> union(back)", "back = s300 -> prev()"])
+    assert output(f"{text}\ns300 -> out", a="long") == "long"
+
+
 def test_sinks_of_one_name_add_up() -> None:
     found = typed("a -> sort() -> out\nb -> sort() -> out", a="int", b="long").outputs["out"]
     assert str(found) == "long NoOrder"

@@ -14,7 +14,7 @@ from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.result_type import result_type, type_tree
 from hydro_core.functions.tree import Binary, Const
 from hydro_core.types.ddl import parse_ddl, to_ddl
-from hydro_core.types.item import LONG, STRING, UNKNOWN, Scalar
+from hydro_core.types.item import LONG, OPEN, STRING, UNKNOWN, Scalar
 from hydro_core.types.values import RowItem, Struct, canonical, conform, to_item
 from tests.support.functions import live, text
 
@@ -314,15 +314,31 @@ class TestUnknown:
     )
     def test_is_never_a_wrong_type(self, source: str) -> None:
         fn = text(f"lambda r: {source}", g=print)
-        assert result_type(fn, (parse_ddl(ROW),)) == UNKNOWN
+        assert result_type(fn, (parse_ddl(ROW),)) == OPEN
 
     def test_parts_of_the_result_may_be_known(self) -> None:
         fn = text("lambda r: (r.n, g(r), len([g(r)]))", g=print)
         assert to_ddl(result_type(fn, (parse_ddl(ROW),))) == "(long, void, long)"
 
     def test_an_unknown_item(self) -> None:
-        assert result_type(text("lambda x: x if x else 1"), (UNKNOWN,)) == UNKNOWN
-        assert result_type(text("lambda x: x > 1"), (UNKNOWN,)) == Scalar("boolean")
+        assert result_type(text("lambda x: x if x else 1"), (OPEN,)) == OPEN
+        assert result_type(text("lambda x: x > 1"), (OPEN,)) == Scalar("boolean")
+
+    @pytest.mark.parametrize(
+        ("source", "wanted"),
+        [
+            ("x if x else 1", "long"),
+            ("1 + (0 if x is None else x)", "long"),
+            ("0 if x is None else x.a", "long"),
+            ("x.a", "void"),
+            ("x[0] + 1", "void"),
+            ("[x]", "array<void>"),
+            ("{**x, 'a': 1}", "void"),
+            ("x.upper()", "void"),
+        ],
+    )
+    def test_an_item_that_is_nothing_but_null(self, source: str, wanted: str) -> None:
+        assert to_ddl(result_type(text(f"lambda x: {source}"), (UNKNOWN,))) == wanted
 
     def test_a_declared_result_is_believed(self) -> None:
         fn = live("def f(x) -> int:\n    y = 0\n    for z in x:\n        y += z\n    return y\n")
@@ -367,7 +383,7 @@ class TestDefinitions:
         assert isinstance(fn.tree, Binary)
         assert typing.of(fn.tree) == LONG
         assert typing.of(fn.tree.right) == LONG
-        assert typing.of(Const(1)) == UNKNOWN
+        assert typing.of(Const(1)) == OPEN
 
     def test_differences_of_times_are_marked(self) -> None:
         fn = text("lambda r: (r.at - r.at).days")

@@ -61,6 +61,10 @@ def test_vectors(vector: dict[str, Any]) -> None:
         "a -> sort_by_key(lambda x: -x, descending=True) -> limit(3) -> out\n",
         "x = a -> sort()\nx -> one\nx -> two\n",
         'a -> map(f, returns="long") -> out\n',
+        'a -> select("k", w=typed("long", lambda r: r.v), x=lambda r: 1) -> out\n',
+        'a -> with_columns(t=typed("(long, string)", lambda r: r.t[:r.n])) -> out\n',
+        'a -> aggregate(m=max_by(typed("array<long>", lambda r: r.v), "b")) -> out\n',
+        'a -> latest(by="k", order=typed("k long, v string", lambda r: r.v)) -> out\n',
     ],
 )
 def test_as_people_write_it(text: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hydro_core.errors import HydroError
 from hydro_core.ticks.outputs import OutputFiles
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import UNKNOWN
+from hydro_core.types.item import LONG, UNKNOWN
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import RowItem, Struct
 
@@ -120,3 +120,48 @@ def test_an_output_whose_name_is_no_file_name(tmp_path: Path) -> None:
     with pytest.raises(HydroError, match="name of a folder") as caught:
         OutputFiles(tmp_path, {"../out": StreamType(parse_ddl("long"))})
     assert caught.value.code == "config"
+
+
+UNFIT = ["a\0b", "a/b", "..", ".hidden", "x" * 256, "ö" * 128, "a\nb"]
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_name_that_no_folder_has_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(HydroError, match="that is not the name of a folder") as caught:
+        OutputFiles(tmp_path / "out", {"fine": StreamType(LONG), name: StreamType(LONG)})
+    assert caught.value.code == "config"
+    assert str(caught.value).isprintable() or "\0" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("names", [("out", "Out"), ("é", "e\u0301"), ("ss", "ß")])
+def test_names_that_would_share_a_folder_are_refused(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    with pytest.raises(HydroError, match="cannot both be written"):
+        OutputFiles(tmp_path / "out", {name: StreamType(LONG) for name in names})
+
+
+def test_other_names_are_those_of_their_folders(tmp_path: Path) -> None:
+    names = [
+        "x!",
+        "x?",
+        "x*",
+        "[x]",
+        "{x,y}",
+        "out",
+        "out_",
+        "_out",
+        "a b",
+        "0",
+        "1",
+        "a\\b",
+        "a%20",
+    ]
+    for _ in range(2):  # written again, what was there is replaced
+        with OutputFiles(tmp_path, {name: StreamType(LONG) for name in names}) as files:
+            files.write(0, {name: [number] for number, name in enumerate(names)})
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == sorted(names)
+    for number, name in enumerate(names):
+        found = pyarrow.parquet.ParquetFile(tmp_path / name / "part-00000.parquet").read()
+        assert found["item"].to_pylist() == [number]

@@ -1,0 +1,202 @@
+"""What tells the parts of a program apart: what they do, over the types that they are applied to.
+
+Functions of one normal form over the same types become one object, and equal text over other types
+becomes another function, so arguments are equal exactly if they may stand for each other. `select`,
+`rename`, `drop`, `with_columns` and a `map` that makes a row of its row are one operator in several
+spellings: those of one projection become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.normal import Form, normal_form
+from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
+
+Types = tuple[ItemType, ...]
+
+
+@dataclass(slots=True)
+class _Known:
+    """What stands for all that do the same."""
+
+    functions: dict[object, Fn] = field(default_factory=dict)
+    projections: dict[object, tuple[OpSpec, Args]] = field(default_factory=dict)
+
+
+def settled(typed: Typed) -> Typed:
+    """The program, in which functions are equal exactly if they do the same over the same types."""
+    known = _Known()
+    uses = [use for node in typed.graph for use in functions_in(node, typed)]
+    # of two that do the same, one that takes its item whole says more to whoever reads it
+    for fn, over in sorted(uses, key=lambda use: len(use[0].params)):
+        known.functions.setdefault(_key(fn, over), replace(fn, over=over))
+    nodes = [_settled(node, typed, known) for node in typed.graph]
+    graph = Graph.of(nodes, typed.graph.name, typed.graph.warnings)
+    return Typed(graph, typed.types)
+
+
+def unsettled(graph: Graph) -> Graph:
+    """The graph, in which a function is what its text says, whatever it is applied to."""
+    nodes = []
+    for node in graph:
+        made = [(n, mapped(v, lambda fn: replace(fn, over=()))) for n, v in node.args.entries]
+        nodes.append(node.with_(args=Args(tuple(made))))
+    return Graph.of(nodes, graph.name, graph.warnings)
+
+
+def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
+    """The functions in a node's arguments, with the types of what they are applied to."""
+    for name, value in node.args.entries:
+        found: list[Fn] = []
+        mapped(value, lambda fn, found=found: found.append(fn) or fn)  # type: ignore[misc]
+        if found:
+            over = applied_to(node, node.op.arg(name), typed)
+            yield from ((fn, over) for fn in found)
+
+
+def _key(fn: Fn, over: Types) -> object:
+    # what is called with several arguments must take just as many
+    return (normal_form(fn, over), over, len(fn.params) if len(over) > 1 else 1)
+
+
+def _settled(node: Node, typed: Typed, known: _Known) -> Node:
+    entries = []
+    for name, value in node.args.entries:
+        over = applied_to(node, node.op.arg(name), typed)
+        one = lambda fn, over=over: known.functions[_key(fn, over)]  # noqa: E731
+        entries.append((name, mapped(value, one)))
+    made = node.with_(args=Args(tuple(entries)))
+    form = projection(made, typed)
+    if form is None:
+        return made
+    types = (typed.types[node.inputs[0]].item, typed.types[Endpoint(node.id)].item)
+    op, args = known.projections.setdefault((form, types), (made.op, made.args))
+    return made.with_(op=op, args=args)
+
+
+def mapped(value: Any, change: Callable[[Fn], Fn]) -> Any:
+    """An argument with its functions changed."""
+    match value:
+        case Fn():
+            return change(value)
+        case Aggregate(function, arguments):
+            return Aggregate(function, mapped(arguments, change))
+        case tuple():
+            return tuple(mapped(part, change) for part in value)
+        case _:
+            return value
+
+
+def applied_to(node: Node, arg: Arg | None, typed: Typed) -> Types:
+    """The types of what the functions in an argument of the node are applied to.
+
+    What goes on from a stored result has that first, and what comes in last.
+    """
+    if not node.inputs:
+        return ()
+    item = typed.types[node.inputs[-1]].item
+    if arg is None or not arg.leading:
+        return (item,)
+    pairs = "by" in node.args and node.args["by"] is None
+    value = item.fields[1] if pairs and isinstance(item, Tuple) else item
+    return (_accumulator(node, typed, value, pairs=pairs), value)
+
+
+def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> ItemType:
+    """The type of the first argument of a step, as far as it can be told."""
+    if "init" not in node.args:
+        return value
+    output = typed.types[Endpoint(node.id)].item
+    if pairs:
+        return output.fields[1] if isinstance(output, Tuple) else UNKNOWN
+    return output if "by" not in node.args else UNKNOWN
+
+
+def projection(node: Node, typed: Typed) -> Form | None:
+    """The columns that the node makes of its row, in their order; None if it does something else.
+
+    The form of a column is that of an expression of the row.
+    """
+    if node.op.name not in _COLUMNS:
+        return None
+    item = typed.types[node.inputs[0]].item
+    output = typed.types[Endpoint(node.id)].item
+    if not isinstance(item, Row) or not isinstance(output, Row):
+        return None
+    columns = _COLUMNS[node.op.name](node.args, item)
+    if columns is None or set(columns) != set(output.names):
+        return None
+    return ("project", *((name, columns[name]) for name in output.names))
+
+
+_Columns = dict[str, Form]
+
+
+def _kept(item: Row) -> _Columns:
+    return {name: ("field", ("argument", 0), name) for name in item.names}
+
+
+def _computed(args: Args, item: Row) -> _Columns | None:
+    found = {name: _expression(fn, item) for name, fn in args["computed"]}
+    known = {name: form for name, form in found.items() if form is not None}
+    return known if len(known) == len(found) else None
+
+
+def _expression(fn: Fn, item: Row) -> Form | None:
+    """The expression that a function is, if it is no more than that."""
+    kind, form, *declared = normal_form(fn, (item,))
+    return form if kind == "function" and not any(declared) else None
+
+
+def _selected(args: Args, item: Row) -> _Columns | None:
+    computed = _computed(args, item)
+    if computed is None:
+        return None
+    return {name: _kept(item)[name] for name in args["columns"]} | computed
+
+
+def _with_columns(args: Args, item: Row) -> _Columns | None:
+    computed = _computed(args, item)
+    return None if computed is None else _kept(item) | computed
+
+
+def _renamed(args: Args, item: Row) -> _Columns:
+    new = {old: name for name, old in args["renames"]}
+    return {new.get(name, name): form for name, form in _kept(item).items()}
+
+
+def _dropped(args: Args, item: Row) -> _Columns:
+    return {name: form for name, form in _kept(item).items() if name not in args["columns"]}
+
+
+def _mapped(args: Args, item: Row) -> _Columns | None:
+    match _expression(args["f"], item):
+        case ("row", *parts):
+            found: _Columns = {}
+            for part in parts:
+                match part:
+                    case ("column", name, form):
+                        found[name] = form
+                    case (_, ("argument", 0)):
+                        found |= _kept(item)
+                    case _:
+                        return None
+            return found
+        case _:
+            return None
+
+
+_COLUMNS: dict[str, Callable[[Args, Row], _Columns | None]] = {
+    "select": _selected,
+    "with_columns": _with_columns,
+    "rename": _renamed,
+    "drop": _dropped,
+    "map": _mapped,
+}

@@ -1,0 +1,239 @@
+"""The normal form of a function: what is equal for two functions only if they do the same.
+
+It is the function's tree over what it is applied to: parameters by position, variables by the place
+where they are bound, constants by type and value, fields by path. How a function is written, what
+its parameters are called and where it stands do not count. It is made of tuples and strings, so
+that its text is stable: stored state is known by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import is_complete
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    IfElse,
+    Index,
+    Inner,
+    Let,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Param,
+    Slice,
+    Spread,
+    Unary,
+)
+from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
+
+Form = tuple[Any, ...]
+"""Nested tuples of strings and numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a name stands for: its form, and its type as far as it is known."""
+
+    form: Form
+    type: ItemType = UNKNOWN
+
+
+_Names = Mapping[str, _Named]
+
+
+def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> Form:
+    """The normal form of a function that is applied to arguments of these types.
+
+    A function of more parameters gets the fields of the last argument. One that cannot be read
+    whole is known by its source.
+    """
+    declared = (str(fn.returns) if fn.returns else "", *map(int, _declared(fn)))
+    names = _parameters(fn, arguments)
+    if names is None or not is_complete(fn.tree) or fn.tree is None:
+        return ("source", fn.source, len(fn.params), *declared)
+    return ("function", _form(fn.tree, names, 0), *declared)
+
+
+def _declared(fn: Fn) -> tuple[bool, ...]:
+    algebra = fn.algebra
+    return (algebra.commutative, algebra.associative, algebra.idempotent, algebra.neutral)
+
+
+def _parameters(fn: Fn, arguments: Sequence[ItemType]) -> _Names | None:
+    given = [_Named(("argument", i), t) for i, t in enumerate(arguments)]
+    if len(fn.params) > len(given) and given:
+        last = given.pop()
+        fields = _fields(last)
+        if len(fields) + len(given) != len(fn.params):
+            # the item's type is not known: its fields are known by their number
+            count = len(fn.params) - len(given)
+            fields = [_Named(("spread", last.form, count, i)) for i in range(count)]
+        given += fields
+    return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
+
+
+def _fields(whole: _Named) -> list[_Named]:
+    match whole.type:
+        case Tuple(types):
+            return [_Named(("field", whole.form, i), t) for i, t in enumerate(types)]
+        case Row(fields):
+            return [_Named(("field", whole.form, f.name), f.type) for f in fields]
+        case _:
+            return []
+
+
+def _form(node: Expr, names: _Names, depth: int) -> Form:
+    return _read(node, names, depth).form
+
+
+def _read(node: Expr, names: _Names, depth: int) -> _Named:
+    """The form of an expression; `depth` is the number of variables that are bound around it."""
+    match node:
+        case Const(value):
+            return _Named(_constant(value))
+        case Param(name):
+            return names.get(name) or _Named(("free", name))
+        case Attribute(base, name):
+            return _field(_read(base, names, depth), name) or _Named(
+                ("attribute", _form(base, names, depth), name)
+            )
+        case Index(base, index):
+            step = index.value if isinstance(index, Const) else None
+            return _element(_read(base, names, depth), step) or _Named(
+                ("index", _form(base, names, depth), _form(index, names, depth))
+            )
+        case Let(name, value, body):
+            bound = _read(value, names, depth)
+            inner = _read(body, {**names, name: _Named(("variable", depth), bound.type)}, depth + 1)
+            return _Named(("let", bound.form, inner.form), inner.type)
+        case _:
+            return _Named(_other(node, names, depth))
+
+
+def _field(base: _Named, name: str) -> _Named | None:
+    """`x.name` where it is a field for sure."""
+    match base.type:
+        case Tuple(types) if name[:1] == "_" and name[1:].isdigit() and name[1:2] != "0":
+            i = int(name[1:]) - 1
+            return _Named(("field", base.form, i), types[i]) if i < len(types) else None
+        case Row() as row if (found := row.column(name)) is not None:
+            return _Named(("field", base.form, name), found)
+        case _:
+            return None
+
+
+def _element(base: _Named, step: Any) -> _Named | None:
+    """`x[step]` where it is a field, or an element of an array, for sure."""
+    match base.type:
+        case Tuple(types) if type(step) is int and -len(types) <= step < len(types):
+            i = step % len(types)
+            return _Named(("field", base.form, i), types[i])
+        case Row() as row if isinstance(step, str) and (found := row.column(step)) is not None:
+            return _Named(("field", base.form, step), found)
+        case Array(element) if type(step) is int:
+            return _Named(("index", base.form, _constant(step)), element)
+        case _:
+            return None
+
+
+def _other(node: Expr, names: _Names, depth: int) -> Form:  # noqa: C901, PLR0911, PLR0912 - a closed set
+    def form(part: Expr) -> Form:
+        return _form(part, names, depth)
+
+    match node:
+        case Slice(base, low, high, step):
+            return ("slice", form(base), *(p and form(p) for p in (low, high, step)))
+        case Unary(op, operand):
+            return ("unary", op, form(operand))
+        case Binary(op, left, right):
+            return ("binary", op, form(left), form(right))
+        case Compare(first, rest):
+            return ("compare", form(first), *((op, form(right)) for op, right in rest))
+        case BoolOp(op, values):
+            return (op, *map(form, _flat(op, values)))
+        case IfElse(test, then, otherwise):
+            return ("if", form(test), form(then), form(otherwise))
+        case Call(name, args, keywords):
+            return ("call", name, tuple(map(form, args)), _keywords(keywords, names, depth))
+        case Method(base, name, args, keywords):
+            given = (tuple(map(form, args)), _keywords(keywords, names, depth))
+            return ("method", form(base), name, *given)
+        case MakeTuple(parts):
+            return ("tuple", *(_part(p, names, depth) for p in parts))
+        case MakeList(parts, kind):
+            return (kind, *(_part(p, names, depth) for p in parts))
+        case MakeRow(parts):
+            return ("row", *(_row_part(p, names, depth) for p in parts))
+        case FString(parts):
+            texts = (p if isinstance(p, str) else (form(p[0]), *p[1:]) for p in parts)
+            return ("text", *texts)
+        case Inner(params, body):
+            inner = {p: _Named(("variable", depth + i)) for i, p in enumerate(params)}
+            return ("lambda", len(params), _form(body, {**names, **inner}, depth + len(params)))
+        case Comprehension():
+            return _comprehension(node, names, depth)
+        case _:
+            raise TypeError(f"{type(node).__name__} has no normal form")
+
+
+def _flat(op: str, values: Sequence[Expr]) -> list[Expr]:
+    """`(a and b) and c` is `a and b and c`."""
+    found: list[Expr] = []
+    for value in values:
+        found += (
+            _flat(op, value.values) if isinstance(value, BoolOp) and value.op == op else [value]
+        )
+    return found
+
+
+def _keywords(keywords: Sequence[tuple[str, Expr]], names: _Names, depth: int) -> Form:
+    return tuple((name, _form(value, names, depth)) for name, value in keywords)
+
+
+def _part(part: Expr | Spread, names: _Names, depth: int) -> Form:
+    if isinstance(part, Spread):
+        return ("*", _form(part.value, names, depth))
+    return _form(part, names, depth)
+
+
+def _row_part(part: tuple[str, Expr] | Spread, names: _Names, depth: int) -> Form:
+    if isinstance(part, Spread):
+        return ("**", _form(part.value, names, depth))
+    return ("column", part[0], _form(part[1], names, depth))
+
+
+def _comprehension(node: Comprehension, names: _Names, depth: int) -> Form:
+    source = _read(node.source, names, depth)
+    element = source.type.element if isinstance(source.type, Array) else UNKNOWN
+    bound = {}
+    for i, name in enumerate(node.targets):
+        of = element if len(node.targets) == 1 else UNKNOWN
+        bound[name] = _Named(("variable", depth + i), of)
+    inner, deeper = {**names, **bound}, depth + len(node.targets)
+    conditions = tuple(_form(c, inner, deeper) for c in node.conditions)
+    made = _form(node.element, inner, deeper)
+    return ("comprehension", node.kind, len(node.targets), source.form, conditions, made)
+
+
+def _constant(value: Any) -> Form:
+    """A constant by type and value: 1, 1.0, True and Decimal(1) are four, and −0.0 is not 0.0."""
+    match value:
+        case dict():
+            return ("constant", "dict", *((_constant(k), _constant(v)) for k, v in value.items()))
+        case tuple() | list():
+            return ("constant", type(value).__name__, *map(_constant, value))
+        case _:
+            return ("constant", type(value).__name__, repr(value))

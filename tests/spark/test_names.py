@@ -1,0 +1,114 @@
+"""Names of outputs and paths that are no plain words: nothing is lost, on either engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+
+from hydro_core import Flow
+from hydro_core.analysis.infer import infer
+from hydro_core.analysis.strata import stratify
+from hydro_core.cli.main import main
+from hydro_core.plan.planner import plan as planned
+from hydro_core.spark.pipeline import Pipeline
+from hydro_core.types.values import RowItem
+from tests.spark.pipelines import SETTINGS
+
+pytestmark = pytest.mark.spark
+
+NAMES = [
+    *("out", "out_", "_out", "Out", "OUT", "totals", "_totals", "x!", "x?", "x*", "[x]", "{x,y}"),
+    *("a/b", "..", "a\0b", "a b", "a%20b", "é", "e\u0301", "x" * 300, "outputs~1"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Pipelines without a session of their own use the shared one."""
+
+
+def named() -> Flow:
+    """Every output has rows of its own: those of the input, and its number."""
+    flow = Flow("names")
+    numbers = flow.source("numbers", "v long")
+    for number, name in enumerate(NAMES):
+        numbers.persist().map(numbered(number)).sink(name)
+    return flow
+
+
+def numbered(number: int) -> Callable[[Any], Any]:
+    return lambda r: (number, r.v)
+
+
+@pytest.mark.parametrize("bound", [0, 100], ids=["files", "arrow"])
+def test_no_output_is_lost_in_a_pipeline(tmp_path: Path, bound: int) -> None:
+    typed = infer(named().graph())
+    plan = planned(typed, stratify(typed))
+    pipeline = Pipeline(tmp_path / "p", plan, SETTINGS.with_(small_write_rows=bound))
+    for tick in range(2):
+        pipeline.run_tick(tick, {"numbers": pa.table({"v": [tick]})})
+    again = Pipeline(tmp_path / "p", plan, SETTINGS)
+    for number, name in enumerate(NAMES):
+        rows = again.output(name).to_pylist()
+        expected = {(number, 0), (number, 1)}
+        assert {(row["_1"], row["_2"]) for row in rows} == expected, name
+        assert {(row["_1"], row["_2"]) for row in again.output_frame(name).collect()} == expected
+
+
+def test_both_engines_give_every_output() -> None:
+    ticks = [{"numbers": [RowItem(v=t)]} for t in range(2)]
+    flow = named()
+    reference = list(flow.run(ticks))
+    assert set(reference[1]) == set(NAMES)
+    for one, other in zip(reference, flow.run(ticks, engine="spark"), strict=True):
+        assert {n: sorted(map(str, items)) for n, items in one.items()} == {
+            n: sorted(map(str, items)) for n, items in other.items()
+        }
+
+
+PROGRAM = 'rows = source("v long")\nrows -> sink("[x]*")\nrows -> persist() -> sink("out_")\n'
+
+
+@pytest.mark.parametrize("engine", ["reference", "spark"])
+@pytest.mark.parametrize("folder", ["in[1]", "in*", "in{1,2}", "in?"])
+def test_paths_with_the_signs_of_patterns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str, folder: str
+) -> None:
+    """What is there by that name is read, and not what the name would match."""
+    for name, value in ((folder, 1), ("in1", 2), ("in[1]", 1)):
+        (tmp_path / name).mkdir(exist_ok=True)
+        table = pa.table({"day": pa.array([0], pa.int32()), "v": [value]})
+        pyarrow.parquet.write_table(table, tmp_path / name / "rows[1].parquet")
+    (tmp_path / "p.hydro").write_text(PROGRAM)
+    words = ["run", str(tmp_path / "p.hydro"), "--input", f"rows={tmp_path / folder}:day"]
+    out = tmp_path / folder / "_out"
+    assert main([*words, "--engine", engine, "--out", str(out), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"ticks": [{"[x]*": 1, "out_": 1}]}
+    assert sorted(place.name for place in out.iterdir()) == ["[x]*", "out_"]
+    for name in ("[x]*", "out_"):
+        files = [pyarrow.parquet.ParquetFile(file) for file in (out / name).glob("*.parquet")]
+        (rows,) = [file.read() for file in files if file.metadata.num_rows]
+        assert rows["v"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("engine", ["reference", "spark"])
+def test_a_row_too_early_is_named_in_such_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+) -> None:
+    folder = tmp_path / "in[1]*"
+    folder.mkdir()
+    table = pa.table({"day": pa.array([0, 3, -1], pa.int32()), "v": [1, 2, 3]})
+    pyarrow.parquet.write_table(table, folder / "rows[1].parquet")
+    (tmp_path / "p.hydro").write_text(PROGRAM)
+    words = ["run", str(tmp_path / "p.hydro"), "--input", f"rows={folder}:day"]
+    assert main([*words, "--engine", engine, "--format", "json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == "input"
+    assert "row 2" in error["message"]

@@ -1,0 +1,224 @@
+"""A pipeline is judged by its ledger: whatever is missing or changed in its directory is named."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from hydro_core.errors import DataError
+from hydro_core.spark.ledger import LEDGER, Ledger
+from hydro_core.spark.pipeline_copy import copy_pipeline
+from hydro_core.spark.pipeline_verify import verify
+from hydro_core.spark.rework import Rework
+from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Pipelines without a session of their own use the shared one."""
+
+
+@pytest.fixture(scope="module")
+def three_ticks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("three") / "pipeline"
+    for tick, bound in enumerate((100, 0, 100)):
+        pipeline = opened(directory, settings=SETTINGS.with_(small_write_rows=bound))
+        pipeline.run_tick(tick, batch(tick))
+    return directory
+
+
+@pytest.fixture
+def committed(three_ticks: Path, tmp_path: Path) -> Path:
+    """A pipeline with three committed ticks, of the test's own."""
+    return Path(shutil.copytree(three_ticks, tmp_path / "pipeline"))
+
+
+OUTPUT = "outputs/notify"
+
+
+def test_a_whole_pipeline_has_no_problems(committed: Path) -> None:
+    found = verify(committed)
+    assert found.problems == found.notes == ()
+    files = [f for f in committed.rglob("*.parquet") if "_ledger" not in f.parts]
+    assert (found.last, found.tables, found.files) == (2, len(opened(committed).tables), len(files))
+    assert found.rows == sum(table.rows for table in opened(committed).store.tables.values())
+    assert found.bytes == sum(file.stat().st_size for file in files)
+
+
+def test_nothing_is_whole(tmp_path: Path) -> None:
+    assert verify(tmp_path / "nothing").last == -1
+    assert verify(tmp_path / "nothing").problems == ()
+
+
+@pytest.mark.parametrize("how", ["compact", "rewind", "ahead", "rework"])
+def test_what_maintenance_leaves_is_whole(committed: Path, how: str) -> None:
+    pipeline = opened(committed)
+    match how:
+        case "compact":
+            pipeline.compact(keep_hours=0)
+        case "rewind":
+            pipeline.rewind(0)
+        case "ahead":
+            pipeline.step = crash_at("tables")
+            with pytest.raises(Crash):
+                pipeline.run_tick(3, batch(3))
+        case "rework":
+            with Rework(pipeline, 1) as rework:
+                for tick in (1, 2):
+                    rework.beside.run_tick(tick, batch(tick, messages=5))
+                rework.replace()
+    found = verify(committed)
+    assert found.problems == ()
+    assert bool(found.notes) == (how == "ahead")
+    if how == "ahead":
+        assert "ahead of the ledger" in found.notes[0]
+
+
+def _lose_file(table: Path) -> str:
+    file = next(iter(sorted(table.glob("*.parquet"))))
+    file.unlink()
+    return f"has lost its file {file.name}"
+
+
+def _cut_file(table: Path) -> str:
+    file = next(iter(sorted(table.glob("*.parquet"))))
+    file.write_bytes(file.read_bytes()[:-1])
+    return f"the file {file} has {file.stat().st_size:,} bytes"
+
+
+def _damage_file(table: Path) -> str:
+    """The data is overwritten, the footer and the size stay."""
+    file = next(iter(sorted(table.glob("*.parquet"))))
+    old = file.read_bytes()
+    file.write_bytes(old[:4] + b"\xff" * 60 + old[64:])
+    return f"the file {file} cannot be read"
+
+
+def _lose_table(table: Path) -> str:
+    shutil.rmtree(table)
+    return f"the table {table} is missing; the ledger has it at version"
+
+
+def _lose_version(table: Path) -> str:
+    version = DeltaTable(table).version()
+    (table / "_delta_log" / f"{version:020}.json").unlink()
+    return f"the table {table} ends at version {version - 1}, the ledger at {version}"
+
+
+def _lose_log(table: Path) -> str:
+    shutil.rmtree(table / "_delta_log")
+    return f"the table {table} cannot be read"
+
+
+def _fewer_rows(table: Path) -> str:
+    """Another file of the same size and with other rows, as its log has it, too."""
+    log = sorted((table / "_delta_log").glob("*.json"))
+    file = next(iter(sorted(table.glob("*.parquet"))))
+    rows = pq.ParquetFile(file).read()
+    size = file.stat().st_size
+    pq.write_table(rows.slice(1), file)
+    for entry in log:
+        text = entry.read_text()
+        if file.name in text:
+            text = text.replace(f'"size":{size}', f'"size":{file.stat().st_size}')
+            text = text.replace(
+                f'\\"numRecords\\":{rows.num_rows}', f'\\"numRecords\\":{rows.num_rows - 1}'
+            )
+            entry.write_text(text)
+    return f"the table {table} has {rows.num_rows - 1:,} rows of tick"
+
+
+BREAKS: tuple[Callable[[Path], str], ...] = (
+    *(_lose_file, _cut_file, _damage_file, _lose_table, _lose_version, _lose_log, _fewer_rows),
+)
+
+
+@pytest.mark.parametrize("table", ["output", "state"])
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_what_is_missing_or_changed_is_named(
+    committed: Path, breaks: Callable[[Path], str], table: str
+) -> None:
+    pipeline = opened(committed)
+    name = OUTPUT if table == "output" else pipeline.state_tables["messages"].name
+    said = breaks(committed / name)
+    (problem,) = verify(committed).problems
+    assert said in problem
+    with pytest.raises(DataError, match="cannot be copied"):
+        copy_pipeline(committed, committed.parent / "copy")
+    assert not (committed.parent / "copy").exists()
+
+
+def test_rows_of_the_ledger_that_are_lost_are_named(committed: Path) -> None:
+    ledger = Ledger(committed)
+    kept = [c for c in pa.Table.to_pylist(_rows_of(committed)) if c["sequence"] != 1]
+    schema = _rows_of(committed).schema
+    write_deltalake(committed / LEDGER, pa.Table.from_pylist(kept, schema), mode="overwrite")
+    assert ledger.exists
+    (problem,) = verify(committed).problems
+    assert "has lost row 1" in problem
+
+
+def _rows_of(directory: Path) -> pa.Table:
+    table: pa.Table = DeltaTable(directory / LEDGER).to_pyarrow_table()
+    return table
+
+
+def test_tables_without_a_ledger_are_named(committed: Path) -> None:
+    shutil.rmtree(committed / LEDGER)
+    (problem,) = verify(committed).problems
+    assert "has tables but no ledger" in problem
+
+
+def test_a_copy_is_as_of_the_commit_and_goes_on_by_itself(committed: Path, tmp_path: Path) -> None:
+    pipeline = opened(committed)
+    before = contents(pipeline)
+    with pipeline.prepare(3, 3, batch(3)) as prepared:
+        prepared.write()
+        found = copy_pipeline(committed, tmp_path / "copy")
+        prepared.commit()
+    assert found.last == 2
+    assert found.notes == ()
+    copy = opened(tmp_path / "copy")
+    assert contents(copy) == before
+    assert verify(tmp_path / "copy").problems == ()
+    copy.run_tick(3, batch(3))
+    assert contents(copy) == contents(pipeline)
+    copy.rewind(0)
+    assert contents(pipeline) != contents(copy)
+
+
+def test_a_copy_is_made_while_ticks_and_compact_run(committed: Path, tmp_path: Path) -> None:
+    """Between two looks at the pipeline, files go: then what is there now is copied."""
+    pipeline = opened(committed)
+    done = []
+
+    def meanwhile(name: str) -> None:
+        if name == OUTPUT and not done:
+            done.append(name)
+            pipeline.run_tick(3, batch(3))
+            pipeline.compact(keep_hours=0)
+
+    found = copy_pipeline(committed, tmp_path / "copy", meanwhile)
+    assert found.last == 3
+    assert contents(opened(tmp_path / "copy")) == contents(pipeline)
+    assert [place.name for place in tmp_path.iterdir() if place.name.startswith(".")] == []
+
+
+def test_a_copy_goes_nowhere_where_something_is(committed: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    with pytest.raises(DataError, match="is there already"):
+        copy_pipeline(committed, tmp_path / "there")
+    with pytest.raises(DataError, match="no tick was committed"):
+        copy_pipeline(tmp_path / "nothing", tmp_path / "copy")
+    with pytest.raises(DataError, match="within the pipeline"):
+        copy_pipeline(committed, committed / "copy")

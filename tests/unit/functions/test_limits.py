@@ -1,0 +1,123 @@
+"""What a program may cost while it is read: an error says which limit it is beyond."""
+
+from __future__ import annotations
+
+import ast
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hydro_core.compile import compile_graph
+from hydro_core.errors import ProgramError
+from hydro_core.functions.read import constant
+from hydro_core.lang.resolve import parse
+from hydro_core.running import given_types
+
+BYTES, BITS, PLACES = "makes or reads more than 100 MB", "10,000 bits", "6,000 places"
+WIDE, STEPS = "wider than 9,999", "300,000 steps"
+CONSTANTS = {
+    "['a' * 10**6 for i in range(70000)]": BYTES,
+    "'%s' * 100000 % tuple(['x' * 1000] * 100000)": BYTES,
+    "int(Decimal('1E+99999999'))": PLACES,
+    "round(Decimal('1E+999999'))": PLACES,
+    "'%d' % Decimal('1E+99999999')": PLACES,
+    "f\"{Decimal('1E+99999999'):f}\"": PLACES,
+    "f\"{Decimal('1E-99999999')}\"": PLACES,
+    "sum([[0] * 10**6] * 10**5, [])": BYTES,
+    "sum([[0]] * 10**5, [])": BYTES,
+    "2 ** 10**9": BITS,
+    "1 << 10**9": BITS,
+    "'x'.ljust(10**10)": BYTES,
+    "('\\t' * 10**5).expandtabs(10**6)": BYTES,
+    "(1).to_bytes(10**10, 'big')": BYTES,
+    "''.join(['x' * 1000] * 10**6)": BYTES,
+    "('x' * 10**5).join([''] * 10**5)": BYTES,
+    "('a' * 10**5).replace('a', 'b' * 10**4)": BYTES,
+    "[('a ' * 500000).split() for i in range(1000)]": BYTES,
+    "str([[['x' * 1000] * 1000] * 1000])": BYTES,
+    "[[[[[[[[0] * 99] * 99] * 99] * 99] * 99] * 99] * 99]": BYTES,
+    "sorted([[0] * 10**5 for i in range(1000)])": BYTES,
+    "len({(0,) * 10**5 for i in range(10**5)})": BYTES,
+    "[x in list(range(10**5)) for x in range(10**5)]": BYTES,
+    "[{'a': 'x' * 10**6} for i in range(70000)]": BYTES,
+    "range(10**15)": BYTES,
+    "[x * y for x in range(1000) for y in range(1000)]": STEPS,
+    "f'{1:>99999}'": WIDE,
+    "'%99999d' % 1": WIDE,
+    "'%9999d' * 100000 % tuple([1] * 100000)": BYTES,
+    "[f'{i:>9999}' for i in range(10**5)]": BYTES,
+    "0x" + "f" * 5000: BITS,
+}
+
+
+_MEMORY = 500_000_000
+_COMPUTE = f"""
+import ast, json, resource, sys
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.read import constant
+resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
+said = dict()
+for source in json.load(sys.stdin):
+    try:
+        constant(ast.parse(source, mode="eval").body, dict())
+    except TypeProblem as problem:
+        said[source] = str(problem)
+json.dump(said, sys.stdout)
+"""
+
+
+def test_constants_that_take_too_much_are_refused() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run(
+        [sys.executable, "-c", _COMPUTE],
+        input=json.dumps(list(CONSTANTS)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = json.loads(done.stdout)
+    assert list(said) == list(CONSTANTS)
+    assert [s for s, limit in CONSTANTS.items() if limit not in said[s]] == []
+    taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    assert taken < 2 * len(CONSTANTS)
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("len(list(range(10**5)))", 10**5),
+        ("len('a' * 10**6)", 10**6),
+        ("sum([i * i for i in range(1000)])", 332833500),
+        ("Decimal('1E+20') + 1", 10**20 + 1),
+        ("3 ** 40 % 7", 4),
+        ("f'{5:>{4}}'", "   5"),
+        ("len([c for c in 'abc' * 1000 if c in 'ab'])", 2000),
+    ],
+)
+def test_a_constant_within_the_limits(source: str, value: object) -> None:
+    assert constant(ast.parse(source, mode="eval").body, {}) == value
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("a" + " -> map(lambda x: (x, x))" * 20, "10,000 fields"),
+        ('a -> map(lambda x: {"a": x})' + " -> map(lambda r: {'a': r, 'b': r})" * 20, "fields"),
+        ("a" + " -> map(lambda x: [x])" * 300, "nest deeper than 100"),
+        (
+            "x0 = a -> cross(right=a)"
+            + "".join(f"\nx{i} = x{i - 1} -> cross(right=x{i - 1})" for i in range(1, 20)),
+            "10,000 fields",
+        ),
+    ],
+)
+def test_a_type_that_is_too_large_is_refused(program: str, said: str) -> None:
+    start = time.process_time()
+    graph = parse(f'a = source("long")\n{program} -> out')
+    with pytest.raises(ProgramError, match=said):
+        compile_graph(graph, given_types(graph, {}, []))
+    assert time.process_time() - start < 5
