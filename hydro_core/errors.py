@@ -122,6 +122,12 @@ class DataError(HydroError):
     """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
+class InfrastructureError(DataError):
+    """A tick failed by what it runs on (Spark, the disk, the network) and not by its program or its
+    data: tried again, it may succeed.
+    """
+
+
 class TypeProblem(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why something of the program has no meaning or no type.
 

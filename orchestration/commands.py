@@ -5,12 +5,8 @@ name.
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,64 +30,17 @@ def demo(arguments: Sequence[str]) -> int:
 
 def dev(arguments: Sequence[str]) -> int:
     """Opens the Dagster UI with its daemon, on this machine only."""
-    parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
-    parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
-    options = parser.parse_args(arguments)
-    from orchestration.resident.launcher import stop_worker
-    from orchestration.ticking import end_orphans, open_instance
+    from orchestration.dev import dev as run_dev
 
-    home = project_settings().dagster_home
-    with open_instance(home) as instance:
-        for flow in ALL_ASSETS:
-            end_orphans(instance, flow)
-    sys.stdout.write(f"The UI: http://127.0.0.1:{options.port}  (end it with Ctrl-C)\n")
-    sys.stdout.flush()
-    workspace = str(files("orchestration.instance") / "workspace.yaml")
-    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
-    command += ["-h", "127.0.0.1", "-p", str(options.port)]
-    environment = {**os.environ, "DAGSTER_HOME": str(home)}
-    # In a group of its own: Dagster ends its processes in order if nobody else interrupts them.
-    with subprocess.Popen(command, env=environment, start_new_session=True) as ui:
-        try:
-            return ui.wait()
-        except KeyboardInterrupt:
-            ui.send_signal(signal.SIGINT)
-            ui.wait()
-            return 0
-        finally:
-            stop_worker(home)
+    return run_dev(arguments)
 
 
 def status(arguments: Sequence[str]) -> int:
-    """Shows how far every flow is: committed ticks, what is open, and where its tables are."""
-    parser = argparse.ArgumentParser(prog="hydrotick status", description=status.__doc__)
-    parser.add_argument("flow", nargs="?", choices=[f.name for f in ALL_ASSETS], help="one flow")
-    wanted = parser.parse_args(arguments).flow
+    """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
     from orchestration.runner import TickRunner
+    from orchestration.status import status as show_status
 
-    runner = TickRunner(project_settings())
-    sys.stdout.write(f"{'flow':<12}{'committed':>10}{'last tick':>18}{'open':>7}  tables\n")
-    for flow in ALL_ASSETS:
-        if wanted in (None, flow.name):
-            sys.stdout.write(_status(flow, runner) + "\n")
-    return 0
-
-
-def _status(flow: FlowAsset, runner: TickRunner) -> str:
-    calendar, done = flow.ticks.calendar, runner.next_tick(flow)
-    ready = runner.ready(flow)
-    last = calendar.window(done - 1).key if done else "–"
-    waiting = max(0, ready.until - done)
-    line = f"{flow.name:<12}{done:>10,}{last:>18}{waiting:>7,}  {runner.directory(flow)}"
-    return "\n".join([line, *_notes(flow, runner, ready, done)])
-
-
-def _notes(flow: FlowAsset, runner: TickRunner, ready: Ready, done: int) -> Iterator[str]:
-    """What the next tick waits for, and which inputs had nothing for the last one."""
-    if done >= ready.until and not ready.has_ended:
-        yield f"  tick {flow.ticks.calendar.window(done).key} is next: {ready.why}"
-    for name in runner.empty_inputs(flow):
-        yield f"  the last tick had no row of `{name}`"
+    return show_status(arguments, ALL_ASSETS, TickRunner(project_settings()))
 
 
 def backfill(arguments: Sequence[str]) -> int:

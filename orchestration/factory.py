@@ -15,9 +15,13 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from orchestration.drawing import drawing
+from orchestration.failures import failure_sensor
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
+from orchestration.records import unrecorded
 from orchestration.report import TickReport
+from orchestration.run_tags import FLOW_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
+from orchestration.sensors import next_tick_sensor
 from orchestration.shape import FlowShape, OutputShape, StateShape, StratumShape, shape_of
 from orchestration.ticks import TickAxis
 
@@ -44,7 +48,7 @@ def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.De
         assets=[asset for flow in built for asset in flow.assets],
         asset_checks=[check for flow in built for check in flow.checks],
         jobs=[flow.job for flow in built],
-        sensors=[flow.sensor for flow in built],
+        sensors=[*(flow.sensor for flow in built), failure_sensor(flows, runner.project)],
         executor=dg.in_process_executor,
     )
 
@@ -59,12 +63,12 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         f"{flow.name}_job",
         dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
         description=f"Runs ticks of {flow.name} in order.",
-        tags={"flow": flow.name},
+        tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
     checks = (_checks(flow, shape, axis, runner),) if _declared(flow, shape) else ()
     return FlowDefinitions(
-        (*_inputs(flow, shape), tick), checks, job, _sensor(flow, axis, job, runner)
+        (*_inputs(flow, shape), tick), checks, job, next_tick_sensor(flow, axis, job, runner)
     )
 
 
@@ -155,12 +159,18 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        windows = [axis.window_of(key) for key in context.partition_keys]
-        for report in runner.run(flow, windows, log=context.log.info):
+        windows = {axis.window_of(key) for key in context.partition_keys}
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+        for report in runner.run(flow, list(windows), log=context.log.info):
             _record_checks(context, flow, report)
             for name in report.empty:
                 context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
             if not report.committed:
+                if report.judged:
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
                 raise dg.Failure(
                     f"{report.window.key}: {report.problem}",
                     metadata=report.metadata,
@@ -268,12 +278,6 @@ def _inputs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             tags={"role": "input"},
             metadata={"dagster/column_schema": _schema(columns)},
         )
-
-
-def _sensor(flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner) -> dg.SensorDefinition:
-    from orchestration.sensors import next_tick_sensor
-
-    return next_tick_sensor(flow, axis, job, runner)
 
 
 def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:

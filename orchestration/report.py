@@ -30,7 +30,10 @@ Verdicts = Sequence[tuple[str, Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """How a tick ended; `problem` says why it was not committed."""
+    """How a tick ended; `problem` says why it was not committed.
+
+    `judged`: if it was not, whether its program or data are at fault, and not what it runs on.
+    """
 
     window: Window
     committed: bool
@@ -40,6 +43,7 @@ class TickReport:
     """Rows that the tick added, by asset; inputs as "landing/NAME"."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where the table of each asset is."""
+    judged: bool = True
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
 
@@ -107,7 +111,7 @@ def report_of_committed(
         for check in checks
     ]
     return TickReport(
-        window, True, "", verdicts, rows, _tables(pipeline), _empty(commit.inputs, window)
+        window, True, "", verdicts, rows, _tables(pipeline), empty=_empty(commit.inputs, window)
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
-from hydro_core.errors import HydroError
+from hydro_core.errors import HydroError, InfrastructureError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -76,6 +76,13 @@ class TickRunner:
         last = Ledger(self.directory(flow)).last_tick
         return 0 if last is None else last + 1
 
+    def committed_at(self, flow: FlowAsset, tick: int) -> datetime | None:
+        """When a tick was committed; None if it is not."""
+        from hydro_core.spark.ledger import Ledger
+
+        commit = Ledger(self.directory(flow)).commit_of(tick) if tick >= 0 else None
+        return None if commit is None else commit.committed
+
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
@@ -111,7 +118,8 @@ class TickRunner:
             until = self.ready(flow).until
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
-            yield TickReport(first, committed=False, problem=str(error))
+            judged = is_of_the_tick(error)
+            yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         for part in self._parts(flow, windows, until):
             for report in self._run_part(flow, part, log):
@@ -192,7 +200,8 @@ class TickRunner:
                     log(f"{_span(windows)}: committed after {len(verdicts)} checks")
                 return reports
         except HydroError as error:
-            return [TickReport(windows[0], committed=False, problem=str(error))]
+            judged = is_of_the_tick(error)
+            return [TickReport(windows[0], committed=False, problem=str(error), judged=judged)]
 
     def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
         first, last = windows[0].tick, windows[-1].tick
@@ -218,6 +227,11 @@ class TickRunner:
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
         return report_of_committed(flow, pipeline, window, commit)
+
+
+def is_of_the_tick(error: HydroError) -> bool:
+    """Whether an error is due to the program or the data of a tick: tried again, it comes again."""
+    return not isinstance(error, InfrastructureError) and error.code not in ("state", "config")
 
 
 def _times(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:

@@ -17,13 +17,17 @@ class ProjectSettings:
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
-    computed together where many are asked for.
+    computed together where many are asked for. Of a failed tick the command `failure_command`
+    [HYDROTICK_FAILURE_COMMAND] is told on its standard input, and the address `failure_webhook`
+    [HYDROTICK_FAILURE_WEBHOOK] by a POST, as a JSON object.
     """
 
     home: Path = Path("data")
     spark_master: str | None = None
     spark_memory: str | None = None
     range_ticks: int = 100
+    failure_command: str | None = None
+    failure_webhook: str | None = None
 
     @property
     def landing(self) -> Path:
@@ -49,4 +53,6 @@ def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSetting
         spark_master=environ.get("HYDROTICK_SPARK_MASTER"),
         spark_memory=environ.get("HYDROTICK_SPARK_MEMORY"),
         range_ticks=max(1, int(environ.get("HYDROTICK_RANGE_TICKS", "100"))),
+        failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
+        failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
     )

@@ -18,18 +18,21 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.factory import last_key, project_definitions
+from orchestration.factory import project_definitions
 from orchestration.instance import prepare_instance
-from orchestration.processes import PROCESS_TAG, is_alive, this_process
+from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
+from orchestration.records import runs_of, unrecorded
 from orchestration.report import TickReport
+from orchestration.run_tags import range_tags
 from orchestration.runner import TickRunner
-from orchestration.sensors import IN_FLIGHT
 from orchestration.ticks import TickAxis, Window
 
-_RANGE_START, _RANGE_END = (
-    "dagster/asset_partition_range_start",
-    "dagster/asset_partition_range_end",
-)
+_BEGUN = [
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+"""The states of a run in which the process that its tag names executes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def run_ticks(
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
-        _record_committed(flow, runner, job, instance)
+        record_committed(flow, runner, instance)
         for tick in range(runner.next_tick(flow), last + 1, together):
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
             started(first)
@@ -93,25 +96,35 @@ def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
             os.environ["DAGSTER_HOME"] = before
 
 
-def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> None:
-    """Runs whose process is gone (killed, say) are shown as failed, not as running for ever."""
-    open_runs = dg.RunsFilter(tags={"flow": flow.name}, statuses=IN_FLIGHT)
-    for record in instance.get_run_records(open_runs):
+def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:
+    """Runs whose process is gone (killed, say) are shown as failed, not as running for ever.
+
+    Gives the runs of which that cannot be told: their processes are on other hosts.
+    """
+    elsewhere = []
+    for record in runs_of(flow, instance, _BEGUN):
         process = record.dagster_run.tags.get(PROCESS_TAG)
-        if process is not None and not is_alive(process):
+        if process is not None and has_ended(process):
             message = "Its process ended before the tick did."
             instance.report_run_failed(record.dagster_run, message)
+        elif process is not None and host_of(process) != host_of(this_process()):
+            elsewhere.append(record.dagster_run)
+    return elsewhere
 
 
-def _record_committed(
-    flow: FlowAsset, runner: TickRunner, job: dg.JobDefinition, instance: dg.DagsterInstance
-) -> None:
-    """Ticks that were committed, but not recorded before the process ended, are recorded now."""
-    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
-    recorded = instance.get_materialized_partitions(last_key(flow, runner))
-    missing = [tick for tick in range(done) if axis.window(tick).key not in recorded]
+def record_committed(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+) -> list[tuple[Window, Window]]:
+    """Ticks that were committed, but not recorded before the process ended, are recorded now.
+
+    Gives them, as ranges. It takes one run, which computes nothing.
+    """
+    missing = unrecorded(flow, runner, instance)
     if missing:
-        _execute(job, instance, axis.window(missing[0]), axis.window(missing[-1]))
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+        _execute(job, instance, *missing[0])
+    left = unrecorded(flow, runner, instance) if missing else []
+    return [ticks for ticks in missing if ticks not in left]
 
 
 def _execute(
@@ -119,7 +132,7 @@ def _execute(
 ) -> dg.ExecuteInProcessResult:
     tags = {PROCESS_TAG: this_process()}
     if first != last:
-        tags |= {_RANGE_START: first.key, _RANGE_END: last.key}
+        tags |= range_tags(first.key, last.key)
     return job.execute_in_process(
         partition_key=first.key if first == last else None,
         instance=instance,

@@ -8,13 +8,13 @@ history is dear, and the range plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
-from hydro_core.ir.graph import Endpoint, Graph
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
@@ -49,6 +49,10 @@ class Optimized:
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = UNTOUCHED
+    streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
+    """The plan's nodes that compute a stream of the program: its name there. Columns that nobody
+    reads may be left out of them.
+    """
 
 
 def optimize(
@@ -73,11 +77,11 @@ def optimize(
     saturation = replay.saturate() if replay else egraph.saturate()
     space = permitted(problem, egraph.space())
     plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
-    graph = unsettled(rebuild(loaded, problem.payloads, space, plan))
-    graph = verify(narrowed(typed, graph))
+    rebuilt = rebuild(loaded, problem.payloads, space, plan)
+    graph = verify(narrowed(typed, unsettled(rebuilt.graph)))
     notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
     steps = derivations(replay, space, plan, rules) if replay else ()
-    return Optimized(graph, before, plan.cost, steps, notes, saturation)
+    return Optimized(graph, before, plan.cost, steps, notes, saturation, rebuilt.streams)
 
 
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:

@@ -45,7 +45,15 @@ class _Rebuild:
         return self.space.nodes[self.plan.choice[cls]]
 
 
-def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan) -> Graph:
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A plan's graph, and the nodes in it that compute a stream of the program: its name there."""
+
+    graph: Graph
+    streams: Mapping[NodeId, NodeId]
+
+
+def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: Plan) -> Rebuilt:
     """The graph of a plan. All sources stay, so that the program takes the same inputs."""
     graph = loaded.typed.graph
     work = _Rebuild(loaded, payloads, space, plan)
@@ -65,7 +73,19 @@ def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: P
     middle = [n for n in work.nodes.values() if n.id not in ends]
     text_order = {name: i for i, name in enumerate(graph.nodes)}
     sinks.sort(key=lambda n: text_order.get(n.id, len(text_order)))
-    return Graph.of((*sources, *middle, *sinks), graph.name, graph.warnings)
+    made = Graph.of((*sources, *middle, *sinks), graph.name, graph.warnings)
+    return Rebuilt(made, dict(_streams(work, made)))
+
+
+def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
+    """Which nodes compute which streams of the program; of equal streams the first stands."""
+    program = work.typed.graph
+    yield from ((source.id, source.id) for source in program.named("source"))
+    for cls, end in work.endpoints.items():
+        names = [n for n in work.named.get(cls, ()) if n in program.nodes]
+        alone = [n for n in names if program[n].op.outputs == "one"]
+        if alone and end.node in made.nodes and made[end.node].op.outputs == "one":
+            yield end.node, end.node if end.node in alone else alone[0]
 
 
 def _ordered(work: _Rebuild) -> Iterator[ClassId]:

@@ -1,40 +1,64 @@
-"""What a stream means: a hash of the sub-program that computes it, whatever its nodes are called.
+"""What a stream means: a hash of the sub-program that computes it, however it is written.
 
-Two streams with one meaning hold the same items at every tick, so what is stored of one serves
-the other. Operators that pass their input on as it is do not count, nor does the order of the
-inputs of a union.
+Two streams with one meaning hold the same items at every tick, so what is stored of one serves the
+other. Names do not count, nor how functions are written (they stand in their normal form), in which
+spelling a projection is, arguments that are left at their defaults, operators that pass their input
+on as it is, and the order of the inputs of a union.
+
+Stored state is known by its meaning, so a meaning is the same in every release: another way to
+compute it is another `VERSION`, which every hash begins with.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
+from hydro_core.analysis.identity import applied_to, projection
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.spec import Aggregate, Arg
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.normal import normal_form
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.walk import components, predecessors
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import Order
 
+VERSION = "meaning 2"
 TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
 """Operators that pass their input on as it is."""
+NOTHING: Mapping[NodeId, str] = MappingProxyType({})
 
 
-def meanings(typed: Typed, components: Sequence[Sequence[NodeId]]) -> Mapping[NodeId, str]:
+def program_meanings(typed: Typed) -> Mapping[NodeId, str]:
+    """The meaning of every node of a program."""
+    return meanings(typed, components(predecessors(typed.graph)))
+
+
+def meanings(
+    typed: Typed, groups: Sequence[Sequence[NodeId]], known: Mapping[NodeId, str] = NOTHING
+) -> Mapping[NodeId, str]:
     """The meaning of every node.
-
-    `components` are the cycles and single nodes, what is read before what reads it.
 
     In a cycle, meanings are refined as often as it has nodes: after that, nodes that differ in
     anything differ.
+
+    Args:
+        typed: the graph.
+        groups: its cycles and single nodes, what is read before what reads it.
+        known: meanings of nodes that are streams of a program, of which this is a plan.
     """
     found: dict[NodeId, str] = {}
-    for component in components:
-        own = {node: _own(typed.graph[node], typed) for node in component}
+    for group in groups:
+        own = {node: _own(typed.graph[node], typed) for node in group}
         found.update(own)
-        for _ in component:
+        found.update({node: known[node] for node in group if node in known})
+        rest = [node for node in group if node not in known]
+        for _ in rest:
             found.update(
-                {node: _with_inputs(own[node], typed.graph[node], found) for node in component}
+                {node: _with_inputs(own[node], typed.graph[node], typed, found) for node in rest}
             )
     return found
 
@@ -45,41 +69,67 @@ def meaning_of(stream: Endpoint, found: Mapping[NodeId, str], *more: str) -> str
 
 
 def _own(node: Node, typed: Typed) -> str:
-    types = [
-        f"{e.port}:{t.item}"
-        for e, t in typed.types.items()
-        if e.node == node.id and not node.inputs
-    ]
-    return _digest(
-        node.op.name, *sorted(types), *(f"{k}={_text(v)}" for k, v in sorted(node.args.items()))
-    )
+    if not node.inputs:
+        # what comes in has the type that it is found to have, whoever says so
+        given = [f"{e.port}:{t.item}" for e, t in typed.types.items() if e.node == node.id]
+        return _digest(node.op.name, *sorted(given), *_arguments(node, typed, "schema", "fds"))
+    made = projection(node, typed)
+    if made is not None:
+        return _digest("projection", _form(made))
+    return _digest(node.op.name, *_arguments(node, typed))
 
 
-def _with_inputs(own: str, node: Node, found: Mapping[NodeId, str]) -> str:
+def _arguments(node: Node, typed: Typed, *without: str) -> list[str]:
+    """The arguments that are not left at their defaults."""
+    found = []
+    for name, value in sorted(node.args.items()):
+        arg = node.op.arg(name)
+        if arg is not None and (arg.kind in without or _is_default(arg, value)):
+            continue
+        found.append(f"{name}={_text(value, applied_to(node, arg, typed))}")
+    return found
+
+
+def _is_default(arg: Arg, value: Any) -> bool:
+    return not arg.required and type(value) is type(arg.default) and bool(value == arg.default)
+
+
+def _with_inputs(own: str, node: Node, typed: Typed, found: Mapping[NodeId, str]) -> str:
     inputs = [
         meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
     ]
     if node.op.name in TRANSPARENT and len(inputs) == 1:
         return inputs[0]
-    if node.spec.variadic:
+    if node.spec.variadic and typed.of(node.id).order is Order.NONE:
         inputs.sort()
     return _digest(own, *inputs)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, over: tuple[ItemType, ...]) -> str:
     """Canonical text of an argument."""
     match value:
-        case Fn(source=source):
-            return f"function {source}"
+        case Fn():
+            return _form(normal_form(value, over))
         case Aggregate(function, arguments):
-            return f"{function}({', '.join(map(_text, arguments))})"
+            return f"{function}({', '.join(_text(a, over) for a in arguments)})"
         case tuple() | list():
-            return f"{type(value).__name__}({', '.join(map(_text, value))})"
+            kind = "list" if isinstance(value, list) else "tuple"
+            return f"{kind}({', '.join(_text(v, over) for v in value)})"
         case Mapping():
-            return f"row({', '.join(f'{k}: {_text(v)}' for k, v in value.items())})"
+            inside = (f"{_text(k, over)}: {_text(v, over)}" for k, v in value.items())
+            return f"row({', '.join(inside)})"
+        case str():
+            return repr(value)
         case _:
             return f"{type(value).__name__} {value!s}"
 
 
+def _form(form: Any) -> str:
+    """The text of a normal form, which is made of tuples, strings and numbers."""
+    if isinstance(form, tuple):
+        return f"({' '.join(map(_form, form))})"
+    return repr(form)
+
+
 def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    return hashlib.sha256("\0".join((VERSION, *parts)).encode()).hexdigest()[:24]

@@ -26,14 +26,22 @@ from hydro_core.plan.feedback import (
     without_false_hopes,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.plan.meaning import meaning_of, meanings
+from hydro_core.plan.meaning import NOTHING, meaning_of, meanings
 from hydro_core.plan.running import RunningForm, needs_the_past, running_form, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
 
-def plan(typed: Typed, strata: Strata) -> TickPlan:
-    """The plan of a program, for every range of ticks."""
+def plan(typed: Typed, strata: Strata, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
+    """The plan of a program, for every range of ticks.
+
+    Args:
+        typed: the program, or an optimized plan of it.
+        strata: its strata.
+        known: of an optimized plan, the meanings of nodes that compute streams of the program.
+    """
+    reading = predecessors(typed.graph)
+    known = meanings(typed, components(reading), known)
     closed = with_closed_forms(typed)
     if closed is not typed:
         typed, strata = closed, stratify(closed)
@@ -48,10 +56,11 @@ def plan(typed: Typed, strata: Strata) -> TickPlan:
     kinds = kinds_of(typed, events, {form.result for form in forms.values()})
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
     tells = telling(graph, [(group, forms.get(group)) for group in groups], kinds)
-    slots = _slots(typed, _Kept(kinds, last_only, tells), meanings(typed, groups))
+    found = meanings(typed, groups, known)
+    slots = _slots(typed, _Kept(kinds, last_only, tells), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
-    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, notes)
+    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, found, notes)
 
 
 def _component(

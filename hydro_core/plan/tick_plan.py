@@ -9,7 +9,7 @@ the plan keeps is an output of each range that runs by it, so that any range may
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
@@ -106,6 +106,8 @@ class TickPlan:
     """The id of the slot that a node reads."""
     tells: frozenset[NodeId] = frozenset()
     """The nodes whose outputs are general and tell by how much they change."""
+    meanings: Mapping[NodeId, str] = field(default_factory=dict)
+    """What each node's streams are: stored ones are known by it."""
     notes: tuple[str, ...] = ()
     """What a user should know: which part runs tick by tick, and why."""
 

@@ -12,14 +12,14 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from hydro_core.catalog.spec import functions_of
-from hydro_core.errors import DataError, Diagnostic, Span
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Graph
 
@@ -106,7 +106,7 @@ def data_error(error: BaseException, graph: Graph | None = None) -> DataError:
     The graph tells the operator whose function failed.
     """
     failure = find_failure(error)
-    result = failure.as_error(graph) if failure else DataError(_own_words(error))
+    result = failure.as_error(graph) if failure else _own_words(error)
     result.__cause__ = error
     return result
 
@@ -158,24 +158,29 @@ def _texts(error: BaseException) -> Iterator[str]:
         seen = seen.__cause__ or seen.__context__
 
 
-def _own_words(error: BaseException) -> Diagnostic:
+def _own_words(error: BaseException) -> DataError:
     """Spark's message: its first paragraph, without places in Java."""
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
     if total:
-        return Diagnostic("runtime", f"the tick failed: the sum {total[1]} is beyond 64 bits")
+        return _data_error("runtime", f"the tick failed: the sum {total[1]} is beyond 64 bits")
     if condition in _FAULTS_OF_DATA:
-        return Diagnostic("runtime", f"the tick failed: {_FAULTS_OF_DATA[condition]}")
+        return _data_error("runtime", f"the tick failed: {_FAULTS_OF_DATA[condition]}")
     unread = _UNREAD.search("\n".join(_texts(error)))
     if unread:
         file = unquote(urlparse(unread[1]).path)
         cause = "it is damaged, or not what its name says"
-        return Diagnostic("input", f"`{file}` cannot be read: {cause}")
+        return _data_error("input", f"`{file}` cannot be read: {cause}")
     lines = [
         line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
     ]
     first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
-    return Diagnostic("runtime", f"Spark failed: {_shorten(re.sub(r' SQLSTATE: .*', '', first))}")
+    said = _shorten(re.sub(r" SQLSTATE: .*", "", first))
+    return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}"))
+
+
+def _data_error(code: Literal["input", "runtime"], message: str) -> DataError:
+    return DataError(Diagnostic(code, message))
 
 
 def _shorten(text: str) -> str:

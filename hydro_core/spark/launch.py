@@ -7,19 +7,25 @@ the error message.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyspark
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
 
+import hydro_core
 from hydro_core.errors import Diagnostic, HydroError
 
 _REPORTED_BYTES = 4000
@@ -61,6 +67,51 @@ def launch_context(
                 f"Spark's JVM ended while it started:\n{_tail(printed) or error}",
                 f"see that `{java_home}/bin/java -version` works and that there is memory for it",
             ) from error
+
+
+def package_archive() -> Path:
+    """This package as an archive of Python files, for processes on other machines."""
+    root = Path(hydro_core.__file__).parent
+    target = Path(tempfile.mkdtemp(prefix="hydrotick-")) / "hydro_core.zip"
+    atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(root.rglob("*.py")):
+            archive.write(file, Path(root.name) / file.relative_to(root))
+    return target
+
+
+def runs_jobs() -> bool:
+    """Whether the Spark context of this process can run jobs: nobody stopped it, its JVM lives."""
+    context = SparkContext._active_spark_context  # noqa: SLF001 - Spark offers no question for it
+    if context is None or context._jsc is None or jvm_process() is None:  # noqa: SLF001
+        return False
+    try:
+        return not context._jsc.sc().isStopped()  # noqa: SLF001
+    except (Py4JError, OSError):
+        return False
+
+
+def jvm_process() -> int | None:
+    """The number of the process that is Spark's JVM; None if there is none, or if it has ended."""
+    gateway: Any = SparkContext._gateway  # noqa: SLF001
+    process = getattr(gateway, "proc", None)
+    return process.pid if process is not None and process.poll() is None else None
+
+
+def discard_jvm() -> None:
+    """Makes PySpark forget a context that was stopped and, where it has ended, its JVM."""
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001
+    ended = jvm_process() is None
+    if context is not None:
+        if ended:
+            # There is nobody to be told of the end.
+            context._jsc = None  # noqa: SLF001
+        context.stop()
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+    if ended and SparkContext._gateway is not None:  # noqa: SLF001
+        with suppress(Py4JError, OSError):
+            SparkContext._gateway.shutdown()  # noqa: SLF001
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
 
 
 @contextmanager

@@ -48,7 +48,9 @@ class Pipeline:
     """The pipeline of a plan in a directory; it is made there when its first tick is prepared.
 
     Opening it and asking for what is committed needs no Spark. `spark` is the session for the rest;
-    without one the shared session of the process is used, when first needed.
+    without one the shared session of the process is used, when first needed. `tables` are where
+    the plan's tables stand, if not where a new pipeline would put them; `identity` is what the
+    ledger knows the program by, if not by what it stores.
     """
 
     def __init__(
@@ -57,6 +59,9 @@ class Pipeline:
         plan: TickPlan,
         settings: Settings | None = None,
         spark: SparkSession | None = None,
+        *,
+        tables: Tables | None = None,
+        identity: str | None = None,
     ) -> None:
         self.directory = directory
         self.plan = plan
@@ -65,13 +70,13 @@ class Pipeline:
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
-        named = Tables(state_tables(plan), output_tables(plan))
+        named = tables or Tables(state_tables(plan), output_tables(plan))
         self.state_tables = named.state
         """The tables of the state slots, by the slots' ids."""
         self.output_tables = named.outputs
         """The tables of the outputs, by their names."""
         self.tables = named.all
-        self.fingerprint = fingerprint(self.tables)
+        self.fingerprint = identity or fingerprint(self.tables)
         self.store = Store(
             directory,
             self.tables,
@@ -83,9 +88,7 @@ class Pipeline:
     @property
     def spark(self) -> SparkSession:
         """The session that runs the jobs."""
-        if self._spark is None:
-            self._spark = shared_session(self.settings.spark)
-        return self._spark
+        return self._spark or shared_session(self.settings.spark)
 
     @property
     def last_committed(self) -> int | None:

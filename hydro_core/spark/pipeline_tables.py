@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.plan.meaning import meaning_of, meanings
+from hydro_core.plan.meaning import meaning_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.relation import Kind
@@ -41,11 +41,10 @@ def output_tables(plan: TickPlan) -> Mapping[str, TableSpec]:
         ProgramError: an output has columns that a table cannot hold (code `type`), or two outputs
             would have one table (`name`).
     """
-    found = meanings(plan.typed, [component.nodes for component in plan.components])
     directories = directory_names(plan.graph.sinks)
     return _distinct(
         {
-            name: _output(plan, (name, directories[name]), sinks, found)
+            name: _output(plan, (name, directories[name]), sinks)
             for name, sinks in plan.graph.sinks.items()
         }
     )
@@ -68,9 +67,7 @@ def _distinct(tables: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
     return tables
 
 
-def _output(
-    plan: TickPlan, name: tuple[str, str], sinks: tuple[Node, ...], found: Mapping[str, str]
-) -> TableSpec:
+def _output(plan: TickPlan, name: tuple[str, str], sinks: tuple[Node, ...]) -> TableSpec:
     """`name` is that of the output, and that of its directory."""
     streams = [sink.inputs[0] for sink in sinks]
     types = [_type_of(plan, stream) for stream in streams]
@@ -81,7 +78,7 @@ def _output(
         *name,
         StreamType(item, Order.TOTAL if ordered else Order.NONE),
         Kind.E if ordered else _kind(plan, streams, item),
-        meaning=".".join(sorted(meaning_of(stream, found) for stream in streams)),
+        meaning=".".join(sorted(meaning_of(stream, plan.meanings) for stream in streams)),
     )
 
 

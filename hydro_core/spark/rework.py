@@ -11,152 +11,55 @@ are set back like those of any tick, and the directory is removed by whoever com
 
 from __future__ import annotations
 
-import errno
-import math
-import os
 import shutil
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-
-from hydro_core.errors import DataError
-from hydro_core.plan.tick_plan import Mode
+from hydro_core.plan.bootstrap import Bootstrap, Wanted
+from hydro_core.spark.as_it_was import Base, Facts, base_before, begin, held_at, moved, summed
 from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.pipeline_tables import refuse_another_program
-from hydro_core.spark.store import Step, Store
-from hydro_core.spark.store_table import DataFile, StoredTable
+from hydro_core.spark.pipeline_jobs import Tables
+from hydro_core.spark.pipeline_tables import output_tables, refuse_another_program, state_tables
 
 BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
 
-Facts = Callable[[Store, int], Mapping[str, Any]]
-"""What the ledger keeps of tables that end with a tick, for the checks of the next one."""
-
-
-def _no_facts(_store: Store, _tick: int) -> Mapping[str, Any]:
-    return {}
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """Where the tables of a pipeline can be had as they were after a tick; -1: before the first."""
-
-    tick: int
-    files: Mapping[str, tuple[DataFile, ...]]
-    """Of each table the files that hold its rows, and maybe rows of later ticks."""
-    commit: Commit | None
-    """The commit that ended with the tick, where one did."""
-    summed_to: Mapping[str, int] = field(default_factory=dict)
-    """Of each log the tick up to which its rows may be one."""
-
-
-NOTHING = Base(-1, {}, None)
-
-
-def base_before(store: Store, ledger: Ledger, first: int) -> Base:
-    """The latest tick before `first` as of which all tables can still be had.
-
-    Rows carry their ticks, so mostly it is the tick before. A table that holds its last tick only,
-    or a log that was summed up since, is had from an earlier version, as far as its files are
-    there; else there is nothing to go on from.
-    """
-    now = ledger.last
-    if now is None or first == 0:
-        return NOTHING
-    tables = store.tables
-    summed_to = {name: table.summed_to() for name, table in tables.items() if table.spec.is_log}
-    if all(_tells(table, first - 1, now.last, summed_to) for table in tables.values()):
-        files = {name: tuple(table.files()) for name, table in tables.items()}
-        return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
-    for commit in _standing(ledger.commits()):
-        if commit.last < first and commit.plan == now.plan:
-            held = _held_at(store, commit)
-            if held is not None:
-                return Base(commit.last, held, commit, summed_to)
-    return NOTHING
-
-
-def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
-    """The commits whose ticks were not made again or taken back since, the latest first."""
-    since = math.inf
-    for commit in reversed(commits):
-        if commit.ticks and commit.last < since:
-            yield commit
-        since = min(since, commit.first)
-
-
-def _tells(table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]) -> bool:
-    """Whether the table's rows tell what it held after the tick."""
-    if table.spec.mode is Mode.LAST:
-        return tick == last
-    return summed_to.get(table.spec.name, -1) <= tick
-
-
-def _ending_with(ledger: Ledger, tick: int) -> Commit | None:
-    commit = ledger.commit_of(tick)
-    return commit if commit is not None and commit.last == tick else None
-
-
-def _held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] | None:
-    """The files of the tables at a commit; None where some are not there any more."""
-    held = {}
-    for name, table in store.tables.items():
-        if name not in commit.versions:
-            return None
-        try:
-            files = table.files_at(commit.versions[name])
-        except DataError:
-            return None
-        if not all(file.path.exists() for file in files):
-            return None
-        held[name] = tuple(files)
-    return held
-
 
 class Rework:
-    """The ticks from `first` on of a pipeline, computed again beside its tables.
+    """A past that is computed beside the tables that serve, until it takes their place.
 
     It holds the pipeline's lock until `replace` or `abandon`; as a context manager it is abandoned
-    unless it was taken over.
-
-    Args:
-        pipeline: the one that serves; it goes on serving readers.
-        first: the first tick to compute again.
-        facts: gives what the ledger keeps of the tables after a tick that ended no commit.
-
-    Raises:
-        DataError: the tick is not committed, or another writer is at work (code `state`).
+    unless it was taken over. `correction`, `deployment` and `rollback` make one.
     """
 
-    def __init__(self, pipeline: Pipeline, first: int, facts: Facts = _no_facts) -> None:
-        self.pipeline = pipeline
-        pipeline.lock.acquire()
-        try:
-            self._now = _committed(pipeline, first)
-            pipeline.store.recover(self._now)
-            base = base_before(pipeline.store, pipeline.ledger, first)
-            self.first = base.tick + 1
-            """The tick that runs first: `first`, or an earlier one where its past is not there."""
-            self.last = self._now.last
-            """The tick that has to be reached."""
-            directory = pipeline.directory / BESIDE
-            shutil.rmtree(directory, ignore_errors=True)
-            self.beside = Pipeline(directory, pipeline.plan, pipeline.settings, pipeline.spark)
-            """The pipeline that runs the ticks."""
-            begin(self.beside.store, self.beside.ledger, base, pipeline.fingerprint, facts)
-        except BaseException:
-            pipeline.lock.release()
-            raise
+    def __init__(
+        self,
+        serving: Pipeline,
+        target: Pipeline,
+        beside: Pipeline,
+        ticks: tuple[int, int],
+        taken: Collection[str],
+        *,
+        changed_from: int | None = None,
+    ) -> None:
+        self.serving = serving
+        self.target = target
+        """The pipeline that is to serve: the same one, or one of another program."""
+        self.beside = beside
+        """The pipeline that runs the ticks."""
+        self.first, self.last = ticks
+        """The tick that runs first, and the one that has to be reached."""
+        self._taken = taken
+        self._changed_from = self.first if changed_from is None else changed_from
+        self._now = serving.ledger.last
+        self._made: list[str] = []
         self._started = datetime.now(UTC)
         self._decided = False
 
@@ -171,45 +74,184 @@ class Rework:
     ) -> None:
         self.abandon()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all ticks have run beside; there may be none to run."""
+        made = self.beside.ledger.refresh()
+        return not self._taken or (made is not None and made.last >= self.last)
+
     def replace(self) -> Commit:
         """Puts the tables beside in the place of those that serve, by one row of the ledger.
 
         Raises:
             DataError: another writer was faster (code `state`); then nothing of this counts.
         """
-        made = self.beside.ledger.refresh()
-        if self._decided or made is None or made.last < self.last:
+        if self._decided or not self.is_complete:
             raise RuntimeError("what is taken over is complete, and taken over once")
-        pipeline, now = self.pipeline, self._now
-        versions = take_over(pipeline.store, self.beside.store, pipeline.step)
-        commits = self.beside.ledger.commits(since=self.first)
-        commit = replace(
-            made,
-            sequence=now.sequence + 1,
-            first=self.first,
-            versions=versions,
-            rows=_added_up(commits),
-            inputs=_read_in_all(commits),
-            start=commits[0].start,
-            started=self._started,
-            committed=datetime.now(UTC),
-            tables={name: t.spec.record() for name, t in pipeline.store.tables.items()},
-        )
-        pipeline.ledger.append(commit)
-        pipeline.step("ledger")
+        self._take_over()
+        commit = self._commit()
+        self.serving.ledger.append(commit)
+        self.target.step("ledger")
         self._end()
         return commit
 
     def abandon(self) -> None:
         """Gives the results up; the pipeline is as it was."""
-        if not self._decided:
-            self.pipeline.store.recover(self._now)
-            self._end()
+        if self._decided:
+            return
+        self.serving.store.recover(self._now)
+        for name in self._made:
+            self.target.store.tables[name].drop()
+        self._end()
+
+    def _take_over(self) -> None:
+        for name in self._taken:
+            made, table = self.beside.store.tables[name], self.target.store.tables[name]
+            if not table.exists:
+                table.create()
+                self._made.append(name)
+            files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
+            table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
+            self.target.step(name)
+
+    def _commit(self) -> Commit:
+        now, made = self._now, self.beside.ledger.last
+        if now is None:
+            raise AssertionError("only what is committed is computed again")
+        commits = self.beside.ledger.commits(since=self.first) if self._taken else ()
+        tables = self.target.store.tables
+        return replace(
+            now,
+            sequence=now.sequence + 1,
+            first=self._changed_from,
+            last=self.last,
+            plan=self.target.fingerprint,
+            versions={name: table.version for name, table in tables.items()},
+            rows=_added_up(commits),
+            inputs=_read_in_all(commits) or now.inputs,
+            start=commits[0].start if commits else None,
+            started=self._started,
+            committed=datetime.now(UTC),
+            checks=_of_both(now.checks, made.checks if made else {}, tables),
+            tables={name: table.spec.record() for name, table in tables.items()},
+        )
 
     def _end(self) -> None:
         self._decided = True
         shutil.rmtree(self.beside.directory, ignore_errors=True)
-        self.pipeline.lock.release()
+        self.serving.lock.release()
+
+
+def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Rework:
+    """The ticks of a pipeline from `first` on, to be computed again.
+
+    Where the past before that tick is not to be had any more, an earlier tick is the first.
+
+    Args:
+        pipeline: the one that serves.
+        first: the first tick to compute again.
+        facts: gives what the ledger keeps of the tables after a tick that ended no commit.
+
+    Raises:
+        DataError: the tick is not committed, or another writer is at work (code `state`).
+    """
+    with _locked(pipeline):
+        now = _committed(pipeline, first)
+        base = base_before(pipeline.store, pipeline.ledger, first)
+        beside = _begun(pipeline, base, facts)
+        ticks = (base.tick + 1, now.last)
+        return Rework(pipeline, pipeline, beside, ticks, tuple(pipeline.store.tables))
+
+
+def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: Wanted) -> Rework:
+    """The tables that another program wants, to be made from the past.
+
+    Its other tables are those that serve, as they stand. Nothing wanted is nothing to run.
+
+    Args:
+        serving: the pipeline of the program that serves.
+        target: that of the other program, in the same directory.
+        made_by: what makes the tables, run from tick 0 on.
+        wanted: which tables are taken over.
+
+    Raises:
+        DataError: nothing is committed, or another writer is at work (code `state`).
+    """
+    with _locked(serving):
+        now = _committed(serving, 0)
+        slots = {slot: target.state_tables[slot] for slot in wanted.slots}
+        outputs = {name: target.output_tables[name] for name in wanted.outputs}
+        own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
+        named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
+        beside = Pipeline(
+            _emptied(serving), made_by.plan, serving.settings, serving.spark, tables=named
+        )
+        taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
+        # Only what an output was changes: a new state is of no tick that anybody has seen.
+        since = 0 if outputs else now.last + 1
+        return Rework(serving, target, beside, (0, now.last), taken, changed_from=since)
+
+
+def rollback(serving: Pipeline, target: Pipeline, facts: Facts | None = None) -> Rework:
+    """The tables of an earlier program as it left them, and the ticks since then by that program.
+
+    Raises:
+        DataError: its tables are not there any more, or another writer is at work (code `state`).
+    """
+    with _locked(serving):
+        now = _committed(serving, 0)
+        base = _left_by(target, serving.ledger)
+        beside = _begun(target, base, facts)
+        return Rework(
+            serving, target, beside, (base.tick + 1, now.last), tuple(target.store.tables)
+        )
+
+
+@contextmanager
+def _locked(pipeline: Pipeline) -> Iterator[None]:
+    """The pipeline's lock, which a rework that comes of it keeps."""
+    pipeline.lock.acquire()
+    try:
+        yield
+    except BaseException:
+        pipeline.lock.release()
+        raise
+
+
+def _emptied(pipeline: Pipeline) -> Path:
+    directory = pipeline.directory / BESIDE
+    shutil.rmtree(directory, ignore_errors=True)
+    return directory
+
+
+def _begun(target: Pipeline, base: Base, facts: Facts | None) -> Pipeline:
+    """A pipeline of the target's program beside it, as its tables were after the base's tick."""
+    tables = Tables(target.state_tables, target.output_tables)
+    beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
+    begin(beside.store, beside.ledger, base, beside.fingerprint, facts)
+    return beside
+
+
+def _left_by(target: Pipeline, ledger: Ledger) -> Base:
+    """The tables of a program at its last commit."""
+    for commit in reversed(ledger.commits()):
+        if commit.plan == target.fingerprint:
+            held = held_at(target.store, commit)
+            if held is not None:
+                return Base(commit.last, held, commit, summed(target.store))
+            break
+    raise state_error(
+        "the tables of the deployment before are not there any more",
+        "deploy its program again: what is missing is computed from the landed past",
+    )
+
+
+def _of_both(
+    served: Mapping[str, Any], made: Mapping[str, Any], tables: Iterable[str]
+) -> Mapping[str, Any]:
+    """What the ledger keeps for the checks of the next tick: of tables made, and of those kept."""
+    facts = {**served.get("tables", {}), **made.get("tables", {})}
+    return {**served, **made, "tables": {name: facts[name] for name in tables if name in facts}}
 
 
 def _committed(pipeline: Pipeline, first: int) -> Commit:
@@ -221,6 +263,7 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
             "name a committed tick; `hydrotick status` tells which there are",
         )
     refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
+    pipeline.store.recover(now)
     return now
 
 
@@ -239,81 +282,3 @@ def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
         found[read.name] = replace(read, rows=rows)
     return tuple(found.values())
-
-
-def begin(beside: Store, ledger: Ledger, base: Base, plan: str, facts: Facts) -> None:
-    """Makes the tables and the ledger beside: as they were after the tick of the base."""
-    ledger.create()
-    if base.tick < 0:
-        return
-    for name, table in beside.tables.items():
-        table.create()
-        serving = beside.directory.parent / name
-        linked = (_up_to(base.tick, file, table, serving) for file in base.files[name])
-        summed_to = min(base.summed_to.get(name, -1), base.tick)
-        table.hold((file for file in linked if file is not None), summed_to=summed_to)
-    moment = datetime.now(UTC)
-    ledger.append(
-        Commit(
-            sequence=0,
-            first=0,
-            last=base.tick,
-            plan=plan,
-            versions={name: table.version for name, table in beside.tables.items()},
-            rows={},
-            started=moment,
-            committed=moment,
-            checks=base.commit.checks if base.commit else facts(beside, base.tick),
-            tables={name: table.spec.record() for name, table in beside.tables.items()},
-        )
-    )
-
-
-def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> DataFile | None:
-    """The rows of a file up to a tick, below the table: the very file, if it has no others."""
-    if not file.may_hold(0, tick):
-        return None
-    here = table.path / file.path.relative_to(serving)
-    here.parent.mkdir(parents=True, exist_ok=True)
-    if file.last is not None and file.last <= tick:
-        _link(file.path, here)
-        return replace(file, path=here)
-    here = here.with_name(f"{uuid.uuid4()}.parquet")
-    column = table.spec.tick
-    rows = ds.dataset(file.path, table.spec.arrow_schema).to_table(filter=ds.field(column) <= tick)
-    if rows.num_rows == 0:
-        return None
-    pq.write_table(rows, here)
-    ends: Any = pc.min_max(rows[column]).as_py()
-    return DataFile(here, here.stat().st_size, rows.num_rows, ends["min"], ends["max"])
-
-
-def take_over(serving: Store, beside: Store, step: Step) -> Mapping[str, int]:
-    """Makes the tables that serve hold what those beside hold; gives their versions after it."""
-    for name, made in beside.tables.items():
-        table = serving.tables[name]
-        if not table.exists:
-            table.create()
-        files = [replace(f, path=_moved(f.path, made.path, table.path)) for f in made.files()]
-        table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
-        step(name)
-    return {name: serving.tables[name].version for name in serving.tables}
-
-
-def _moved(file: Path, here: Path, there: Path) -> Path:
-    """The file below the directory `there`; one that is linked there already stays."""
-    target = there / file.relative_to(here)
-    if not target.exists() or not target.samefile(file):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _link(file, target)
-    return target
-
-
-def _link(file: Path, to: Path) -> None:
-    """A second name for a file; where the file system has none, a copy."""
-    try:
-        os.link(file, to)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK):
-            raise
-        shutil.copyfile(file, to)

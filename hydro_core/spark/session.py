@@ -18,7 +18,13 @@ from pyspark.sql import SparkSession
 from hydro_core.settings import MEBIBYTE, SparkSettings
 from hydro_core.spark.jars import delta_jars
 from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
-from hydro_core.spark.launch import SessionError, launch_context
+from hydro_core.spark.launch import (
+    SessionError,
+    discard_jvm,
+    launch_context,
+    package_archive,
+    runs_jobs,
+)
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -36,6 +42,8 @@ _LATE_OPTIMIZATION = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+
+_IN_UTC = "-Duser.timezone=UTC"
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -77,12 +85,18 @@ _shared: list[SparkSession] = []
 def shared_session(settings: SparkSettings | None = None) -> SparkSession:
     """The one warm session of this process, started when first asked for.
 
-    The settings of the first caller hold: Spark's memory and jars cannot change while it runs.
+    The settings of the first caller hold: Spark's memory and jars cannot change while it runs. So
+    whoever keeps working asks again for each piece of work and keeps no session: one whose JVM has
+    ended is replaced here.
     """
     with _lock:
-        if _shared and _is_alive(_shared[0]):
-            return _shared[0]
-        _shared[:] = [start_session(settings or SparkSettings())]
+        if _shared and not runs_jobs():
+            # Somebody stopped it, or its JVM ended (out of memory, killed): another takes its
+            # place.
+            _shared.clear()
+            discard_jvm()
+        if not _shared:
+            _shared.append(start_session(settings or SparkSettings()))
         return _shared[0]
 
 
@@ -98,8 +112,7 @@ def start_session(
         SessionError: the jars or a Java are missing, or Spark does not start; it says what to do.
     """
     _silence_query_log()
-    if settings.master.startswith("sc://"):
-        return _connect(settings, app_name, extra or {})
+    _refuse_connect(settings.master)
     share = settings.share or default_share()
     jars = delta_jars(share)
     if not jars:
@@ -115,6 +128,9 @@ def start_session(
         )
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    if not _is_one_process(settings.master):
+        # Nodes of a cluster have PySpark and pyarrow, but not this package.
+        context.addPyFile(str(package_archive()))
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
         session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
@@ -138,12 +154,22 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     if settings.master.startswith("local"):
-        options |= {**_EMBEDDED, **_jvm_options(settings)}
-    return options | dict(settings.extra)
+        options |= _EMBEDDED
+    if not _is_one_process(settings.master):
+        options["spark.executor.extraJavaOptions"] = _IN_UTC
+    return options | _driver_options(settings) | dict(settings.extra)
 
 
-def _jvm_options(settings: SparkSettings) -> dict[str, str]:
-    """Heap and the parts beside it, so that together they stay within the granted memory."""
+def _is_one_process(master: str) -> bool:
+    """Whether jobs run within the JVM of the driver: `local`, `local[…]`."""
+    return master == "local" or master.startswith("local[")
+
+
+def _driver_options(settings: SparkSettings) -> dict[str, str]:
+    """Heap and the parts beside it, so that together they stay within the granted memory.
+
+    Wherever the jobs run, the driver is a process of this machine.
+    """
     heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
     flags = (
         # The collector that needs the least memory beside a heap of this size.
@@ -154,7 +180,7 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
         *_LATE_OPTIMIZATION,
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
-        "-Duser.timezone=UTC",
+        _IN_UTC,
         f'"-Dlog4j2.configurationFile={files("hydro_core.spark") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
@@ -164,20 +190,14 @@ def _jvm_options(settings: SparkSettings) -> dict[str, str]:
     }
 
 
-def _connect(settings: SparkSettings, app_name: str, extra: Mapping[str, str]) -> SparkSession:
-    """A session of a Spark Connect server; what a server fixes at its own start is left to it."""
-    builder = SparkSession.builder.remote(settings.master).appName(app_name)
-    for key, value in (_MEANING | dict(settings.extra) | dict(extra)).items():
-        builder = builder.config(key, value)
-    session: SparkSession = builder.getOrCreate()
-    return session
-
-
-def _is_alive(session: SparkSession) -> bool:
-    """Whether the session can still run jobs: somebody may have stopped it."""
-    context = getattr(session, "_sc", None)
-    # A Connect session has no context here, and Spark offers no question for it.
-    return context is None or context._jsc is not None  # noqa: SLF001
+def _refuse_connect(master: str) -> None:
+    if master.startswith("sc://"):
+        raise SessionError(
+            f"Spark runs at `{master}`, a Spark Connect server: it has no driver in this process, "
+            "which ticks need to commit their tables",
+            "set HYDROTICK_SPARK_MASTER (or `master`) to `local[*]`, `spark://HOST:PORT` or another"
+            " of Spark's masters",
+        )
 
 
 def _silence_query_log() -> None:

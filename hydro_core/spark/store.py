@@ -88,7 +88,9 @@ class Store:
         return tuple(done)
 
     def check(self, commit: Commit | None) -> None:
-        """Refuses tables that are not there or whose columns are others than the program's.
+        """Looks at the tables as the commit left them, whatever came after it.
+
+        Those that are not there, or whose columns are others than the program's, are refused.
 
         Raises:
             DataError: which table, and what to do (code `state`).
@@ -99,6 +101,7 @@ class Store:
                 continue
             if not table.exists:
                 raise _missing(table, version)
+            table.look_at(version)
             if not table.schema_matches():
                 raise state_error(
                     f"the columns of the table {table.path} are not those of the program",

@@ -88,6 +88,16 @@ class StoredTable:
         self.forget()
         return self._open().version() == version
 
+    def look_at(self, version: int) -> None:
+        """Reads the table as it is at this version, until `is_at` or `restore` is asked."""
+        if self.is_at(version):
+            return
+        try:
+            self._table = DeltaTable(self.path, version=version)
+        except DeltaError as error:
+            raise self._lost(f"has lost its version {version}", error) from error
+        self._listed = None
+
     def create(self) -> None:
         """Makes the table, without rows."""
         interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}

@@ -128,7 +128,8 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
         found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
     except (DeltaError, ValueProblem, pa.ArrowException, OSError) as problem:
-        refuse(f"the Delta table `{path}` cannot be read: {problem}")
+        first_line = str(problem).strip().partition("\n")[0]
+        refuse(f"the Delta table `{path}` cannot be read: {first_line}", "land its data again")
 
 
 def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:

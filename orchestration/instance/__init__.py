@@ -1,21 +1,78 @@
 """Dagster's instance of a project: a directory with the shipped settings, made when first
 needed.
+
+The settings follow the installed version: a `dagster.yaml` that nobody changed is replaced by the
+one that is shipped; one that somebody changed stays, and the shipped one is put beside it.
 """
 
 from __future__ import annotations
 
-import shutil
-from importlib.resources import as_file, files
+import hashlib
+from importlib.resources import files
 from pathlib import Path
+
+from orchestration.processes import ProcessLock
+
+SETTINGS = "dagster.yaml"
+SHIPPED_BESIDE = "dagster.yaml.shipped"
+"""Where the shipped settings are put when those in use were changed by hand."""
+
+_COPIED = "dagster.yaml.copied"
+"""Holds what `dagster.yaml` was when it was copied, as a hash."""
+
+_FORMER = frozenset(
+    {
+        "44c0107db8e652bb65e6d48b6b87115fe79da7666f49c621422c8a6f7e92f908",
+        "bcf3eebb5893118c0e088d7ea1a251e68291568a2ffc57b3a82ce970bd75e915",
+        "b41630f72cb12132b376da0659252739cb154fa2bc2b3ede76dcfc1b0ae3fff1",
+    }
+)
+"""The hashes of shipped settings from before they were noted in the home."""
 
 
 def prepare_instance(directory: Path) -> Path:
-    """Makes the instance's directory, with `dagster.yaml` as shipped unless there is one; gives
-    it.
+    """Makes the instance's directory, with `dagster.yaml` as this version ships it unless somebody
+    changed that; gives the directory.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    target = directory / "dagster.yaml"
-    if not target.exists():
-        with as_file(files("orchestration.instance") / "dagster.yaml") as shipped:
-            shutil.copyfile(shipped, target)
+    shipped = (files("orchestration.instance") / SETTINGS).read_bytes()
+    target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
+    if target.exists():
+        present = target.read_bytes()
+        if present == shipped:
+            beside.unlink(missing_ok=True)
+            return directory
+        if _hash(present) not in _FORMER | {_copied(directory)}:
+            _write(beside, shipped)
+            return directory
+    _write(directory / _COPIED, _hash(shipped).encode())
+    _write(target, shipped)
     return directory
+
+
+def has_own_settings(directory: Path) -> bool:
+    """Whether the settings in use were changed by hand, and differ from those of this version."""
+    return (directory / SHIPPED_BESIDE).exists()
+
+
+def dev_lock(directory: Path) -> ProcessLock:
+    """The lock of the one `hydrotick dev` that may work on the instance."""
+    return ProcessLock(directory / "dev.lock")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Replaces a file as a whole: another process may read it at the same time."""
+    if path.exists() and path.read_bytes() == content:
+        return
+    part = path.with_name(f"{path.name}.part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
+def _copied(directory: Path) -> str:
+    path = directory / _COPIED
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -6,13 +6,14 @@ that the operating system has them: a killed process loses none, a power cut per
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import sqlalchemy as db
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
+from dagster._core.storage.event_log.schema import SqlEventLogStorageTable
 
 
 class EventLog(ConsolidatedSqliteEventLogStorage):
@@ -30,6 +31,20 @@ class EventLog(ConsolidatedSqliteEventLogStorage):
     def _connect(self) -> Iterator[db.Connection]:
         with self._engine.connect() as connection, connection.begin():
             yield connection
+
+    def forget(self, runs: Sequence[str], kept: Sequence[str]) -> int:
+        """Removes the events of runs, but those of the kept types; gives how many runs had some."""
+        forgotten = 0
+        kind = SqlEventLogStorageTable.c.dagster_event_type
+        for run in runs:
+            with self.run_connection(run) as connection:
+                removed = connection.execute(
+                    SqlEventLogStorageTable.delete()
+                    .where(SqlEventLogStorageTable.c.run_id == run)
+                    .where(db.or_(kind.is_(None), kind.not_in(kept)))
+                )
+            forgotten += removed.rowcount > 0
+        return forgotten
 
 
 def _do_not_wait(connection: Any, _record: Any) -> None:

@@ -1,4 +1,4 @@
-"""How the launcher talks to the resident worker: a JSON line each way over a socket of its home."""
+"""How the launcher talks to resident workers: a JSON line each way over a socket of each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_SOCKET = "worker.sock"
+
+def workers_of(home: Path) -> Path:
+    """The directory in which the workers of an instance have sockets, locks and logs."""
+    return home / "workers"
 
 
-def call(home: Path, timeout: float = 10, **message: Any) -> dict[str, Any]:
-    """What the worker of `home` answers; OSError if there is none."""
-    with socket.socket(socket.AF_UNIX) as connection, _address(home) as address:
+def call(home: Path, worker: int, timeout: float = 10, **message: Any) -> dict[str, Any]:
+    """What a worker of `home` answers, by its number; OSError if it is not there."""
+    with socket.socket(socket.AF_UNIX) as connection, _address(home, worker) as address:
         connection.settimeout(timeout)
         connection.connect(address)
         with connection.makefile("rw", encoding="utf-8") as lines:
@@ -25,22 +28,23 @@ def call(home: Path, timeout: float = 10, **message: Any) -> dict[str, Any]:
     return answer
 
 
-def listen(home: Path) -> socket.socket:
-    """The socket of the worker of `home`; only one process may ask, which its lock sees to."""
-    (home / _SOCKET).unlink(missing_ok=True)
+def listen(home: Path, worker: int) -> socket.socket:
+    """The socket of a worker of `home`; its lock sees to it that no other asks."""
+    path = workers_of(home) / f"{worker}.sock"
+    path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
-    with _address(home) as address:
+    with _address(home, worker) as address:
         listening.bind(address)
-    (home / _SOCKET).chmod(0o600)
+    path.chmod(0o600)
     listening.listen()
     return listening
 
 
 @contextmanager
-def _address(home: Path) -> Iterator[str]:
+def _address(home: Path, worker: int) -> Iterator[str]:
     # The path of a socket has 107 bytes at most; that of a home may be longer.
-    directory = os.open(home, os.O_PATH | os.O_CLOEXEC)
+    directory = os.open(workers_of(home), os.O_PATH | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{directory}/{_SOCKET}"
+        yield f"/proc/self/fd/{directory}/{worker}.sock"
     finally:
         os.close(directory)

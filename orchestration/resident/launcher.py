@@ -1,10 +1,8 @@
-"""A run launcher that hands runs to the resident worker, which it starts when there is none."""
+"""A run launcher that hands runs to resident workers, which it starts when they are needed."""
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,13 @@ from dagster._core.launcher.base import (
 )
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from orchestration.processes import PROCESS_TAG, is_alive
-from orchestration.resident.calls import call
-
-_SECONDS_TO_START = 60
+from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
+from orchestration.resident.pool import WorkerPool
+from orchestration.run_tags import flow_of
 
 
 class ResidentRunLauncher(RunLauncher[dg.DagsterInstance], ConfigurableClass):
-    """Launches runs in the resident worker of the instance's home."""
+    """Launches runs in resident workers of the instance's home, as many as may run at a time."""
 
     def __init__(self, inst_data: ConfigurableClassData | None = None) -> None:
         self._inst_data = inst_data
@@ -38,7 +35,7 @@ class ResidentRunLauncher(RunLauncher[dg.DagsterInstance], ConfigurableClass):
 
     @classmethod
     def config_type(cls) -> Mapping[str, Any]:
-        """It takes no settings."""
+        """It takes no settings: `concurrency.runs.max_concurrent_runs` limits its workers."""
         return {}
 
     @classmethod
@@ -49,23 +46,26 @@ class ResidentRunLauncher(RunLauncher[dg.DagsterInstance], ConfigurableClass):
         return cls(inst_data=inst_data, **config_value)
 
     @property
-    def _home(self) -> Path:
-        return Path(self._instance.root_directory)
+    def pool(self) -> WorkerPool:
+        """The workers of this instance."""
+        queue = self._instance.get_concurrency_config().run_queue_config
+        limit = -1 if queue is None else queue.max_concurrent_runs
+        return WorkerPool(Path(self._instance.root_directory), limit if limit > 0 else sys.maxsize)
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """Hands the run to the worker; the run fails to launch, with the reason, if that fails."""
+        """Hands the run to a worker; the run fails to launch, with the reason, if that fails."""
         run = context.dagster_run
-        self._instance.report_engine_event("Handing the run to the resident worker.", run)
-        start_worker(self._home)
-        call(self._home, do="run", run=run.run_id)
+        worker = self.pool.hand_over(run.run_id, flow_of(run), self._is_finished)
+        said = f"Handed the run to resident worker {worker.number} ({worker.process})."
+        self._instance.report_engine_event(said, run)
 
     def terminate(self, run_id: str) -> bool:
-        """Interrupts the run, or takes it out of the queue."""
+        """Interrupts the run."""
         run = self._instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False
         self._instance.report_run_canceling(run)
-        return bool(call(self._home, do="cancel", run=run_id).get("known"))
+        return self.pool.cancel(run_id)
 
     @property
     def supports_check_run_worker_health(self) -> bool:
@@ -73,62 +73,17 @@ class ResidentRunLauncher(RunLauncher[dg.DagsterInstance], ConfigurableClass):
         return True
 
     def check_run_worker_health(self, run: dg.DagsterRun) -> CheckRunHealthResult:
-        """Whether the process of the run is there: the worker, or the one that its tag names."""
-        process = run.tags.get(PROCESS_TAG)
-        if process is not None:
-            known, state = is_alive(process), f"process {process}"
-        else:
-            try:
-                answer = call(self._home, do="health", run=run.run_id)
-            except OSError as error:
-                answer = {"known": False, "state": f"there is no resident worker: {error}"}
-            known, state = answer["known"], answer["state"]
+        """Whether the process of the run is there: the one that its tag names."""
+        process = run.tags.get(PROCESS_TAG, "")
+        if has_ended(process):
+            return CheckRunHealthResult(
+                WorkerStatus.NOT_FOUND, f"its process has ended: {process}" if process else ""
+            )
+        here = host_of(process) == host_of(this_process())
         return CheckRunHealthResult(
-            WorkerStatus.RUNNING if known else WorkerStatus.NOT_FOUND, state
+            WorkerStatus.RUNNING if here else WorkerStatus.UNKNOWN, f"process {process}"
         )
 
-
-def start_worker(home: Path) -> None:
-    """Starts the worker of `home` unless it is there, and waits until it answers.
-
-    Raises:
-        RuntimeError: it does not start; its log says why.
-    """
-    if _answers(home):
-        return
-    log = home / "worker.log"
-    worker = _spawn(home, log)
-    end = time.monotonic() + _SECONDS_TO_START
-    ended = False
-    while not _answers(home):
-        # One that finds another worker at work ends at once, and all is well.
-        ended = ended or os.waitpid(worker, os.WNOHANG)[0] == worker
-        if time.monotonic() > end:
-            raise RuntimeError(f"the resident worker does not start; see {log}")
-        time.sleep(0.1)
-
-
-def stop_worker(home: Path) -> None:
-    """Ends the worker of `home`, and with it the run that it executes; fine if there is none."""
-    try:
-        call(home, do="stop")
-    except OSError:
-        return
-
-
-def _spawn(home: Path, log: Path) -> int:
-    """Starts a process that goes on when this one ends."""
-    files = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-        (os.POSIX_SPAWN_DUP2, 1, 2),
-    ]
-    words = [sys.executable, "-m", "orchestration.resident.worker", str(home)]
-    return os.posix_spawn(sys.executable, words, os.environ, file_actions=files, setsid=True)
-
-
-def _answers(home: Path) -> bool:
-    try:
-        return bool(call(home, do="health", run="").get("ready"))
-    except OSError:
-        return False
+    def _is_finished(self, run_id: str) -> bool:
+        run = self._instance.get_run_by_id(run_id)
+        return run is None or run.is_finished

@@ -1,13 +1,13 @@
-"""The resident worker: executes runs one after the other, with everything warm.
+"""A resident worker: executes one run at a time, with everything warm from the run before.
 
 It listens from the start and loads Dagster then. A run is executed in the main thread, where it can
-be interrupted. When the project's files change, the worker becomes a new process, so that a run
-never executes old code; when nothing is to be done for long, it ends.
+be interrupted. When the project's files have changed, the worker becomes a new process before it
+executes a run, so none executes old code. When nothing is to be done for long, or the
+`hydrotick dev` that it was started under has ended, it ends.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import queue
@@ -17,11 +17,16 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestration.resident.calls import listen
+from orchestration.instance import dev_lock
+from orchestration.processes import PROCESS_TAG, ProcessLock, has_ended, this_process
+from orchestration.resident.calls import listen, workers_of
+from orchestration.resident.pool import SECONDS_TO_END
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -30,105 +35,123 @@ IDLE_SECONDS = 900
 """A worker that waits holds a gigabyte; a quarter of an hour is longer than a look at the UI."""
 
 _PACKAGES = ("hydro_core", "assets", "orchestration")
+_SECONDS_TO_LOOK = 1.0
 
 
 class Worker:
-    """The runs that wait, and the one that is executed."""
+    """The run that is executed, and whether there is to be another."""
 
-    def __init__(self, home: Path, waiting: Iterable[str]) -> None:
-        self.home = home
-        self._queue: queue.Queue[str] = queue.Queue()
-        self._waiting: set[str] = set()
-        self._current: str | None = None
+    def __init__(self) -> None:
+        self._given: queue.Queue[tuple[str, str]] = queue.Queue()
+        self._lock = threading.Lock()
+        self._current = ""
+        self._flow = ""
         self._stopped = False
         self._code = code_state()
-        for run_id in waiting:
-            self._add(run_id)
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
         """The answer to one message; called from other threads."""
-        run_id = message.get("run", "")
-        known = run_id in self._waiting or run_id == self._current
+        done = False
+        run = message.get("run", "")
         match message.get("do"):
-            case "run" if not known:
-                self._add(run_id)
-            case "cancel" if known:
-                self._cancel(run_id)
-            case "stop":
-                self._stopped = True
+            case "run":
+                done = self.take(run, message["flow"])
+            case "cancel" if run == self._current:
+                done = True
                 self._interrupt()
-        state = f"worker {os.getpid()}: executes {self._current}, {len(self._waiting)} wait"
-        return {"ready": True, "known": known, "state": state}
+            case "stop":
+                self.stop()
+        return {
+            "ready": True,
+            "done": done,
+            "process": this_process(),
+            "run": self._current,
+            "flow": self._flow,
+        }
 
-    def work(self, instance: dg.DagsterInstance) -> list[str]:
-        """Executes runs until it is to stop; gives those that a new process is to go on with."""
+    def take(self, run_id: str, flow: str) -> bool:
+        """Takes a run to execute, if it executes none."""
+        with self._lock:
+            if self._current or self._stopped:
+                return False
+            self._current = run_id
+        self._given.put((run_id, flow))
+        return True
+
+    def stop(self) -> None:
+        """Ends the run that is executed, and the worker after it."""
+        self._stopped = True
+        self._interrupt()
+
+    def work(self, instance: dg.DagsterInstance) -> tuple[str, str] | None:
+        """Executes runs until it is to end; gives one that a new process is to execute."""
         idle_since = time.monotonic()
         while not self._stopped and time.monotonic() - idle_since < IDLE_SECONDS:
             try:
-                run_id = self._queue.get(timeout=0.5)
+                run_id, flow = self._given.get(timeout=0.5)
             except queue.Empty:
                 continue
             except KeyboardInterrupt:
                 # It was meant for a run that had ended by then.
                 continue
             if code_state() != self._code:
-                return [run_id, *self._queue.queue]
-            self._execute(instance, run_id)
+                return run_id, flow
+            try:
+                execute(instance, run_id)
+            finally:
+                self._current, self._flow = "", flow
             idle_since = time.monotonic()
-        return []
-
-    def _add(self, run_id: str) -> None:
-        self._waiting.add(run_id)
-        self._queue.put(run_id)
-
-    def _cancel(self, run_id: str) -> None:
-        # One that waits is seen to be canceled when its turn comes.
-        if run_id == self._current:
-            self._interrupt()
+        return None
 
     def _interrupt(self) -> None:
-        if self._current is not None:
+        if self._current:
             os.kill(os.getpid(), signal.SIGINT)
 
-    def _execute(self, instance: dg.DagsterInstance, run_id: str) -> None:
-        import dagster as dg
 
-        run = instance.get_run_by_id(run_id)
-        self._current = run_id
-        self._waiting.discard(run_id)
-        try:
-            if run is None or run.is_finished:
-                return
-            if run.status is dg.DagsterRunStatus.CANCELING:
-                instance.report_run_canceled(run)
-                return
-            _execute(instance, run)
-        except KeyboardInterrupt:
-            traceback.print_exc()
-        except Exception as error:  # noqa: BLE001 - one run's ruin must not be that of the next
-            traceback.print_exc()
-            if run is not None:
-                instance.report_run_failed(run, f"The run could not be executed: {error}")
-        finally:
-            self._current = None
+def execute(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Executes a run to its end, whatever that is: afterwards Dagster has it as finished."""
+    import dagster as dg
+    from dagster._utils.interrupts import pop_captured_interrupt
+
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.is_finished:
+        return
+    # One that came too late for the run before is not meant for this one.
+    pop_captured_interrupt()
+    problem = "It ended without saying how."
+    try:
+        if run.status is not dg.DagsterRunStatus.CANCELING:
+            instance.add_run_tags(run_id, {PROCESS_TAG: this_process()})
+            _execute(instance, run_id)
+    except KeyboardInterrupt:
+        problem = "It was interrupted before it began."
+    except Exception as error:  # noqa: BLE001 - one run's ruin must not be that of the next
+        traceback.print_exc()
+        problem = f"The run could not be executed: {error}"
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.is_finished:
+        return
+    if run.status is dg.DagsterRunStatus.CANCELING:
+        instance.report_run_canceled(run)
+    else:
+        instance.report_run_failed(run, problem)
 
 
-def _execute(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+def _execute(instance: dg.DagsterInstance, run_id: str) -> None:
     from dagster._core.execution.api import execute_run_iterator
     from dagster._utils.hosted_user_process import recon_job_from_origin
 
-    origin = run.job_code_origin
-    if origin is None:
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.job_code_origin is None:
         raise ValueError("the run does not say where its code is")
-    for _ in execute_run_iterator(recon_job_from_origin(origin), run, instance):
+    for _ in execute_run_iterator(recon_job_from_origin(run.job_code_origin), run, instance):
         pass
 
 
 def code_state() -> frozenset[tuple[str, int, int]]:
-    """The project's files with their times and sizes."""
-    roots = {
-        Path(sys.modules[name].__file__ or "").parent for name in _PACKAGES if name in sys.modules
-    }
+    """The project's files with their times and sizes, whether they are loaded by now or not."""
+    specs = [find_spec(name) for name in _PACKAGES]
+    roots = {Path(root) for spec in specs if spec for root in spec.submodule_search_locations or ()}
     return frozenset(
         (str(file), stat.st_mtime_ns, stat.st_size)
         for root in roots
@@ -138,31 +161,43 @@ def code_state() -> frozenset[tuple[str, int, int]]:
     )
 
 
-def main(home: Path, waiting: list[str], lock: int | None) -> None:
-    """Works for the instance of `home`, unless another worker does."""
-    if lock is None:
-        lock = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return
-    import hydro_core  # noqa: F401 - their files are watched from here on
+def main(home: Path, number: int, inherited: int | None, given: tuple[str, str] | None) -> None:
+    """Works for the instance of `home`, unless another worker of this number does.
 
-    worker = Worker(home, waiting)
-    with listen(home) as listening:
+    Args:
+        home: the instance's directory.
+        number: which of its workers this is.
+        inherited: the open file of the worker's lock, where another process gave it on.
+        given: a run and its flow to begin with.
+    """
+    lock = ProcessLock(workers_of(home) / f"{number}.lock")
+    if inherited is None and not lock.take():
+        return
+    worker = Worker()
+    if given:
+        worker.take(*given)
+    with listen(home, number) as listening:
         _serve(worker, listening)
-        import dagster as dg
-        from dagster._utils.interrupts import capture_interrupts
-
-        with dg.DagsterInstance.get() as instance, capture_interrupts():
-            signal.signal(signal.SIGTERM, lambda *_: worker.answer({"do": "stop"}))
+        _follow(worker, dev_lock(home).holder().get("process"))
+        with _instance(worker) as instance:
             left = worker.work(instance)
     if left:
-        os.set_inheritable(lock, True)
-        module = ["-m", "orchestration.resident.worker"]
-        words = [sys.executable, *module, str(home), f"--lock={lock}", *left]
-        os.execv(sys.executable, words)  # noqa: S606 - there is no shell in it
+        file = lock.file if inherited is None else inherited
+        assert file is not None
+        os.set_inheritable(file, True)
+        words = ["-m", "orchestration.resident.worker", str(home), str(number), str(file), *left]
+        os.execv(sys.executable, [sys.executable, *words])  # noqa: S606 - there is no shell in it
     os._exit(0)
+
+
+@contextmanager
+def _instance(worker: Worker) -> Iterator[dg.DagsterInstance]:
+    import dagster as dg
+    from dagster._utils.interrupts import capture_interrupts
+
+    with dg.DagsterInstance.get() as instance, capture_interrupts():
+        signal.signal(signal.SIGTERM, lambda *_: worker.stop())
+        yield instance
 
 
 def _serve(worker: Worker, listening: Any) -> None:
@@ -178,10 +213,26 @@ def _serve(worker: Worker, listening: Any) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def _arguments(words: list[str]) -> tuple[Path, list[str], int | None]:
-    locks = [word.partition("=")[2] for word in words if word.startswith("--lock=")]
-    home, *waiting = [word for word in words if not word.startswith("--lock=")]
-    return Path(home), waiting, int(locks[0]) if locks else None
+def _follow(worker: Worker, leader: str | None) -> None:
+    """Ends the worker when the process that it works for has ended, even if that was killed."""
+
+    def follow(leader: str) -> None:
+        while not has_ended(leader):
+            time.sleep(_SECONDS_TO_LOOK)
+        worker.stop()
+        time.sleep(SECONDS_TO_END)
+        os._exit(1)
+
+    if leader:
+        threading.Thread(target=follow, args=(leader,), daemon=True).start()
+
+
+def _arguments(words: list[str]) -> tuple[Path, int, int | None, tuple[str, str] | None]:
+    home, number, *rest = words
+    if not rest:
+        return Path(home), int(number), None, None
+    file, run_id, flow = rest
+    return Path(home), int(number), int(file), (run_id, flow)
 
 
 if __name__ == "__main__":

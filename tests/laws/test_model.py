@@ -88,7 +88,7 @@ def check_model(compiled: Compiled, rng: Random, more: tuple[Rule, ...] = ()) ->
     """The nodes that do not compute their class."""
     loaded, problem, space = _saturated(compiled, more)
     payloads, made, plan, classes = _spread(problem, space)
-    graph = rebuild(loaded, payloads, made, plan)
+    graph = rebuild(loaded, payloads, made, plan).graph
     types = {n: t.item for n, t in compiled.typed.inputs.items()}
     everything = compile_graph(graph, types)
     first = {cls: number for number, cls in reversed(list(enumerate(classes)))}

@@ -13,6 +13,20 @@ def say_who(context: OpExecutionContext) -> None:
 
 
 @dg.op
+def ask_spark(context: OpExecutionContext) -> None:
+    # As a tick: a first run loads packages of the project that were not loaded before.
+    import assets
+    from hydro_core.settings import SparkSettings
+    from hydro_core.spark.launch import jvm_process
+    from hydro_core.spark.session import shared_session
+
+    assert assets.ALL_ASSETS
+    assert shared_session(SparkSettings(master="local[1]")).range(3).count() == 3
+    context.log.info(f"executed by {os.getpid()}")
+    context.log.info(f"Spark is {jvm_process()}")
+
+
+@dg.op
 def fail() -> None:
     raise ValueError("as it should")
 
@@ -29,6 +43,11 @@ def says_who() -> None:
 
 
 @dg.job(executor_def=dg.in_process_executor)
+def asks_spark() -> None:
+    ask_spark()
+
+
+@dg.job(executor_def=dg.in_process_executor)
 def fails() -> None:
     fail()
 
@@ -38,4 +57,4 @@ def does_not_end() -> None:
     wait()
 
 
-defs = dg.Definitions(jobs=[says_who, fails, does_not_end])
+defs = dg.Definitions(jobs=[says_who, asks_spark, fails, does_not_end])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from assets.chat.asset import CHAT
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
+from tests.orchestration.web import NODES, Api, answers
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster, pytest.mark.slow]
 
@@ -32,22 +31,6 @@ STATE = """query($id:String!){partitionBackfillOrError(backfillId:$id){
   ... on PartitionBackfill{status runs(limit:50){status tags{key value}}}}}"""
 RANGES = """query($k:AssetKeyInput!){assetNodeOrError(assetKey:$k){... on AssetNode{
   assetPartitionStatuses{... on TimePartitionStatuses{ranges{startKey endKey status}}}}}}"""
-NODES = "{assetNodes{assetKey{path} groupName isExecutable}}"
-
-
-class Api:
-    """The webserver's GraphQL."""
-
-    def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/graphql"
-
-    def __call__(self, query: str, **variables: Any) -> Any:
-        body = json.dumps({"query": query, "variables": variables}).encode()
-        request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            found = json.load(answer)
-        assert "errors" not in found, found
-        return found["data"]
 
 
 @pytest.fixture
@@ -73,18 +56,11 @@ def api(project: ProjectSettings) -> Iterator[Api]:
     ):
         try:
             found = Api(port)
-            _until(lambda: _answers(found))
+            _until(lambda: answers(found))
             yield found
         finally:
             dev.send_signal(signal.SIGINT)
             dev.wait(60)
-
-
-def _answers(api: Api) -> bool:
-    try:
-        return bool(api(NODES)["assetNodes"])
-    except OSError:
-        return False
 
 
 def test_a_backfill_is_one_run_in_order(api: Api, project: ProjectSettings) -> None:

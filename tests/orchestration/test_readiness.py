@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 
 from assets.spec import FlowAsset, Landing, Ticks
 from orchestration import commands
-from orchestration.factory import flow_definitions
+from orchestration.factory import flow_definitions, last_key
 from orchestration.readiness import Latest, ready
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
@@ -97,10 +97,17 @@ def test_the_sensor_waits_for_what_lands_and_says_so(tmp_path: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(instance=instance)
         sensor = flow_definitions(flow, runner).sensor
-        assert sensor(context).partition_key == "2026-01-01"
+        assert sensor(context).tags == {
+            "flow": "small",
+            "dagster/asset_partition_range_start": "2026-01-01",
+            "dagster/asset_partition_range_end": "2026-01-03",
+        }
         windows = [flow.ticks.calendar.window(n) for n in range(tick + 1)]
         reports = list(runner.run(flow, windows, log=lambda _: None))
         assert [report.committed for report in reports] == [True] * tick + [False]
+        for window in windows[:tick]:
+            recorded = dg.AssetMaterialization(last_key(flow, runner), partition=window.key)
+            instance.report_runless_asset_event(recorded)
         skipped = sensor(context)
         assert "tick 2026-01-04 is next: it waits for a row of `payments`" in str(skipped)
         more = {"tick": [tick + 1], "user": ["dan"], "amount": [5]}
@@ -132,6 +139,25 @@ def test_commands_refuse_and_tell(
     assert "its window ends at 2026-01-04 00:00 UTC" in said
     assert commands.status(["small"]) == 0
     assert "tick 2026-01-03 is next: its window ends at" in capsys.readouterr().out
+
+
+def test_a_tick_without_rows_of_an_input_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = opened(tmp_path)
+    windows = [flow.ticks.calendar.window(n) for n in range(len(BATCHES))]
+    nothing = [("payments",) if not batch else () for batch in BATCHES]
+    reports = list(runner.run(flow, windows[:3], log=lambda _: None))
+    assert [report.empty for report in reports] == nothing[:3]
+    assert reports[2].metadata_of("totals")["inputs without rows"] == "payments"
+    assert runner.empty_inputs(flow) == ("payments",)
+    monkeypatch.setattr(commands, "ALL_ASSETS", (flow,))
+    monkeypatch.setattr(commands, "project_settings", lambda: runner.project)
+    commands.status(["small"])
+    assert "empty:  the last tick had no row of `payments`" in capsys.readouterr().out
+    again = list(runner.run(flow, windows, log=lambda _: None))
+    assert [report.empty for report in again] == nothing
+    assert runner.empty_inputs(flow) == ()
 
 
 def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.store_table import StoredTable
+from orchestration.run_tags import is_judged
 from tests.orchestration.small import (
     BATCHES,
     Run,
@@ -113,12 +115,14 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     assert broken.severity is dg.AssetCheckSeverity.ERROR
     assert "-49" in str(broken.metadata)
     assert "total_between" in reason(result)
+    assert is_judged(ended(instance, result))
     assert runner.next_tick(flow) == 1
     for asset in ASSETS:
         assert run.recorded(asset) == DAYS[:1]
     later = run(2)
     assert not later.success
     assert "run tick 1 first" in reason(later)
+    assert not is_judged(ended(instance, later))
 
     land(runner.project)
     assert run(1, 3).success
@@ -126,6 +130,40 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     _, other = opened(tmp_path / "other")
     assert Run(flow, other, instance)(0, 3).success
     assert contents(flow, runner) == contents(flow, other)
+
+
+def test_what_was_committed_and_not_recorded_is_recorded_by_what_runs_next(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    flow, runner = opened(tmp_path)
+    # As when a process is killed after its commit.
+    windows = [flow.ticks.calendar.window(tick) for tick in range(2)]
+    assert all(report.committed for report in runner.run(flow, windows, log=lambda _: None))
+    run = Run(flow, runner, instance)
+    result = run(2)
+    assert result.success
+    for asset in ASSETS:
+        assert run.recorded(asset) == DAYS[:3]
+    assert {check.partition for check in run.checks(result)} == set(DAYS[:3])
+
+
+def test_what_stops_a_tick_from_outside_is_no_judgement_of_it(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    assert run(0).success
+    with WriterLock(runner.directory(flow)):
+        result = run(1)
+    assert "another writer is at work" in reason(result)
+    assert not is_judged(ended(instance, result))
+    assert run(1).success
+
+
+def ended(instance: dg.DagsterInstance, result: dg.ExecuteInProcessResult) -> dg.DagsterRun:
+    run = instance.get_run_by_id(result.run_id)
+    assert run is not None
+    return run
 
 
 def test_a_table_that_loses_a_row_stops_the_tick(

@@ -274,7 +274,11 @@ BROKEN = b"PAR1 this is no Parquet file PAR1"
         ({}, "rows=nope.parquet", "nothing to read"),
         ({"a.csv": "k,v\na,1\n"}, "rows=a.csv:day", "tick column `day` is missing"),
         ({"a.csv": "k\na\n"}, "rows=a.csv", "column `v` is missing"),
-        ({"a.csv": "k,v\na,x\n"}, "rows=a.csv", "cannot be read"),
+        (
+            {"a.csv": "k,v\na,x\n"},
+            "rows=a.csv",
+            r"a.csv`, line 2, column `v`: 'x' is not of type long",
+        ),
         ({"a.csv": "k,v\na,1,2\n"}, "rows=a.csv", "cannot be read"),
         ({"a.csv": ""}, "rows=a.csv", "cannot be read"),
         ({"a.csv": "k,v,t\na,1,0\na,2,\n"}, "rows=a.csv:t", "it is null"),

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.rework import BESIDE, Rework
+from hydro_core.spark.rework import BESIDE, correction
 from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark
@@ -64,7 +64,7 @@ def test_a_correction_is_as_if_the_rows_had_come_in_time(
 ) -> None:
     pipeline = opened(served)
     before = contents(pipeline)
-    with Rework(pipeline, late) as rework:
+    with correction(pipeline, late) as rework:
         assert rework.first == late
         run(rework.beside, rework.first, rework.last, late)
         assert contents(opened(served)) == before
@@ -86,7 +86,7 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
     pipeline = opened(served)
     before = contents(pipeline)
     pipeline.step = crash_at(step)
-    rework = Rework(pipeline, 2)
+    rework = correction(pipeline, 2)
     run(rework.beside, rework.first, rework.last, 2)
     with pytest.raises(Crash):
         rework.replace()
@@ -94,11 +94,11 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
     done = step == "ledger"
     again = opened(served)
     if not done:
-        with Rework(again, 2) as rework:
+        with correction(again, 2) as rework:
             run(rework.beside, rework.first, rework.last, 2)
             rework.abandon()
         assert contents(again) == before
-        with Rework(again, 2) as rework:
+        with correction(again, 2) as rework:
             run(rework.beside, rework.first, rework.last, 2)
             rework.replace()
     assert contents(opened(served)) == in_time[2]
@@ -107,7 +107,7 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
 def test_an_abandoned_correction_leaves_nothing(served: Path) -> None:
     pipeline = opened(served)
     before = contents(pipeline)
-    with Rework(pipeline, 1) as rework:
+    with correction(pipeline, 1) as rework:
         run(rework.beside, rework.first, 2, 1)
         with pytest.raises(RuntimeError, match="complete"):
             rework.replace()
@@ -118,12 +118,12 @@ def test_an_abandoned_correction_leaves_nothing(served: Path) -> None:
 
 def test_only_committed_ticks_are_computed_again(served: Path) -> None:
     with pytest.raises(DataError, match="ticks 0 to 4 are committed"):
-        Rework(opened(served), LAST + 1)
+        correction(opened(served), LAST + 1)
     opened(served).run_tick(LAST + 1, batch(LAST + 1))
 
 
 def test_one_writer_at_a_time(served: Path) -> None:
-    with Rework(opened(served), 2), pytest.raises(DataError, match="another writer"):
+    with correction(opened(served), 2), pytest.raises(DataError, match="another writer"):
         opened(served).run_tick(LAST + 1, batch(LAST + 1))
 
 
@@ -146,7 +146,7 @@ def test_a_table_of_the_last_tick_is_had_from_an_earlier_version(tmp_path: Path)
 
     pipeline = ran("served", None)
     assert any(spec.mode.value == "last" for spec in pipeline.state_tables.values())
-    with Rework(pipeline, 3) as rework:
+    with correction(pipeline, 3) as rework:
         assert rework.first == 3
         for tick in range(3, LAST + 1):
             rework.beside.run_tick(tick, only(tick, 3))
@@ -154,7 +154,7 @@ def test_a_table_of_the_last_tick_is_had_from_an_earlier_version(tmp_path: Path)
     expected = ran("expected", 3)
     assert shown(pipeline) == shown(expected)
     # the corrected ticks are one commit now: within it the past is had from before it
-    with Rework(pipeline, LAST) as rework:
+    with correction(pipeline, LAST) as rework:
         assert rework.first == 3
 
 
@@ -165,7 +165,7 @@ def shown(pipeline: Pipeline) -> list[str]:
 def test_a_log_that_was_summed_up_is_had_from_before(served: Path) -> None:
     pipeline = opened(served)
     pipeline.compact(keep_hours=7 * 24)
-    with Rework(pipeline, 2) as rework:
+    with correction(pipeline, 2) as rework:
         assert rework.first <= 2
         run(rework.beside, rework.first, rework.last)
         rework.replace()

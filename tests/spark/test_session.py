@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,31 @@ pytestmark = pytest.mark.spark
 
 def test_it_is_one_per_process() -> None:
     assert shared_session() is shared_session()
+
+
+def test_a_jvm_that_was_killed_is_replaced() -> None:
+    # In a process of its own: the session of this one is everybody's.
+    script = """
+import os, signal
+from hydro_core.settings import SparkSettings
+from hydro_core.spark.launch import jvm_process
+from hydro_core.spark.session import shared_session
+
+settings = SparkSettings(master="local[1]")
+first = shared_session(settings)
+assert first.range(3).count() == 3
+jvm = jvm_process()
+os.kill(jvm, signal.SIGKILL)
+second = shared_session(settings)
+assert second.range(3).count() == 3
+assert jvm_process() not in (None, jvm)
+second.stop()
+assert shared_session(settings).range(3).count() == 3
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], timeout=300, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_delta_tables_are_written_and_read(tmp_path: Path) -> None:

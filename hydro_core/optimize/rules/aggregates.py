@@ -17,7 +17,7 @@ from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of
 from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Param
-from hydro_core.optimize.views import ITEM, field_of
+from hydro_core.functions.views import ITEM, field_of
 from hydro_core.types.item import ItemType, Row
 
 Named = tuple[str, Aggregate]

@@ -21,11 +21,11 @@ from hydro_core.functions.tree import (
     Param,
     Spread,
 )
+from hydro_core.functions.views import NOTHING, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.totality import is_total
-from hydro_core.optimize.views import NOTHING, View, row_view, side_view, through
 from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60

@@ -18,13 +18,28 @@ def test_heap_and_the_rest_stay_within_the_granted_memory(memory: str) -> None:
     assert size_in_bytes(memory) - heap == 640 * MEBIBYTE
 
 
-def test_another_master_keeps_its_own_memory() -> None:
-    assert "spark.driver.memory" not in session_options(SparkSettings(master="spark://host:7077"))
+@pytest.mark.parametrize("master", ["spark://host:7077", "local-cluster[2,1,1024]", "yarn"])
+def test_with_another_master_the_driver_keeps_to_its_memory_and_level(master: str) -> None:
+    options = session_options(SparkSettings(master=master, memory="3g", log_level="ERROR"))
+    alone = session_options(SparkSettings(memory="3g", log_level="ERROR"))
+    for name in ("spark.driver.memory", "spark.driver.extraJavaOptions"):
+        assert options[name] == alone[name]
+    assert "hydrotick.log.level=ERROR" in options["spark.driver.extraJavaOptions"]
+    # Executors on other machines have to find the driver, and know the same time.
+    assert ("spark.driver.host" in options) == master.startswith("local")
+    assert options["spark.executor.extraJavaOptions"] == "-Duser.timezone=UTC"
 
 
 def test_what_is_given_wins() -> None:
     settings = SparkSettings(extra=(("spark.sql.ansi.enabled", "false"),))
     assert session_options(settings)["spark.sql.ansi.enabled"] == "false"
+
+
+def test_a_spark_connect_server_is_refused_in_words() -> None:
+    with pytest.raises(SessionError, match=r"`sc://host`, a Spark Connect server") as caught:
+        start_session(SparkSettings(master="sc://host"))
+    assert caught.value.code == "config"
+    assert "spark://HOST:PORT" in str(caught.value)
 
 
 def test_missing_jars_are_said_with_their_cure(tmp_path: Path) -> None:

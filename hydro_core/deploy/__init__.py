@@ -1,0 +1,17 @@
+"""Deployments: a plan as an artifact, written once and loaded as it stands."""
+
+from __future__ import annotations
+
+from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.files import numbers, read, write
+
+__all__ = [
+    "Costs",
+    "Deployment",
+    "Program",
+    "Table",
+    "Validated",
+    "numbers",
+    "read",
+    "write",
+]

@@ -1,0 +1,239 @@
+"""A plan out of what `encode` wrote."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import Strata
+from hydro_core.catalog.internal import operator
+from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.deploy.functions import ReferenceCall
+from hydro_core.deploy.records import NODES, SYNTAX
+from hydro_core.errors import Span
+from hydro_core.functions.call import TextCall
+from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.from_tree import TreeCall
+from hydro_core.functions.tree import Const, Spread
+from hydro_core.functions.views import Seen, View
+from hydro_core.ir.graph import Endpoint, Graph, Node
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.types import item as items
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import Order, StreamType
+from hydro_core.types.values import RowItem, Struct
+
+
+class Decoder:
+    """Reads parts of a plan, which refer to these tables."""
+
+    def __init__(self, tables: Mapping[str, Any]) -> None:
+        self.types: list[ItemType] = []
+        self.types.extend(map(self._type, _growing(tables["types"])))
+        self.spans = [Span(*record) for record in tables["spans"]]
+        self.functions: list[Fn] = []
+        self.functions.extend(map(self._function, _growing(tables["functions"])))
+
+    def _type(self, record: Any) -> ItemType:
+        match record:
+            case "void":
+                return items.UNKNOWN
+            case str():
+                return items.Scalar(record)
+            case {"decimal": [precision, scale]}:
+                return items.Decimal(precision, scale)
+            case {"tuple": parts}:
+                return items.Tuple(tuple(self.types[i] for i in parts))
+            case {"row": columns}:
+                return items.Row(tuple(items.Field(name, self.types[i]) for name, i in columns))
+            case _:
+                return items.Array(self.types[record["array"]])
+
+    def span(self, number: int | None) -> Span | None:
+        """A place."""
+        return None if number is None else self.spans[number]
+
+    def _function(self, record: Mapping[str, Any]) -> Fn:
+        params = tuple(record["params"])
+        tree = None if record["tree"] is None else self.tree(record["tree"])
+        returns = record["returns"]
+        return Fn(
+            name=record["name"],
+            source=record["source"],
+            params=params,
+            call=self._call(record, tree, params),
+            tree=tree,
+            algebra=Algebra(*record["algebra"]),
+            returns=None if returns is None else self.types[returns],
+            span=self.span(record["span"]),
+            pure=record["pure"],
+            over=tuple(self.types[i] for i in record["over"]),
+        )
+
+    def _call(
+        self, record: Mapping[str, Any], tree: Any, params: tuple[str, ...]
+    ) -> Callable[..., Any]:
+        match record["call"]:
+            case {"view": [inner, view]}:
+                return Seen(self.functions[inner], _view(view))
+            case {"syntax": node, "bindings": bindings}:
+                return TextCall(
+                    self._syntax(node), {n: self._bound(b) for n, b in bindings.items()}
+                )
+            case {"reference": [module, name]}:
+                return ReferenceCall(module, name, record["source"])
+            case _:
+                return TreeCall(tree, params)
+
+    def _bound(self, record: Mapping[str, Any]) -> Any:
+        match record:
+            case {"value": value}:
+                return self.value(value)
+            case _:
+                return ReferenceCall(*record["reference"])
+
+    def _syntax(self, record: Any) -> Any:
+        match record:
+            case {"is": name, "has": parts}:
+                return SYNTAX[name](**{n: self._syntax(part) for n, part in parts.items()})
+            case list():
+                return [self._syntax(part) for part in record]
+            case _:
+                return self.value(record)
+
+    def tree(self, record: Sequence[Any]) -> Any:
+        """A tree of a function."""
+        name, place, *parts = record
+        if name == "Const":
+            return Const(self.value(parts[0]), tuple(place))
+        given = [self._part(part) for part in parts]
+        return Spread(*given) if name == "Spread" else NODES[name](*given, tuple(place))
+
+    def _part(self, record: Any) -> Any:
+        match record:
+            case None | str():
+                return record
+            case {"all": parts}:
+                return tuple(map(self._part, parts))
+            case _:
+                return self.tree(record)
+
+    def value(self, record: Any) -> Any:
+        """An argument or a constant."""
+        match record:
+            case list():
+                return list(map(self.value, record))
+            case dict():
+                ((kind, given),) = record.items()
+                return self._special(kind, given)
+            case _:
+                return record
+
+    def _special(self, kind: str, given: Any) -> Any:
+        match kind:
+            case "function":
+                return self.functions[given]
+            case "type":
+                return self.types[given]
+            case "aggregate":
+                return Aggregate(given[0], tuple(map(self.value, given[1])))
+            case "tuple":
+                return tuple(map(self.value, given))
+            case "struct":
+                return Struct(map(self.value, given))
+            case "dict" | "row":
+                pairs = [(self.value(k), self.value(v)) for k, v in given]
+                return RowItem(pairs) if kind == "row" else dict(pairs)
+            case "timezone":
+                return timezone(self.value(given))
+            case _:
+                return _SCALARS[kind](given)
+
+    def graph(self, record: Mapping[str, Any]) -> Graph:
+        """A graph."""
+        return Graph.of(map(self._node, record["nodes"]), record["name"])
+
+    def _node(self, record: Mapping[str, Any]) -> Node:
+        return Node(
+            record["id"],
+            operator(record["operator"]),
+            Args(tuple((name, self.value(v)) for name, v in record["arguments"].items())),
+            tuple(Endpoint(*e) for e in record["inputs"]),
+            self.span(record["span"]),
+        )
+
+    def typed(self, record: Mapping[str, Any]) -> Typed:
+        """A graph with the types of its streams."""
+        streams = {
+            Endpoint(node, port): StreamType(self.types[item], Order(order), single)
+            for node, port, item, order, single in record["streams"]
+        }
+        return Typed(self.graph(record["graph"]), MappingProxyType(streams))
+
+    def plan(self, record: Mapping[str, Any]) -> TickPlan:
+        """A plan."""
+        typed = self.typed(record)
+        return TickPlan(
+            graph=typed.graph,
+            typed=typed,
+            strata=_strata(record["strata"]),
+            kinds={node: Kind(kind) for node, kind in record["kinds"].items()},
+            slots=tuple(map(self._slot, record["slots"])),
+            components=tuple(map(_component, record["components"])),
+            reads=record["reads"],
+            tells=frozenset(record["tells"]),
+            notes=tuple(record["notes"]),
+            meanings=record["meanings"],
+        )
+
+    def _slot(self, record: Mapping[str, Any]) -> StateSlot:
+        return StateSlot(
+            id=record["id"],
+            stream=Endpoint(*record["stream"]),
+            readers=tuple(record["readers"]),
+            item=self.types[record["item"]],
+            ordered=record["ordered"],
+            mode=Mode(record["mode"]),
+            meaning=record["meaning"],
+            keep=record["keep"],
+        )
+
+
+_SCALARS: Mapping[str, Callable[[Any], Any]] = {
+    "integer": int,
+    "float": float,
+    "bytes": base64.b64decode,
+    "decimal": Decimal,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "timedelta": lambda parts: timedelta(*parts),
+}
+
+
+def _growing(records: Sequence[Any]) -> Sequence[Any]:
+    """The records one by one: what is read of one is there for the next."""
+    return records
+
+
+def _view(record: Sequence[Any]) -> View:
+    path, parts, names, missing, whole = record
+    return View(tuple(path), tuple(map(_view, parts)), tuple(names), missing, whole)
+
+
+def _strata(record: Mapping[str, Any]) -> Strata:
+    return Strata(
+        MappingProxyType(record["of"]),
+        tuple(map(frozenset, record["recursive"])),
+        tuple((Endpoint(node, port), one, other) for node, port, one, other in record["handoffs"]),
+    )
+
+
+def _component(record: Sequence[Any]) -> Component:
+    nodes, how, parts = record
+    return Component(tuple(nodes), how, tuple(map(_component, parts)))

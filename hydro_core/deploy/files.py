@@ -1,0 +1,185 @@
+"""Deployments as files: `deployments/N/` of a pipeline's directory, written once.
+
+`plan.json` is the program and the plan as data, `explanation.json` the steps that led there,
+`program.json` the files that the program was read from, `deployment.json` the rest. A directory is
+written beside and renamed, so it is there as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hydro_core.deploy.decode import Decoder
+from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.encode import Encoder
+from hydro_core.deploy.records import FORMAT
+from hydro_core.errors import DataError, Diagnostic
+
+FOLDER = "deployments"
+_PLAN, _EXPLANATION, _ABOUT, _PROGRAM = (
+    *("plan.json", "explanation.json", "deployment.json"),
+    "program.json",
+)
+
+
+def numbers(directory: Path) -> tuple[int, ...]:
+    """The numbers of the deployments that are written, in order."""
+    folder = directory / FOLDER
+    names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+    return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+
+def name_of(deployment: Deployment) -> str:
+    """The deployment's name: the hash of all that it says."""
+    return _name(_files(deployment))
+
+
+def write(directory: Path, deployment: Deployment) -> int:
+    """Writes a deployment as the next one of the pipeline, and gives its number.
+
+    It does not make it the current one.
+
+    Raises:
+        ProgramError: a function cannot be stored (code `config`).
+        DataError: the directory cannot be written (code `state`).
+    """
+    files = _files(deployment)
+    files[_ABOUT] = _json({**json.loads(files[_ABOUT]), "name": _name(files)})
+    folder = directory / FOLDER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".", dir=folder))
+        try:
+            for name, text in files.items():
+                _written(made / name, text)
+            return _placed(made, folder, directory)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as problem:
+        message = f"the deployment cannot be written to {folder}: {problem.strerror or problem}"
+        raise _error(
+            message, "make room there, or give the pipeline a directory to write"
+        ) from None
+
+
+def _placed(made: Path, folder: Path, directory: Path) -> int:
+    made.chmod(0o755)
+    while True:
+        number = max(numbers(directory), default=0) + 1
+        try:
+            made.rename(folder / str(number))
+        except OSError:
+            if not (folder / str(number)).exists():
+                raise
+            continue  # someone else wrote one meanwhile
+        return number
+
+
+def read(directory: Path, number: int) -> Deployment:
+    """The deployment of that number.
+
+    Raises:
+        DataError: it is not there, was changed, or is of a newer format (code `state`).
+    """
+    folder = directory / FOLDER / str(number)
+    try:
+        texts = {p.name: p.read_text("utf-8") for p in folder.iterdir() if p.suffix == ".json"}
+        about = json.loads(texts[_ABOUT])
+    except (OSError, KeyError, ValueError) as problem:
+        there = ", ".join(map(str, numbers(directory))) or "none"
+        message = f"deployment {number} in {directory} cannot be read: {problem}"
+        raise _error(message, f"those that are written: {there}") from None
+    if about["format"] > FORMAT:
+        message = f"deployment {number} in {directory} was made by hydrotick "
+        message += f"{about['versions'].get('hydrotick', 'of another version')}, which is newer"
+        raise _error(message, "run the flow with that version, or deploy it again with this one")
+    name = about.pop("name", None)
+    if name != _name({**texts, _ABOUT: _json(about)}):
+        message = f"deployment {number} in {directory} is not what was written: a file was changed"
+        raise _error(message, "restore the file, or deploy the flow again")
+    return _deployment(texts, about)
+
+
+def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:
+    plan = json.loads(texts[_PLAN])
+    decoder = Decoder(plan["tables"])
+    validated = about["validated"]
+    return Deployment(
+        flow=about["flow"],
+        program=Program(json.loads(texts[_PROGRAM]), decoder.typed(plan["program"])),
+        plan=decoder.plan(plan["plan"]),
+        costs=Costs(**about["costs"]),
+        explanation=json.loads(texts[_EXPLANATION]),
+        notes=tuple(about["notes"]),
+        streams=about["streams"],
+        tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
+        validated=None if validated is None else Validated(**validated),
+        versions=about["versions"],
+    )
+
+
+def _files(deployment: Deployment) -> dict[str, str]:
+    encoder = Encoder()
+    program, plan = encoder.typed(deployment.program.typed), encoder.plan(deployment.plan)
+    stored = [
+        {
+            "name": t.name,
+            "role": t.role,
+            "item": encoder.type(t.item),
+            "kind": t.kind,
+            "ordered": t.ordered,
+            "meaning": t.meaning,
+        }
+        for t in deployment.tables
+    ]
+    data = {"tables": encoder.tables(), "program": program, "plan": plan, "stored": stored}
+    validated = deployment.validated
+    about = {
+        "format": FORMAT,
+        "flow": deployment.flow,
+        "costs": {
+            "before": deployment.costs.before,
+            "after": deployment.costs.after,
+            "statistics": dict(deployment.costs.statistics),
+        },
+        "notes": list(deployment.notes),
+        "streams": dict(deployment.streams),
+        "validated": None if validated is None else asdict(validated),
+        "versions": dict(deployment.versions),
+    }
+    return {
+        _PLAN: _json(data, indent=None),
+        _EXPLANATION: _json(dict(deployment.explanation)),
+        _PROGRAM: _json(dict(deployment.program.texts)),
+        _ABOUT: _json(about),
+    }
+
+
+def _json(value: Any, indent: int | None = 1) -> str:
+    return json.dumps(value, ensure_ascii=True, indent=indent) + "\n"
+
+
+def _name(files: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{files[name]}\0".encode())
+    return digest.hexdigest()[:24]
+
+
+def _written(path: Path, text: str) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _error(message: str, help_: str) -> DataError:
+    return DataError(Diagnostic(code="state", message=message, help=help_))

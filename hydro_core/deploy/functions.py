@@ -1,0 +1,103 @@
+"""How functions are stored: as trees; as checked syntax; or by name, where a tree says too little.
+
+A function that is stored by name is looked up when it is first called, and must still be what it
+was: a deployment does not change because a module does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from hydro_core.errors import DataError, Diagnostic, ProgramError
+from hydro_core.functions.call import TextCall
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import is_complete
+from hydro_core.functions.read import read_callable
+from hydro_core.functions.views import Seen
+
+
+class ReferenceCall:
+    """A callable that is looked up by module and name when it is first called."""
+
+    __slots__ = ("_found", "module", "name", "source")
+
+    def __init__(self, module: str, name: str, source: str | None = None) -> None:
+        self.module, self.name, self.source = module, name, source
+        self._found: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The function's result.
+
+        Raises:
+            DataError: the function is not there, or is another one (code `state`).
+        """
+        if self._found is None:
+            self._found = self._lookup()
+        return self._found(*arguments)
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
+        return ReferenceCall, (self.module, self.name, self.source)
+
+    def _lookup(self) -> Callable[..., Any]:
+        try:
+            found = resolved(self.module, self.name)
+        except (ImportError, AttributeError) as problem:
+            raise _changed(f"`{self.module}:{self.name}` is not there: {problem}") from None
+        if self.source is not None and read_callable(found).source != self.source:
+            raise _changed(f"`{self.module}:{self.name}` is not what it was when it was deployed")
+        return found
+
+
+def resolved(module: str, name: str) -> Callable[..., Any]:
+    """The function called so; raises `ImportError` or `AttributeError`."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+def stored_call(fn: Fn) -> tuple[Any, ...]:
+    """How the function's call is stored: a kind, and what belongs to it.
+
+    Raises:
+        ProgramError: it is neither read whole nor has it a name to find it by (code `config`).
+    """
+    match fn.call:
+        case Seen(inner, view):
+            return ("view", inner, view)
+        case ReferenceCall() as call:
+            return ("reference", call.module, call.name)
+        case _ if is_complete(fn.tree):
+            return ("tree",)
+        case TextCall() as call:
+            return ("syntax", *call.__reduce__()[1])
+        case call:
+            module, name = getattr(call, "__module__", None), getattr(call, "__qualname__", None)
+            if not isinstance(module, str) or not isinstance(name, str):
+                raise _nameless(fn)
+            try:
+                there = resolved(module, name)
+            except (ImportError, AttributeError):
+                raise _nameless(fn) from None
+            if there is not call:
+                raise _nameless(fn)
+            return ("reference", module, name)
+
+
+def _nameless(fn: Fn) -> ProgramError:
+    return ProgramError(
+        Diagnostic(
+            code="config",
+            message=f"the function `{fn.name}` cannot be stored with a deployment: it is not read "
+            "whole, and has no name in a module to find it by",
+            span=fn.span,
+            help="define it with `def` at the top of a module, or write it as an expression",
+        )
+    )
+
+
+def _changed(message: str) -> DataError:
+    help_ = "deploy the flow again, or bring back the module as it was"
+    return DataError(Diagnostic(code="state", message=message, help=help_))

@@ -1,0 +1,108 @@
+"""A deployment is made: a program and its optimized plan become what is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from hydro_core.analysis.identity import functions_in
+from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.strata import stratify
+from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.functions import stored_call
+from hydro_core.ir.graph import Endpoint
+from hydro_core.optimize.optimizer import Optimized
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.meaning import meaning_of, program_meanings
+from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.types.stream import Order
+
+_PACKAGES = ("hydrotick", "pyspark", "delta-spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a deployment says beside the program and the plan."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The program's files, by their names."""
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    validated: Validated | None = None
+
+
+def deployment_of(
+    flow: str, program: Typed, optimized: Optimized, given: Given | None = None
+) -> Deployment:
+    """The deployment of a program by an optimized plan.
+
+    Raises:
+        ProgramError: a function cannot be stored (code `config`).
+    """
+    given = given or Given()
+    made = plan_of(program, optimized)
+    return Deployment(
+        flow=flow,
+        program=Program(given.texts, program),
+        plan=made,
+        costs=Costs(optimized.cost_before, optimized.cost_after, given.statistics),
+        explanation={step.output: step.render() for step in optimized.steps},
+        notes=(*map(str, optimized.notes), *made.notes, *_referred(made.typed)),
+        streams={n: s for n, s in optimized.streams.items() if n in made.graph.nodes},
+        tables=tuple(tables_of(made)),
+        validated=given.validated,
+        versions=_versions(),
+    )
+
+
+def plan_of(program: Typed, optimized: Optimized) -> TickPlan:
+    """The plan that runs, in which a stored stream of the program is known by what it is there."""
+    schemas = {name: stream.item for name, stream in program.inputs.items()}
+    typed = infer(optimized.graph, schemas)
+    meanings = program_meanings(program)
+    known = {node: meanings[stream] for node, stream in optimized.streams.items()}
+    return plan(typed, stratify(typed), known)
+
+
+def tables_of(made: TickPlan) -> Iterator[Table]:
+    """What the plan stores: its state, then its outputs."""
+    for slot in made.slots:
+        yield Table(slot.id, "state", slot.item, slot.mode.value, slot.ordered, slot.meaning)
+    for name, sinks in made.graph.sinks.items():
+        streams = [sink.inputs[0] for sink in sinks]
+        stream = made.typed.outputs[name]
+        kinds = {_kind(made, end) for end in streams}
+        kind = kinds.pop() if len(kinds) == 1 else Kind.E
+        meaning = ".".join(sorted(meaning_of(end, made.meanings) for end in streams))
+        ordered = stream.order is Order.TOTAL
+        yield Table(name, "output", stream.item, kind.value, ordered, meaning)
+
+
+def _kind(made: TickPlan, end: Endpoint) -> Kind:
+    return Kind.G if end.node in made.tells else made.kinds[end.node]
+
+
+def _referred(typed: Typed) -> Iterator[str]:
+    """What is said of functions that are not stored but referred to."""
+    found: dict[str, None] = {}
+    for node in typed.graph:
+        for fn, _ in functions_in(node, typed):
+            match stored_call(fn):
+                case ("reference", module, name):
+                    found[
+                        f"the function `{module}:{name}` is not stored: it is called where it is, "
+                        "and must not change"
+                    ] = None
+    yield from found
+
+
+def _versions() -> Mapping[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,32 @@
+"""What is written and read in both directions: the tags, and the classes that they stand for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import get_args
+
+from hydro_core.functions.tree import Expr, Spread
+
+FORMAT = 1
+"""The format of what is written; a reader refuses a newer one."""
+
+NODES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})
+"""The nodes of functions' trees, by their names."""
+
+SYNTAX: Mapping[str, type[ast.AST]] = MappingProxyType(
+    {
+        name: kind
+        for name, kind in vars(ast).items()
+        if isinstance(kind, type)
+        and issubclass(
+            kind,
+            (
+                *(ast.expr, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
+                *(ast.comprehension, ast.arguments, ast.arg, ast.keyword),
+            ),
+        )
+    }
+)
+"""The syntax of an expression, by its names."""

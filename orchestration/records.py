@@ -1,0 +1,107 @@
+"""What Dagster's records have of a flow: its runs, and which committed ticks they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
+from orchestration.run_tags import flow_of, is_judged, keys_of
+from orchestration.runner import TickRunner
+from orchestration.ticks import TickAxis, Window
+
+IN_FLIGHT = (
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+)
+_UNDONE = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+_MOST_RUNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run of a tick that failed or was terminated."""
+
+    run: dg.DagsterRun
+    ended: datetime
+
+    @property
+    def terminated(self) -> bool:
+        """Whether somebody ended it."""
+        return self.run.status is dg.DagsterRunStatus.CANCELED
+
+    @property
+    def judged(self) -> bool:
+        """Whether its tick was judged wrong: trying again is of no use until something changes."""
+        return is_judged(self.run)
+
+
+def runs_of(
+    flow: FlowAsset,
+    instance: dg.DagsterInstance,
+    statuses: Sequence[dg.DagsterRunStatus],
+    since: datetime | None = None,
+) -> list[dg.RunRecord]:
+    """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
+    wanted = dg.RunsFilter(statuses=list(statuses), updated_after=since)
+    found = instance.get_run_records(wanted, limit=_MOST_RUNS)
+    return [record for record in found if flow_of(record.dagster_run) == flow.name]
+
+
+def attempts_at(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, tick: int
+) -> list[Attempt]:
+    """The runs that tried a tick and did not commit it, the latest first."""
+    axis = TickAxis(flow.ticks)
+    since = runner.committed_at(flow, tick - 1)
+    found = []
+    for record in runs_of(flow, instance, _UNDONE, since):
+        ended = datetime.fromtimestamp(
+            record.end_time or record.update_timestamp.timestamp(), tz=UTC
+        )
+        if _covers(axis, record.dagster_run, tick) and (since is None or ended > since):
+            found.append(Attempt(record.dagster_run, ended))
+    return found
+
+
+def unrecorded(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+) -> list[tuple[Window, Window]]:
+    """The ticks that are committed, but not in Dagster's records, as ranges."""
+    from orchestration.factory import last_key
+
+    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
+    if not done:
+        return []
+    recorded = instance.get_materialized_partitions(last_key(flow, runner))
+    windows = [axis.window(tick) for tick in range(done)]
+    return _ranges(window for window in windows if window.key not in recorded)
+
+
+def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:
+    keys = keys_of(run.tags)
+    if keys is None:
+        return True
+    try:
+        first, last = (axis.window_of(key).tick for key in keys)
+    except HydroError:
+        # The axis was another when it ran.
+        return False
+    return first <= tick <= last
+
+
+def _ranges(windows: Iterable[Window]) -> list[tuple[Window, Window]]:
+    found: list[tuple[Window, Window]] = []
+    for window in windows:
+        if found and window.tick == found[-1][1].tick + 1:
+            found[-1] = found[-1][0], window
+        else:
+            found.append((window, window))
+    return found

@@ -1,0 +1,42 @@
+"""Tags of runs: what a run is about, which process executes it, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import dagster as dg
+
+FLOW_TAG = "flow"
+JUDGED_TAG = "hydrotick/judged"
+"""The tag of a run whose tick was judged wrong: its own number, since tags are copied to a run that
+is executed again."""
+
+PARTITION = "dagster/partition"
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+
+
+def range_tags(first: str, last: str) -> dict[str, str]:
+    """The tags by which a run is for all ticks from one key to another."""
+    return {RANGE_START: first, RANGE_END: last}
+
+
+def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
+    """The keys of the first and the last tick that a run is for; None if it does not say."""
+    if RANGE_START in tags and RANGE_END in tags:
+        return tags[RANGE_START], tags[RANGE_END]
+    return (tags[PARTITION], tags[PARTITION]) if PARTITION in tags else None
+
+
+def flow_of(run: dg.DagsterRun) -> str:
+    """The flow whose ticks a run is for; "" for another run.
+
+    Runs of the flow's own job have a tag, those that are launched from the assets have them.
+    """
+    selected = run.asset_selection or ()
+    return run.tags.get(FLOW_TAG) or next((key.path[0] for key in selected), "")
+
+
+def is_judged(run: dg.DagsterRun) -> bool:
+    """Whether the run ended because its tick was judged wrong."""
+    return run.tags.get(JUDGED_TAG) == run.run_id

@@ -1,0 +1,183 @@
+"""`hydrotick status`: how far every flow is, what runs, what failed last, and what comes next."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
+from orchestration.failures import FailedRun, failed_run
+from orchestration.processes import PROCESS_TAG
+from orchestration.records import IN_FLIGHT, attempts_at, runs_of
+from orchestration.run_tags import keys_of
+from orchestration.runner import TickRunner
+from orchestration.sensors import next_run
+from orchestration.ticking import open_instance
+from orchestration.ticks import TickAxis
+
+_EXIT_CODES = """\
+exit codes, for monitoring:
+  0  every flow goes on
+  1  a flow is stopped, or the last try of its next tick failed, or more ticks than --max-open are
+     open
+  2  misuse
+"""
+
+_UNITS = (("d", 86400, 2), ("h", 3600, 1))
+"""Units of time, their seconds, and from how many of them on they are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run in flight: its ticks (first and last key), state, begin and process, where known."""
+
+    run: str
+    ticks: tuple[str, str] | None
+    state: str
+    since: str
+    process: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStatus:
+    """How a flow is; `lag_seconds` is how long ago the first open tick could have run."""
+
+    flow: str
+    committed: int
+    last: str | None
+    open: int
+    lag_seconds: int
+    running: tuple[Running, ...]
+    failed: FailedRun | None
+    stopped: bool
+    next: str
+    tables: str
+    empty: tuple[str, ...]
+    """The inputs of which the last committed tick had no row."""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it goes on by itself."""
+        return not self.stopped and self.failed is None
+
+
+def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRunner) -> int:
+    """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
+    parser = argparse.ArgumentParser(
+        prog="hydrotick status",
+        description=status.__doc__,
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("flow", nargs="?", choices=[f.name for f in known], help="one flow")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument(
+        "--max-open",
+        type=int,
+        metavar="N",
+        help="exit with 1 if more than N ticks of a flow are open",
+    )
+    options = parser.parse_args(arguments)
+    flows = [flow for flow in known if options.flow in (None, flow.name)]
+    home = runner.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+    with opened as instance:
+        found = [status_of(flow, runner, instance) for flow in flows]
+    if options.format == "json":
+        sys.stdout.write(json.dumps({"flows": [asdict(flow) for flow in found]}, indent=2) + "\n")
+    else:
+        sys.stdout.write(_table(found))
+    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
+    return 0 if all(flow.is_well for flow in found) and not late else 1
+
+
+def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:
+    """How a flow is now, by its ledger and Dagster's records."""
+    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
+    waiting = max(0, _until(flow, runner) - done)
+    lag = int((runner.now() - axis.window(done).end).total_seconds()) if waiting else 0
+    tries = attempts_at(flow, runner, instance, done)
+    following = next_run(flow, runner, instance)
+    return FlowStatus(
+        flow=flow.name,
+        committed=done,
+        last=axis.window(done - 1).key if done else None,
+        open=waiting,
+        lag_seconds=lag,
+        running=tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT)),
+        failed=failed_run(instance, tries[0].run) if tries else None,
+        stopped=following.stopped,
+        next=following.says,
+        tables=str(runner.directory(flow)),
+        empty=runner.empty_inputs(flow),
+    )
+
+
+def _until(flow: FlowAsset, runner: TickRunner) -> int:
+    """The first tick that may not run; where that cannot be told, `next` says why."""
+    try:
+        return runner.ready(flow).until
+    except HydroError:
+        return 0
+
+
+def _running(record: dg.RunRecord) -> Running:
+    run = record.dagster_run
+    begun = datetime.fromtimestamp(
+        record.start_time or record.create_timestamp.timestamp(), tz=UTC
+    ).isoformat(timespec="seconds")
+    return Running(
+        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, run.tags.get(PROCESS_TAG)
+    )
+
+
+def _table(found: Sequence[FlowStatus]) -> str:
+    lines = [f"{'flow':<12}{'committed':>10}{'last tick':>18}{'open':>7}{'lag':>8}  tables"]
+    for flow in found:
+        last = flow.last or "–"
+        counts = f"{flow.committed:>10,}{last:>18}{flow.open:>7,}{_duration(flow.lag_seconds):>8}"
+        lines.append(f"{flow.flow:<12}{counts}  {flow.tables}")
+        lines += [f"  {line}" for line in _details(flow)]
+    return "\n".join(lines) + "\n"
+
+
+def _details(flow: FlowStatus) -> list[str]:
+    lines = [
+        f"{run.state}: {_ticks(run.ticks)} since {run.since} (run {run.run})"
+        for run in flow.running
+    ]
+    if flow.failed is not None:
+        failed = flow.failed
+        said: list[Any] = failed.cause.splitlines()
+        lines += [f"failed: {_ticks(failed.ticks)}: {said[0] if said else ''}"]
+        lines += [f"        {line}" for line in said[1:]]
+        lines.append(f"cure:   {failed.cure}")
+    lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
+    if not flow.running:
+        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
+    return lines
+
+
+def _ticks(keys: tuple[str, str] | None) -> str:
+    return "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
+
+
+def _duration(seconds: int) -> str:
+    """A time span in the unit that suits it.
+
+    >>> _duration(0), _duration(300), _duration(7200), _duration(200000)
+    ('–', '5 min', '2 h', '2 d')
+    """
+    if seconds == 0:
+        return "–"
+    unit, size = next((unit for unit in _UNITS if seconds >= unit[1] * unit[2]), ("min", 60, 0))[:2]
+    return f"{max(1, seconds // size)} {unit}"

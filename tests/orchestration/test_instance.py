@@ -1,0 +1,83 @@
+"""The instance's settings follow the installed version; logs of old runs are forgotten."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from orchestration import instance
+from orchestration.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
+from orchestration.instance.retention import forget_old_logs
+from orchestration.ticking import open_instance
+
+pytestmark = pytest.mark.dagster
+
+
+def test_settings_follow_the_version_until_somebody_changes_them(tmp_path: Path) -> None:
+    settings, beside = tmp_path / "dagster.yaml", tmp_path / SHIPPED_BESIDE
+    shipped = prepare_instance(tmp_path).joinpath("dagster.yaml").read_bytes()
+    # A version before this one, that was copied as it was shipped.
+    settings.write_text("telemetry: {enabled: true}\n")
+    copied = hashlib.sha256(settings.read_bytes()).hexdigest()
+    (tmp_path / "dagster.yaml.copied").write_text(copied)
+    prepare_instance(tmp_path)
+    assert settings.read_bytes() == shipped
+    # Somebody's own stay; the shipped ones are put beside them.
+    settings.write_text("telemetry: {enabled: true}\n# mine\n")
+    prepare_instance(tmp_path)
+    assert settings.read_text().endswith("# mine\n")
+    assert beside.read_bytes() == shipped
+    assert has_own_settings(tmp_path)
+    settings.write_bytes(shipped)
+    prepare_instance(tmp_path)
+    assert not has_own_settings(tmp_path)
+
+
+@pytest.mark.parametrize("shipped_then", sorted(instance._FORMER))
+def test_settings_from_before_that_was_noted_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shipped_then: str
+) -> None:
+    settings = tmp_path / "dagster.yaml"
+    settings.write_text("as it was then")
+    hashes = {b"as it was then": shipped_then}
+    whole = instance._hash
+    monkeypatch.setattr(instance, "_hash", lambda found: hashes.get(found) or whole(found))
+    prepare_instance(tmp_path)
+    assert "run_launcher" in settings.read_text()
+
+
+PARTS = dg.StaticPartitionsDefinition(["a", "b"])
+
+
+@dg.asset(partitions_def=PARTS, check_specs=[dg.AssetCheckSpec("holds", asset="numbers")])
+def numbers(context: dg.AssetExecutionContext) -> Iterator[object]:
+    context.log.info("a line in the log")
+    yield dg.MaterializeResult(metadata={"rows": 3})
+    yield dg.AssetCheckResult(check_name="holds", passed=True)
+
+
+def test_logs_of_old_runs_are_forgotten_and_what_assets_had_stays(tmp_path: Path) -> None:
+    with open_instance(tmp_path) as opened:
+        done = dg.materialize([numbers], instance=opened, partition_key="a")
+        printed = Path(opened.root_directory) / "storage" / done.run_id
+        printed.mkdir(parents=True, exist_ok=True)
+        before = len(opened.all_logs(done.run_id))
+        assert forget_old_logs(opened, days=1) == 0
+        assert len(opened.all_logs(done.run_id)) == before
+        assert forget_old_logs(opened, days=0) == 1
+        kept = opened.all_logs(done.run_id)
+        assert 0 < len(kept) < before / 2
+        assert not any("a line in the log" in log.user_message for log in kept)
+        assert not printed.exists()
+        assert opened.get_materialized_partitions(numbers.key) == {"a"}
+        (record,) = opened.fetch_materializations(numbers.key, limit=5).records
+        assert record.asset_materialization is not None
+        assert record.asset_materialization.metadata["rows"].value == 3
+        (checked,) = opened.event_log_storage.get_asset_check_execution_history(
+            dg.AssetCheckKey(numbers.key, "holds"), limit=5
+        )
+        assert checked.status.value == "SUCCEEDED"
+        assert opened.get_run_by_id(done.run_id) is not None
+        assert forget_old_logs(opened, days=0) == 0

@@ -1,0 +1,341 @@
+"""What runs next of a flow, or why nothing does, by its ledger and Dagster's records."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.spark.ledger import Commit, Ledger
+from orchestration.factory import asset_key, last_key
+from orchestration.failures import FailedRun, failed_run, tell
+from orchestration.readiness import Ready
+from orchestration.records import unrecorded
+from orchestration.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
+from orchestration.runner import TickRunner, is_of_the_tick
+from orchestration.sensors import MOST_TRIES, NextRun, next_run
+from orchestration.settings import ProjectSettings
+from orchestration.status import status, status_of
+from orchestration.ticks import TickAxis
+from tests.orchestration.small import small_flow
+
+pytestmark = pytest.mark.dagster
+
+RUN = dg.DagsterRunStatus
+
+
+class Case:
+    """A flow with some committed ticks, and an instance with runs of it."""
+
+    def __init__(self, home: Path, instance: dg.DagsterInstance) -> None:
+        self.flow: FlowAsset = small_flow(home / "program")
+        self.runner = TickRunner(ProjectSettings(home=home, range_ticks=8))
+        self.axis = TickAxis(self.flow.ticks)
+        self.instance = instance
+
+    def commit(self, first: int, last: int, *, record: bool = True) -> None:
+        """As if ticks had run, and had been recorded or not."""
+        ledger = Ledger(self.runner.directory(self.flow))
+        ledger.create()
+        done = ledger.refresh()
+        then = datetime.now(UTC) - timedelta(hours=1)
+        ledger.append(Commit(done.sequence + 1 if done else 0, first, last, "", {}, {}, then, then))
+        for tick in range(first, last + 1) if record else ():
+            self.record(tick)
+
+    def record(self, tick: int) -> None:
+        """Makes Dagster know a tick."""
+        key = last_key(self.flow, self.runner)
+        self.instance.report_runless_asset_event(
+            dg.AssetMaterialization(key, partition=self.axis.window(tick).key)
+        )
+
+    def run(self, status: RUN, tick: int, *, judged: bool = False, **more: Any) -> str:
+        """A run of a tick that came to this."""
+        run_id = str(uuid4())
+        tags = {FLOW_TAG: "small", PARTITION: self.axis.window(tick).key}
+        if judged:
+            tags[JUDGED_TAG] = run_id
+        found = {"job_name": "small_job", "status": status, "tags": tags, **more}
+        self.instance.add_run(dg.DagsterRun(run_id=run_id, **found))
+        return run_id
+
+    def next(self, later: timedelta = timedelta(0)) -> NextRun:
+        """What runs next when 20 ticks may run; runs that are added ended today, so the moment is
+        counted from now.
+        """
+        self.runner.now = lambda: datetime.now(UTC) + later
+        self.runner.ready = lambda _: Ready(self.axis, 20, "it is not over")  # type: ignore[method-assign]
+        return next_run(self.flow, self.runner, self.instance)
+
+    def at(self, moment: datetime) -> None:
+        """It is another time."""
+        self.runner.now = lambda: moment
+
+    def keys(self, found: NextRun) -> tuple[str, str]:
+        assert found.ticks is not None, found.says
+        first, last = found.ticks
+        return first.key, last.key
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Iterator[Case]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield Case(tmp_path, instance)
+
+
+def test_catching_up_goes_by_ranges(case: Case) -> None:
+    assert case.keys(case.next()) == ("2026-01-01", "2026-01-08")
+    case.commit(0, 13)
+    assert case.keys(case.next()) == ("2026-01-15", "2026-01-20")
+    case.commit(14, 18)
+    found = case.next()
+    assert case.keys(found) == ("2026-01-20", "2026-01-20")
+    assert "tick 2026-01-20 may run" in found.says
+
+
+def test_the_page_says_which_tick_comes_and_when(case: Case) -> None:
+    case.commit(0, 19)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+    found = next_run(case.flow, case.runner, case.instance)
+    assert found.ticks is None
+    assert found.says.startswith(
+        "up to date; tick 2026-01-21 is next: its window ends at 2026-01-22"
+    )
+    case.at(datetime(2026, 1, 22, 1, tzinfo=UTC))
+    later = next_run(case.flow, case.runner, case.instance)
+    assert case.keys(later) == ("2026-01-21", "2026-01-21")
+
+
+@pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])
+def test_nothing_runs_while_a_tick_runs(case: Case, status: RUN) -> None:
+    run = case.run(status, 0)
+    found = case.next()
+    assert found.ticks is None
+    assert run in found.says
+    assert ("waits in the queue" if status is RUN.NOT_STARTED else "is running") in found.says
+
+
+def test_a_run_from_the_assets_is_a_run_of_the_flow(case: Case) -> None:
+    tags = {PARTITION: "2026-01-01"}
+    selection = frozenset([asset_key(case.flow, "totals")])
+    case.run(RUN.STARTED, 0, tags=tags, asset_selection=selection)
+    assert case.next().ticks is None
+    other = frozenset([dg.AssetKey(["other", "totals"])])
+    with dg.DagsterInstance.ephemeral() as instance:
+        case.instance = instance
+        case.run(RUN.STARTED, 0, tags=tags, asset_selection=other)
+        assert case.next().ticks is not None
+
+
+def test_a_tick_that_was_judged_wrong_stops_the_flow(case: Case) -> None:
+    case.commit(0, 2)
+    run = case.run(RUN.FAILURE, 3, judged=True)
+    for later in (timedelta(0), timedelta(days=3)):
+        found = case.next(later)
+        assert found.ticks is None
+        assert found.stopped
+        assert (
+            f"tick 2026-01-04 was judged wrong, stopped since {datetime.now(UTC):%Y}" in found.says
+        )
+        assert run in found.says
+    # Somebody repaired it and launched it: the flow goes on.
+    case.commit(3, 3)
+    assert case.keys(case.next())[0] == "2026-01-05"
+
+
+def test_a_failure_that_may_pass_is_tried_again_less_and_less_often(case: Case) -> None:
+    case.commit(0, 2)
+    lengths = []
+    for number in range(1, MOST_TRIES):
+        run = case.run(RUN.FAILURE, 3)
+        found = case.next()
+        assert found.ticks is None
+        assert not found.stopped
+        assert f"try {number} of {MOST_TRIES}" in found.says
+        pause = min(timedelta(minutes=2 ** (number - 1)), timedelta(minutes=30))
+        assert case.next(pause - timedelta(seconds=10)).ticks is None
+        first, last = case.next(pause + timedelta(seconds=10)).ticks or (None, None)
+        assert first is not None
+        assert last is not None
+        lengths.append(last.tick - first.tick + 1)
+    assert lengths == [4, 2, 1, 1, 1]
+    run = case.run(RUN.FAILURE, 3)
+    found = case.next(timedelta(days=1))
+    assert found.stopped
+    assert f"failed {MOST_TRIES} times, stopped since" in found.says
+    assert run in found.says
+
+
+def test_a_failed_range_is_a_try_at_its_ticks(case: Case) -> None:
+    case.commit(0, 4)
+    tags = {FLOW_TAG: "small", **range_tags("2026-01-03", "2026-01-10")}
+    case.run(RUN.FAILURE, 5, tags=tags)
+    assert "try 1 of" in case.next().says
+    # A failure of ticks that are long past, or of others, is none.
+    case.commit(5, 12)
+    assert case.next().ticks is not None
+
+
+def test_a_terminated_tick_is_left_to_people(case: Case) -> None:
+    run = case.run(RUN.CANCELED, 0)
+    for later in (timedelta(0), timedelta(days=1)):
+        found = case.next(later)
+        assert found.ticks is None
+        assert found.stopped
+        assert "tick 2026-01-01 was terminated at" in found.says
+        assert run in found.says
+
+
+def test_a_judgement_is_not_inherited_by_the_run_that_is_executed_again(case: Case) -> None:
+    first = case.run(RUN.FAILURE, 0, judged=True)
+    tags = {FLOW_TAG: "small", PARTITION: "2026-01-01", JUDGED_TAG: first}
+    case.run(RUN.FAILURE, 0, tags=tags)
+    found = case.next()
+    assert not found.stopped
+    assert "try 1 of" in found.says
+
+
+def test_what_was_committed_but_not_recorded_comes_first(case: Case) -> None:
+    case.commit(0, 9, record=False)
+    for tick in (0, 1, 4, 9):
+        case.record(tick)
+    found = [(a.key, b.key) for a, b in unrecorded(case.flow, case.runner, case.instance)]
+    assert found == [("2026-01-03", "2026-01-04"), ("2026-01-06", "2026-01-09")]
+    following = case.next()
+    assert case.keys(following) == found[0]
+    assert "committed, but not recorded" in following.says
+
+
+def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case) -> None:
+    case.commit(0, 16)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+    found = status_of(case.flow, case.runner, case.instance)
+    assert (found.committed, found.last, found.open) == (17, "2026-01-17", 3)
+    assert found.lag_seconds == timedelta(days=2, hours=1).total_seconds()
+    assert found.is_well
+    case.run(RUN.FAILURE, 17, judged=True)
+    found = status_of(case.flow, case.runner, case.instance)
+    assert not found.is_well
+    assert found.stopped
+    assert found.failed is not None
+    assert found.failed.ticks == ("2026-01-18", "2026-01-18")
+    run = case.run(RUN.STARTED, 17)
+    found = status_of(case.flow, case.runner, case.instance)
+    assert [(r.run, r.state) for r in found.running] == [(run, "started")]
+
+
+def test_status_is_for_monitoring_too(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("orchestration.status.open_instance", lambda _: nullcontext(case.instance))
+    case.runner.project.dagster_home.mkdir(parents=True)
+    case.commit(0, 16)
+    case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
+
+    def shown(*words: str) -> tuple[int, str]:
+        code = status(words, [case.flow], case.runner)
+        return code, capsys.readouterr().out
+
+    code, said = shown("small")
+    assert code == 0
+    assert "next: the ticks 2026-01-18 to 2026-01-20 may run; 3 open in all" in said
+    assert shown("--max-open", "3")[0] == 0
+    assert shown("--max-open", "2")[0] == 1
+    run = case.run(RUN.FAILURE, 17, judged=True)
+    code, said = shown()
+    assert code == 1
+    assert "failed: 2026-01-18: the run failed" in said
+    assert "cure:   repair the data or the program, then launch the tick again" in said
+    assert "stopped: tick 2026-01-18 was judged wrong, stopped since" in said
+    code, said = shown("--format", "json")
+    assert code == 1
+    (found,) = json.loads(said)["flows"]
+    assert (found["open"], found["lag_seconds"], found["stopped"]) == (3, 49 * 3600, True)
+    assert found["failed"]["run"] == run
+    assert not found["running"]
+
+
+def test_status_makes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status([], [case.flow], case.runner) == 0
+    assert "small" in capsys.readouterr().out
+    assert not case.runner.project.dagster_home.exists()
+
+
+def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
+    wrong = Diagnostic("input", "a column is missing")
+    spark = Diagnostic("runtime", "Spark failed")
+    locked = Diagnostic("state", "another writer is at work")
+    assert is_of_the_tick(DataError(wrong))
+    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero")))
+    assert not is_of_the_tick(InfrastructureError(spark))
+    assert not is_of_the_tick(DataError(locked))
+
+
+def test_a_failure_is_told_to_a_command_and_to_a_webhook(tmp_path: Path, case: Case) -> None:
+    failed = failed_run(case.instance, _run(case, case.run(RUN.FAILURE, 2, judged=True)))
+    assert "launch the tick again" in failed.cure
+    told: list[dict[str, Any]] = []
+    with Webhook(told) as url:
+        file = tmp_path / "told.json"
+        script = f"import sys; open({str(file)!r}, 'w').write(sys.stdin.read())"
+        project = ProjectSettings(
+            failure_command=f'{sys.executable} -c "{script}"', failure_webhook=url
+        )
+        assert tell(failed, project) == []
+    for found in (told[0], json.loads(file.read_text())):
+        assert (found["flow"], found["ticks"]) == ("small", ["2026-01-03", "2026-01-03"])
+        assert found["judged"]
+        assert found["text"].startswith("small: 2026-01-03 failed: ")
+
+
+def test_who_cannot_be_told_is_said(case: Case) -> None:
+    failed = FailedRun("small", None, "a run", True, "cause", "cure")
+    project = ProjectSettings(
+        failure_command="no-such-command", failure_webhook="file:///etc/passwd"
+    )
+    command, webhook = tell(failed, project)
+    assert command.startswith("HYDROTICK_FAILURE_COMMAND: ")
+    assert webhook == "HYDROTICK_FAILURE_WEBHOOK: `file:///etc/passwd` is no http or https address"
+
+
+def _run(case: Case, run_id: str) -> dg.DagsterRun:
+    run = case.instance.get_run_by_id(run_id)
+    assert run is not None
+    return run
+
+
+class Webhook:
+    """A server on this machine that keeps what is posted to it."""
+
+    def __init__(self, told: list[dict[str, Any]]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self) -> str:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
