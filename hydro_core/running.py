@@ -24,7 +24,7 @@ from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
-from hydro_core.types.values import ValueProblem, conform
+from hydro_core.types.values import ValueProblem, conform_input
 
 Engine = Literal["reference", "spark"]
 JsonTick = Mapping[str, Sequence[Any]]
@@ -141,7 +141,7 @@ def _checked(graph: Graph, typed: Typed, ticks: Iterable[JsonTick]) -> Iterator[
 def _read_value(value: Any, of: ItemType) -> Any:
     """A Python value as an item, or a text that stands for it in JSON."""
     try:
-        return conform(value, of)
+        return conform_input(value, of)
     except ValueProblem as problem:
         try:
             return from_json(value, of)

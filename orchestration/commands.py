@@ -98,24 +98,3 @@ def land(arguments: Sequence[str]) -> int:
     landings[options.flow](directory)
     sys.stdout.write(f"landed below {directory / options.flow}\n")
     return 0
-
-
-def compact(arguments: Sequence[str]) -> int:
-    """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = argparse.ArgumentParser(prog="hydrotick compact", description=compact.__doc__)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    parser.add_argument(
-        "--keep-hours",
-        type=int,
-        default=7 * 24,
-        help="going back to earlier ticks stays possible within these hours (a week)",
-    )
-    options = parser.parse_args(arguments)
-    from orchestration.runner import TickRunner
-
-    flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
-    done = TickRunner(project_settings()).pipeline(flow).compact(options.keep_hours)
-    sys.stdout.write(
-        f"{flow.name}: nothing to do\n" if done is None else f"{flow.name}: compacted\n"
-    )
-    return 0

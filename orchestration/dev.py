@@ -163,6 +163,8 @@ def _ends_with(parent: int) -> Callable[[], None]:
     libc = ctypes.CDLL(None, use_errno=True)
 
     def ask() -> None:
+        # A shell that starts something in the background has it ignore interrupts.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)

@@ -14,10 +14,11 @@ from typing import Any
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.errors import DataError
 from orchestration.drawing import drawing
 from orchestration.failures import failure_sensor
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.records import unrecorded
+from orchestration.records import refuse_lost_pipeline, unrecorded
 from orchestration.report import TickReport
 from orchestration.run_tags import FLOW_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
@@ -159,6 +160,10 @@ def _tick_asset(
         description=flow.description or None,
     )
     def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
         windows = {axis.window_of(key) for key in context.partition_keys}
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):

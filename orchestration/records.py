@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.spec import FlowAsset
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.spark.ledger import Ledger
 from orchestration.run_tags import flow_of, is_judged, keys_of
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
@@ -81,8 +82,51 @@ def unrecorded(
     if not done:
         return []
     recorded = instance.get_materialized_partitions(last_key(flow, runner))
+    if len(recorded) == done and axis.window(done - 1).key in recorded:
+        # All of them, as nearly always: to name a hundred thousand windows takes seconds.
+        return []
     windows = [axis.window(tick) for tick in range(done)]
     return _ranges(window for window in windows if window.key not in recorded)
+
+
+def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, runner: TickRunner) -> None:
+    """Raises where Dagster has ticks of the flow, but its pipeline has no ledger at all.
+
+    That is a file system that is not mounted, or a directory that somebody has removed; the ticks
+    would begin anew without a word.
+
+    Raises:
+        DataError: what Dagster has, and what to do (code `state`).
+    """
+    directory = runner.directory(flow)
+    if Ledger(directory).exists:
+        return
+    recorded = sorted(
+        {
+            tick
+            for key in recorded_tables(instance, flow)
+            for tick in instance.get_materialized_partitions(key)
+        }
+    )
+    if recorded:
+        raise DataError(
+            Diagnostic(
+                code="state",
+                message=f"Dagster has {len(recorded):,} ticks of `{flow.name}`, the last one "
+                f"{recorded[-1]}, but there is no ledger in {directory}",
+                help="mount that directory or restore it from a copy; or start the flow over: "
+                f"`hydrotick reset {flow.name}`",
+            )
+        )
+
+
+def recorded_tables(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.AssetKey]:
+    """The assets of the flow that Dagster has seen, also those that its program has no more."""
+    return [
+        key
+        for key in instance.get_asset_keys(prefix=[flow.name])
+        if key.path[0] == flow.name and key.path[1:2] != ["landing"]
+    ]
 
 
 def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:

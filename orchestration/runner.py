@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, InfrastructureError
+from hydro_core.faults import told_faults
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
@@ -188,7 +189,8 @@ class TickRunner:
         try:
             pipeline.refuse_unless_next(first)
             self.ready(flow).refuse(windows[-1])
-            batches = self._batches(flow, windows)
+            with told_faults(f"the landings of `{flow.name}`", vanished=True):
+                batches = self._batches(flow, windows)
             times = _times(windows)
             with pipeline.prepare(first, last, batches, times=times) as prepared:
                 log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")

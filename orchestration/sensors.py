@@ -17,9 +17,16 @@ from typing import Any
 import dagster as dg
 
 from assets.spec import FlowAsset
-from hydro_core.errors import HydroError
+from hydro_core.errors import DataError, HydroError
 from orchestration.readiness import Ready
-from orchestration.records import IN_FLIGHT, Attempt, attempts_at, runs_of, unrecorded
+from orchestration.records import (
+    IN_FLIGHT,
+    Attempt,
+    attempts_at,
+    refuse_lost_pipeline,
+    runs_of,
+    unrecorded,
+)
 from orchestration.run_tags import FLOW_TAG, keys_of, range_tags
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
@@ -53,6 +60,8 @@ def next_tick_sensor(
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         found = next_run(flow, runner, context.instance)
+        # Of what a sensor says, its page shows the cursor at once and the rest behind a click.
+        context.update_cursor(found.says)
         if found.ticks is None:
             return dg.SkipReason(found.says)
         context.log.info(found.says)
@@ -70,6 +79,10 @@ def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) 
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
         return NextRun(None, _busy(busy[-1]))
+    try:
+        refuse_lost_pipeline(instance, flow, runner)
+    except DataError as error:
+        return NextRun(None, error.diagnostics[0].message, stopped=True)
     missing = unrecorded(flow, runner, instance)
     if missing:
         first, last = missing[0]

@@ -5,9 +5,15 @@ the environment.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+
+_HOME, _RANGE_TICKS = "HYDROTICK_HOME", "HYDROTICK_RANGE_TICKS"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,38 @@ class ProjectSettings:
 
 
 def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSettings:
-    """The settings as the environment gives them, defaults where it is silent."""
+    """The settings as the environment gives them, defaults where it is silent.
+
+    Raises:
+        DataError: a variable has a value that nothing can be made of (code `config`).
+    """
     environ = os.environ if environ is None else environ
+    settings_of(environ)
     return ProjectSettings(
-        home=Path(environ.get("HYDROTICK_HOME", "data")).absolute(),
-        spark_master=environ.get("HYDROTICK_SPARK_MASTER"),
-        spark_memory=environ.get("HYDROTICK_SPARK_MEMORY"),
-        range_ticks=max(1, int(environ.get("HYDROTICK_RANGE_TICKS", "100"))),
+        home=_home(environ.get(_HOME) or "data"),
+        spark_master=environ.get(MASTER) or None,
+        spark_memory=environ.get(MEMORY) or None,
+        range_ticks=_number(environ.get(_RANGE_TICKS) or "100"),
         failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
         failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
     )
+
+
+def _home(value: str) -> Path:
+    if _URL.match(value):
+        raise wrong_variable(
+            _HOME,
+            value,
+            "a URL, and a home is a directory of this machine",
+            "mount it, and write the path that it is mounted at",
+        )
+    home = Path(value).absolute()
+    if home.exists() and not home.is_dir():
+        raise wrong_variable(_HOME, value, "a file", "write the path of a directory")
+    return home
+
+
+def _number(value: str) -> int:
+    if not value.isdecimal() or int(value) < 1:
+        raise wrong_variable(_RANGE_TICKS, value, "no number of ticks", "write 1 or more")
+    return int(value)

@@ -15,6 +15,7 @@ import dagster as dg
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from orchestration.failures import FailedRun, failed_run
+from orchestration.maintenance import print_verified
 from orchestration.processes import PROCESS_TAG
 from orchestration.records import IN_FLIGHT, attempts_at, runs_of
 from orchestration.run_tags import keys_of
@@ -85,8 +86,16 @@ def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRun
         metavar="N",
         help="exit with 1 if more than N ticks of a flow are open",
     )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read all tables instead, and compare them with the ledger: exit with 1 unless they "
+        "are whole",
+    )
     options = parser.parse_args(arguments)
     flows = [flow for flow in known if options.flow in (None, flow.name)]
+    if options.verify:
+        return 0 if print_verified(flows, runner, options.format) else 1
     home = runner.project.dagster_home
     # To look makes nothing: without a home there are no records.
     opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()

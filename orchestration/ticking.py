@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
 from orchestration.factory import project_definitions
 from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
-from orchestration.records import runs_of, unrecorded
+from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
 from orchestration.report import TickReport
 from orchestration.run_tags import range_tags
 from orchestration.runner import TickRunner
@@ -66,12 +67,15 @@ def run_ticks(
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
+        refuse_lost_pipeline(instance, flow, runner)
         record_committed(flow, runner, instance)
         for tick in range(runner.next_tick(flow), last + 1, together):
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
             started(first)
             begin = time.monotonic()
             result = _execute(job, instance, first, window)
+            if _was_interrupted(result):
+                raise KeyboardInterrupt
             report = runner.last_report(flow)
             if not result.success or report is None or not report.committed:
                 raise _failed(flow, first, report, result)
@@ -157,12 +161,24 @@ def _failed(
     )
 
 
+def _was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
+    """Whether Ctrl-C ended the run: Dagster has recorded it by then."""
+    causes = [error.cls_name for error in _errors(result)]
+    return any(name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for name in causes)
+
+
 def _reason(result: dg.ExecuteInProcessResult) -> str:
     """What the failed step raised, its innermost cause."""
+    causes = [error.to_string() for error in _errors(result)]
+    return causes[-1] if causes else "the run failed"
+
+
+def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
+    """What the first failed step raised, and then its causes."""
     for event in result.all_events:
         if event.is_step_failure and event.step_failure_data.error is not None:
             error = event.step_failure_data.error
-            while error.cause is not None:
+            while error is not None:
+                yield error
                 error = error.cause
-            return error.to_string()
-    return "the run failed"
+            return

@@ -19,7 +19,7 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle, outputs, predecessors, same_tick
 from hydro_core.types.common import common_type
-from hydro_core.types.item import OPEN, UNKNOWN, ItemType, is_large
+from hydro_core.types.item import OPEN, UNKNOWN, ItemType, is_large, nullable
 from hydro_core.types.stream import Order, StreamType
 
 MOST_WIDENINGS = 60
@@ -94,9 +94,11 @@ class _Items:
         self.graph, self.schemas, self.partial = graph, schemas, partial
         self.of: dict[NodeId, ItemType] = {node.id: UNKNOWN for node in graph}
         self.problems: list[Diagnostic] = []
+        self.cyclic = False
 
     def settle(self, group: tuple[NodeId, ...], cyclic: bool) -> None:
         """Finds the types of a component whose predecessors' types are known."""
+        self.cyclic = cyclic
         if cyclic and not self._rise(group):
             return
         # Down again: a type that was widened by what a stream seemed to hold on the way.
@@ -149,7 +151,9 @@ class _Items:
     def _type(self, node: Node) -> ItemType:
         if node.op.name == "source" and node.args["schema"] is None:
             return self._schema(node)
-        return node.op.result(node.args, self._inputs(node))
+        found = node.op.result(node.args, self._inputs(node))
+        # What comes round may be null: types are equal whether it may or not.
+        return nullable(found) if self.cyclic else found
 
     def _inputs(self, node: Node) -> tuple[ItemType, ...]:
         return tuple(self.of[e.node] for e in node.inputs)

@@ -6,13 +6,14 @@ What is wrong with columns is a type problem: a missing one, or one that would s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hydro_core.catalog.aggregates import aggregate_type
 from hydro_core.catalog.spec import Args, TypeProblem
 from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
-from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown
+from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown, padded
 
 
 def once(fields: Sequence[Field], help_: str) -> Row:
@@ -53,7 +54,7 @@ def renamed(args: Args, types: Types) -> ItemType:
     columns_of(types[0], (old for _, old in args["renames"]))
     new = {old: name for name, old in args["renames"]}
     fields = [
-        Field(new.get(field.name, field.name), field.type) for field in row_of(types[0]).fields
+        replace(field, name=new.get(field.name, field.name)) for field in row_of(types[0]).fields
     ]
     return once(fields, "rename or drop the other one too")
 
@@ -92,10 +93,14 @@ def _joined_rows(args: Args, left: ItemType, right: ItemType) -> ItemType:
         return _joined_nothing(args["how"], left, right)
     mine = [field for field in row_of(left).fields if field.name not in on]
     theirs = [field for field in row_of(right).fields if field.name not in on]
+    if args["how"] in ("right", "outer"):
+        mine = padded(mine)
+    if args["how"] in ("left", "outer"):
+        theirs = padded(theirs)
     taken = {*on, *(field.name for field in mine)}
     if args["suffix"] is not None:
         theirs = [
-            Field(f.name + args["suffix"] if f.name in taken else f.name, f.type) for f in theirs
+            replace(f, name=f.name + args["suffix"] if f.name in taken else f.name) for f in theirs
         ]
     return once((*keys, *mine, *theirs), 'rename the right one: `suffix="_r"`')
 

@@ -30,7 +30,7 @@ from hydro_core.types.item import (
     is_integer,
     is_open,
 )
-from hydro_core.types.values import ValueProblem, conform
+from hydro_core.types.values import ValueProblem, conform_input
 
 Types = tuple[ItemType, ...]
 
@@ -70,7 +70,7 @@ def listed(args: Args, types: Types) -> ItemType:
         if schema is None:
             return type_of_all(args["items"])
         for item in args["items"]:
-            conform(item, schema)
+            conform_input(item, schema)
     except ValueProblem as problem:
         cure = (
             'give the items\' type: `schema="…"`' if schema is None else f"the schema is {schema}"

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from hydro_core.cli import output
 from hydro_core.errors import HydroError
+from hydro_core.faults import fault_of
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -71,6 +72,12 @@ def _guarded(run: Callable[[], int], words: Sequence[str], debug: bool) -> int:
     except KeyboardInterrupt:
         output.print_error("interrupted")
         return 130
+    except Exception as error:
+        told = fault_of(error)
+        if told is None or debug:
+            raise
+        output.print_problem(told, _style(words))
+        return 1
 
 
 def _style(words: Sequence[str]) -> str:

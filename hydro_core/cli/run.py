@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.schemas import add_schema_argument
+from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import Options, run_json
+from hydro_core.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +88,12 @@ def run(arguments: argparse.Namespace) -> int:
                 help="run without it: the result is the same",
             )
         )
-    options = Options(arguments.engine, not arguments.no_optimize, arguments.range)
+    options = Options(
+        arguments.engine,
+        not arguments.no_optimize,
+        arguments.range,
+        settings_of(os.environ) if arguments.engine == "spark" else Settings(),
+    )
     if arguments.batch:
         return run_batch(Path(arguments.batch), options)
     if arguments.input:

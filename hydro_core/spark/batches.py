@@ -25,7 +25,7 @@ from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.landed import ArrowRows, misfit
+from hydro_core.ticks.landed import ArrowRows, misfit, required_columns
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem
 
@@ -106,7 +106,8 @@ def _arrow_rows(
     try:
         rows = ArrowRows(plain_table(data.select(found)), found)
         parts = [
-            _part(rows, column, of) for column, (_, of) in zip(found, flattened(item), strict=True)
+            _part(rows, column, of, required=name in required_columns(item))
+            for column, (name, of) in zip(found, flattened(item), strict=True)
         ]
     except ValueProblem as problem:
         raise _unfit(name, item, str(problem)) from problem
@@ -118,14 +119,16 @@ def _arrow_rows(
     return pa.table({ITEM: items, TICK: _ticks(data, tick)})
 
 
-def _part(rows: ArrowRows, column: str, of: ItemType) -> pa.Array[Any]:
+def _part(rows: ArrowRows, column: str, of: ItemType, *, required: bool) -> pa.Array[Any]:
     """A column of the items, by the rules of data in files."""
-    misfits: list[str] = []
-    found = column_of(
-        rows, column, of, lambda row, why: misfits.append(str(misfit(why, row, column)))
-    )
+    misfits: list[ValueProblem] = []
+
+    def note(row: int, why: str) -> None:
+        misfits.append(misfit(why, row, column))
+
+    found = column_of(rows, column, of, note, required=required)
     if misfits:
-        raise ValueProblem(misfits[0])
+        raise misfits[0]
     return found
 
 

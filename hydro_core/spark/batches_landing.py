@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote
@@ -36,7 +38,7 @@ from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of, refuse, require_columns
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.ticks.landed import declared_columns, required_columns
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -132,7 +134,7 @@ class InputBatches:
         if axis is None:
             return None
         if found.dataset is None or not is_exact(part.arrived, {}):
-            made = Made({}, axis.column, self._zone)
+            made = Made({}, axis.column, frozenset(), self._zone)
             return read_here(part.arrived, made, None, found.files).latest
         batches = found.dataset.to_batches(columns=[axis.column])
         extremes = [pc.max(batch[axis.column]).as_py() for batch in batches]
@@ -159,9 +161,10 @@ class InputBatches:
             return batch_of(name, nothing, item, 0, InputRead(name, 0, str(landing.path)))
         part = self._range(name, ticks, times, version, before)
         try:
-            if part.found.dataset is not None and is_exact(part.arrived, part.columns):
-                return self._whole(part, part.found.dataset)
-            return self._by_pieces(part)
+            rows = part.found.dataset
+            if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
+                return self._by_pieces(part)
+            return self._whole(part, rows)
         except ValueProblem as problem:
             refuse(part.arrived.file, str(problem), "give the start and end of each tick")
 
@@ -219,7 +222,8 @@ class InputBatches:
     def _by_pieces(self, part: _Range) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
-        made = Made(part.columns, part.arrived.file.column, self._zone)
+        required = required_columns(part.arrived.item)
+        made = Made(part.columns, part.arrived.file.column, required, self._zone)
         if sum(file.stat().st_size for file in files) > _HERE:
             frame, counts = read_by_workers(self._spark(), part.arrived, made, part.axis, files)
             return Batch(frame, part.arrived.item, _counted(part, counts))
@@ -233,6 +237,18 @@ def _small(part: _Range, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
     read = _counted(part, _count(kept))
     return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
+
+
+def _lacks(part: _Range, rows: ds.Dataset) -> bool:
+    """Whether there are nulls that may not be, of which the rows tell piece by piece."""
+    required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
+    if not required:
+        return False
+    some = reduce(or_, required)
+    axis = part.axis
+    if axis is not None:
+        some &= axis.within(rows.schema.field(axis.column).type)
+    return bool(rows.count_rows(filter=some))
 
 
 def _zeros(table: pa.Table) -> Numbers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -101,8 +101,11 @@ _SCHEMA = pa.schema(_COLUMNS)
 class Ledger:
     """The commits of the pipeline in `directory`, as read first; `refresh` looks again."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, replaced: Callable[[], None] = lambda: None) -> None:
+        """`replaced` is called where another ledger is found in the place of the one read first."""
         self.directory = directory
+        self._replaced = replaced
+        self._identity: tuple[int, int] | None = None
         self._path = directory / LEDGER
         self._table: DeltaTable | None = None
         self._last: Commit | None = None
@@ -154,6 +157,11 @@ class Ledger:
         table = self._open()
         if table is None:
             return None
+        if self._identity != self._first_entry():
+            self._table = self._last = None
+            self._replaced()
+            self._open()
+            return self._last
         known = table.version()
         try:
             table.update_incremental()
@@ -229,12 +237,24 @@ class Ledger:
 
     def _open(self) -> DeltaTable | None:
         if self._table is None and self.exists:
+            self._identity = self._first_entry()
             try:
                 self._table = DeltaTable(self._path)
             except DeltaError as error:
                 raise _unreadable(self._path, error) from error
             self._last = self._read_last(self._table)
         return self._table
+
+    def _first_entry(self) -> tuple[int, int] | None:
+        """What tells the ledger from another one in its place: the file that its log begins with.
+
+        None where there is none, or where it is not kept any more.
+        """
+        try:
+            found = (self._path / "_delta_log" / f"{0:020}.json").stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def _read_last(self, table: DeltaTable) -> Commit | None:
         files = self._files(table)

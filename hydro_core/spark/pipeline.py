@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.faults import told_faults
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
@@ -66,7 +67,6 @@ class Pipeline:
         self.directory = directory
         self.plan = plan
         self.settings = settings or Settings()
-        self.ledger = Ledger(directory)
         self.lock = WriterLock(directory)
         self.step: Step = _nothing
         self._spark = spark
@@ -83,6 +83,7 @@ class Pipeline:
             checkpoint_interval=self.settings.spark.checkpoint_interval,
             compact_every=self.settings.spark.compact_every,
         )
+        self.ledger = Ledger(directory, self.store.forget)
         self._jobs = RangeJobs(plan, named, self.store, self.settings)
 
     @property
@@ -166,12 +167,13 @@ class Pipeline:
         """
         if last < first:
             raise ValueError(f"there are no ticks from {first} to {last}")
-        self.lock.acquire()
-        try:
-            return self._prepare(first, last, batches, times or {})
-        except BaseException:
-            self.lock.release()
-            raise
+        with told_faults(self._name):
+            self.lock.acquire()
+            try:
+                return self._prepare(first, last, batches, times or {})
+            except BaseException:
+                self.lock.release()
+                raise
 
     def rewind(self, last: int) -> Commit:
         """Makes `last` the last committed tick again, as if later ones had never run; -1: none.
@@ -179,7 +181,7 @@ class Pipeline:
         Raises:
             DataError: it is not committed, or another writer is at work (code `state`).
         """
-        with self.lock:
+        with told_faults(self._name), self.lock:
             now = self.ledger.refresh()
             if now is None or last >= now.last:
                 raise state_error(
@@ -203,7 +205,7 @@ class Pipeline:
         """
         if keep_hours < 0:
             raise _negative(keep_hours)
-        with self.lock:
+        with told_faults(self._name), self.lock:
             now = self.ledger.refresh()
             if now is None:
                 return None
@@ -213,6 +215,10 @@ class Pipeline:
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
             return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
+
+    @property
+    def _name(self) -> str:
+        return f"the pipeline in {self.directory}"
 
     def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
         """A line in the ledger that adds no tick: the tables are at other versions."""

@@ -12,18 +12,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
+from hydro_core.faults import fault_of
 from hydro_core.ir.graph import Graph
 from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.batches import Batch
+from hydro_core.spark.ended import ended_jvm
 from hydro_core.spark.executor import RangeResult, run_range
-from hydro_core.spark.failures import data_error
+from hydro_core.spark.failures import data_error, find_failure
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.pipeline_prepared import Run
 from hydro_core.spark.relation import ITEM, TICK, Kind
@@ -77,15 +79,16 @@ class RangeJobs:
 
         Raises:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
+            InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        session = self._session(spark, inputs)
         try:
+            session = self._session(spark, inputs)
             result = self._result(run, inputs, session)
             known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
             pending = self._pending(run, result, inputs, before)
             jobs = {name: one for name, one in pending.items() if name not in known}
             return {**known, **write_all(jobs, self._bound, (run.first, run.last))}
-        except (PySparkException, Py4JJavaError) as error:
+        except (PySparkException, Py4JError, OSError, EOFError) as error:
             raise _failure(self._store.directory, error, self._plan.graph) from error
 
     @property
@@ -192,12 +195,15 @@ def _settings_of(spark: SparkSession) -> Mapping[str, str]:
     return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}
 
 
-def _failure(directory: Path, error: PySparkException | Py4JJavaError, graph: Graph) -> DataError:
+def _failure(directory: Path, error: Exception, graph: Graph) -> DataError:
     """What a failed job says: a stored file that cannot be read is not the program's fault."""
     text = str(error)
-    if not (any(name in text for name in _BROKEN_FILES) and str(directory) in text):
+    if find_failure(error) is not None:
         return data_error(error, graph)
-    return state_error(
-        f"a file of the pipeline in {directory} cannot be read",
-        "restore the directory from a backup, or remove all of it and run the ticks again",
-    )
+    if any(name in text for name in _BROKEN_FILES) and str(directory) in text:
+        return state_error(
+            f"a file of the pipeline in {directory} cannot be read",
+            "restore the directory from a backup, or remove all of it and run the ticks again",
+        )
+    of_the_machine = ended_jvm(error) or fault_of(error, vanished=True)
+    return of_the_machine or data_error(error, graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -10,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hydro_core.faults import told_faults
 from hydro_core.spark.ledger import Commit, InputRead, Ledger
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store import Step, Store
@@ -112,7 +114,8 @@ class Prepared:
         """
         if self._versions is None:
             ticks = (self.run.first, self.run.last)
-            self._versions = self._store.commit(self.written, ticks, self._step)
+            with self._told_faults():
+                self._versions = self._store.commit(self.written, ticks, self._step)
             self._step("tables")
 
     def commit(self, checks: Mapping[str, Any] | None = None) -> Commit:
@@ -125,7 +128,8 @@ class Prepared:
             raise RuntimeError("the range is committed or abandoned already")
         self._decided = True
         try:
-            return self._commit(checks or {})
+            with self._told_faults():
+                return self._commit(checks or {})
         finally:
             self._done()
 
@@ -141,6 +145,9 @@ class Prepared:
                 self._store.recover(self._ledger.last)
         finally:
             self._done()
+
+    def _told_faults(self) -> AbstractContextManager[None]:
+        return told_faults(f"the pipeline in {self._store.directory}")
 
     def _commit(self, checks: Mapping[str, Any]) -> Commit:
         run, last = self.run, self._ledger.last

@@ -65,6 +65,11 @@ class Store:
             for spec in specs
         }
 
+    def forget(self) -> None:
+        """Looks at all tables anew: others are in their places."""
+        for table in self.tables.values():
+            table.forget()
+
     def recover(self, commit: Commit | None) -> tuple[str, ...]:
         """Puts every table where the last commit left it, and tells what had to be done.
 

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.files import read
-from hydro_core.ticks.landed import Landed, declared_columns
+from hydro_core.ticks.landed import Landed, declared_columns, required_columns
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
 from hydro_core.types.moments import print_moment
@@ -75,7 +75,7 @@ class Landing:
         """The items of the rows at these places."""
         wanted = declared_columns(of) or {}
         try:
-            rows = list(self.landed.rows(places, wanted))
+            rows = list(self.landed.rows(places, wanted, required_columns(of)))
         except ValueProblem as problem:
             refuse(self.file, f"in tick {tick}, {problem}")
         match of:

@@ -10,10 +10,15 @@ import pyarrow as pa
 from hydro_core.ticks.arrow import item_of, item_type
 from hydro_core.types.item import STRING, UNKNOWN, ItemType, Row, Tuple
 from hydro_core.types.json import from_json, infer
-from hydro_core.types.values import RowItem, ValueProblem, conform
+from hydro_core.types.values import NOT_NULL, RowItem, ValueProblem, conform_input
 
 Reading = Callable[[Any], Any]
 """From a value as it lies in a file to an item; `ValueProblem` where it is none."""
+
+
+Required = frozenset[str]
+"""The columns that a schema declares `not null`."""
+_NONE: Required = frozenset()
 
 
 class Landed(Protocol):
@@ -39,7 +44,9 @@ class Landed(Protocol):
         """How a value of the column is read as an item of the type."""
         ...
 
-    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+    def rows(
+        self, places: Sequence[int], wanted: Mapping[str, ItemType], required: Required = _NONE
+    ) -> Iterator[RowItem]:
         """The rows at these places, with the wanted columns as items of the wanted types."""
         ...
 
@@ -74,20 +81,34 @@ class ArrowRows:
         of = item_type(self.table.schema.field(column).type)
         if of == STRING:
             return lambda value: from_json(value, to)
-        return lambda value: conform(item_of(value, of), to)
+        return lambda value: conform_input(item_of(value, of), to)
 
-    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+    def rows(
+        self, places: Sequence[int], wanted: Mapping[str, ItemType], required: Required = _NONE
+    ) -> Iterator[RowItem]:
         """The rows at these places."""
         part = self.table.select(list(wanted)).take(pa.array(places, pa.int64()))
         columns = []
         for name, to in wanted.items():
-            read = self.reading(name, to)
+            read = asked(self.reading(name, to), name in required)
             found = zip(places, part.column(name).to_pylist(), strict=True)
             columns.append([_read(read, name, place, value) for place, value in found])
         if not columns:
             yield from (RowItem() for _ in places)
         for values in zip(*columns, strict=True):
             yield RowItem(zip(wanted, values, strict=True))
+
+
+def asked(read: Reading, required: bool) -> Reading:
+    """How a value is read of a column that is, or is not, declared `not null`."""
+
+    def of_required(value: Any) -> Any:
+        found = read(value)
+        if found is None:
+            raise ValueProblem(NOT_NULL)
+        return found
+
+    return of_required if required else read
 
 
 def _read(read: Reading, name: str, place: int, value: Any) -> Any:
@@ -132,14 +153,22 @@ class JsonRows:
         """How a value of the column is read."""
         return lambda value: from_json(value, to)
 
-    def rows(self, places: Sequence[int], wanted: Mapping[str, ItemType]) -> Iterator[RowItem]:
+    def rows(
+        self, places: Sequence[int], wanted: Mapping[str, ItemType], required: Required = _NONE
+    ) -> Iterator[RowItem]:
         """The rows at these places."""
+        readings = {n: asked(self.reading(n, to), n in required) for n, to in wanted.items()}
         for place in places:
             row = self.objects[place]
             yield RowItem(
-                (name, _read(self.reading(name, to), name, place, row.get(name)))
-                for name, to in wanted.items()
+                (name, _read(read, name, place, row.get(name))) for name, read in readings.items()
             )
+
+
+def required_columns(item: ItemType) -> Required:
+    """The columns of an item's type that are declared `not null`."""
+    fields = item.fields if isinstance(item, Row) else ()
+    return frozenset(field.name for field in fields if not field.nullable)
 
 
 def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:

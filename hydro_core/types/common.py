@@ -49,7 +49,7 @@ def common_type(a: ItemType, b: ItemType) -> ItemType | None:
     >>> to_ddl(common_type(parse_ddl("(int, array<void>)"), parse_ddl("(double, array<string>)")))
     '(double, array<string>)'
     """
-    if b in (a, UNKNOWN):
+    if a is b or b == UNKNOWN:
         return a
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return b if isinstance(a, Unknown) else a
@@ -65,7 +65,7 @@ def common_type(a: ItemType, b: ItemType) -> ItemType | None:
             element = common_type(x, y)
             return None if element is None else Array(element)
         case _:
-            return None
+            return a if a == b else None
 
 
 def common_types(types: Iterable[ItemType]) -> ItemType | None:
@@ -112,8 +112,13 @@ def _common_row(a: Row, b: Row) -> Row | None:
         both = None if other is None else common_type(field.type, other)
         if both is None:
             return None
-        fields.append(Field(field.name, both))
+        nullable = field.nullable or not _is_required(b, field.name)
+        fields.append(Field(field.name, both, nullable))
     return Row(tuple(fields))
+
+
+def _is_required(row: Row, name: str) -> bool:
+    return any(field.name == name and not field.nullable for field in row.fields)
 
 
 def type_of(item: Any) -> ItemType:

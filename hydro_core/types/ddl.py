@@ -69,7 +69,7 @@ def to_ddl(item: ItemType) -> str:
     '`a b` integer, c struct<d: string>'
     """
     if isinstance(item, Row) and item.fields:
-        return ", ".join(f"{_quoted(f.name)} {_inner(f.type)}" for f in item.fields)
+        return ", ".join(f"{_quoted(f.name)} {_column(f)}" for f in item.fields)
     return _inner(item)
 
 
@@ -80,11 +80,15 @@ def _inner(item: ItemType) -> str:
         case Tuple(fields):
             return f"({', '.join(map(_inner, fields))})" if fields else "struct<>"
         case Row(fields):
-            return f"struct<{', '.join(f'{_quoted(f.name)}: {_inner(f.type)}' for f in fields)}>"
+            return f"struct<{', '.join(f'{_quoted(f.name)}: {_column(f)}' for f in fields)}>"
         case Array(element):
             return f"array<{_inner(element)}>"
         case _:
             return str(item)
+
+
+def _column(field: Field) -> str:
+    return _inner(field.type) + ("" if field.nullable else " not null")
 
 
 def _quoted(name: str) -> str:
@@ -209,16 +213,23 @@ class _Parser:
         name = word[1:-1].replace("``", "`") if word[0] == "`" else word
         if self.peek(0) == ":":
             self.take(":")
-        field = Field(name, self.type())
-        if self.peek(0).lower() == "not" and self.peek(1).lower() == "null":
+        kind = self.type()
+        required = self.peek(0).lower() == "not" and self.peek(1).lower() == "null"
+        if required:
             self.at += 2
         if self.peek(0).lower() == "comment":
             self.at += 2
-        return field
+        return Field(name, kind, nullable=not required)
 
 
 def as_tuple_or_row(fields: list[Field]) -> ItemType:
     """A tuple if the fields are `_1 … _n`, else a row."""
-    if fields and [f.name for f in fields] == [f"_{i + 1}" for i in range(len(fields))]:
+    positions = [f.name for f in fields] == [f"_{i + 1}" for i in range(len(fields))]
+    if fields and positions and not all(f.nullable for f in fields):
+        raise TypeProblem(
+            "the fields of a tuple may be null: `not null` is said of the columns of a row",
+            "give the columns names, or leave `not null` away",
+        )
+    if fields and positions:
         return Tuple(tuple(f.type for f in fields))
     return Row(tuple(fields))

@@ -1,6 +1,8 @@
 """Item types: what the items of a stream look like.
 
-Every position of every type may hold null. `UNKNOWN` is the type of what is never anything else: a
+Every position of every type may hold null, but for the columns that a schema declares `not null`:
+that is asked of what arrives, and known of a column as long as no operator may put a null there.
+`UNKNOWN` is the type of what is never anything else: a
 null, or no item at all (an empty `source_iter`, a cycle into which nothing flows). `OPEN` is that
 of an input of which nobody has said yet what it is. Both are at home with every other type.
 """
@@ -8,7 +10,7 @@ of an input of which nobody has said yet what it is. Both are at home with every
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hydro_core.errors import TypeProblem
 
@@ -104,10 +106,14 @@ class Tuple:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named field of a row."""
+    """A named field of a row; whether it may be null is no part of what two types are equal by."""
 
     name: str
     type: ItemType
+    nullable: bool = field(default=True, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}{'' if self.nullable else ' not null'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,7 @@ class Row:
         return next((field.type for field in self.fields if field.name == name), None)
 
     def __str__(self) -> str:
-        return f"row<{', '.join(f'{f.name} {f.type}' for f in self.fields)}>"
+        return f"row<{', '.join(map(str, self.fields))}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,15 +193,27 @@ def is_open(item: ItemType) -> bool:
     return item == OPEN or any(is_open(child) for _, child in children(item))
 
 
+def nullable(item: ItemType) -> ItemType:
+    """The type with every column allowed to be null."""
+    match item:
+        case Tuple(fields):
+            return Tuple(tuple(map(nullable, fields)))
+        case Row(fields):
+            return Row(tuple(Field(f.name, nullable(f.type)) for f in fields))
+        case Array(element):
+            return Array(nullable(element))
+        case _:
+            return item
+
+
+def padded(fields: Iterable[Field]) -> list[Field]:
+    """Columns that are null where nothing was found for them."""
+    return [replace(field, nullable=True) for field in fields]
+
+
 def is_large(item: ItemType) -> bool:
-    """Whether the type has more than `MOST_PARTS` parts, those within arrays too."""
-    todo: list[ItemType] = [item]
-    for _ in range(MOST_PARTS):
-        if not todo:
-            return False
-        part = todo.pop()
-        todo += [part.element] if isinstance(part, Array) else (t for _, t in children(part))
-    return bool(todo)
+    """Whether the type has more than `MOST_PARTS` parts."""
+    return isinstance(item, Tuple | Row | Array) and item.size[0] > MOST_PARTS
 
 
 def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, ItemType]]:

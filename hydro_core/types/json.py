@@ -34,7 +34,15 @@ from hydro_core.types.item import (
     Unknown,
 )
 from hydro_core.types.moments import print_moment
-from hydro_core.types.values import RowItem, Struct, ValueProblem, check_long, conform, describe
+from hydro_core.types.values import (
+    NOT_NULL,
+    RowItem,
+    Struct,
+    ValueProblem,
+    check_long,
+    conform,
+    describe,
+)
 
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
@@ -67,7 +75,7 @@ def from_json(value: Any, to: ItemType) -> Any:
                 raise ValueProblem(
                     f"there is no column {extra!r}; the columns are {', '.join(to.names)}"
                 )
-            return RowItem((f.name, _inside(f.name, value.get(f.name), f.type)) for f in to.fields)
+            return RowItem((f.name, _column(f, value.get(f.name))) for f in to.fields)
         case _, Scalar(name) if name not in _MOMENTS or isinstance(value, str):
             return conform(value, to)
         case _:
@@ -152,6 +160,12 @@ def _as_it_is(value: Any) -> Any:
             return RowItem((name, _as_it_is(x)) for name, x in value.items())
         case _:
             return conform(value, UNKNOWN)
+
+
+def _column(field: Field, value: Any) -> Any:
+    if value is None and not field.nullable:
+        raise ValueProblem(f"{NOT_NULL} (at {field.name})")
+    return _inside(field.name, value, field.type)
 
 
 def _inside(step: int | str, value: Any, to: ItemType) -> Any:

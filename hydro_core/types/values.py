@@ -24,6 +24,7 @@ from hydro_core.types.moments import to_date, to_timestamp
 __all__ = [
     "LONG_MAX",
     "LONG_MIN",
+    "NOT_NULL",
     "RowItem",
     "Struct",
     "ValueProblem",
@@ -31,13 +32,16 @@ __all__ = [
     "check_long",
     "check_string",
     "conform",
+    "conform_input",
     "describe",
     "is_changeable",
+    "require",
     "sort_key",
     "to_item",
 ]
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+NOT_NULL = "null, where the schema says `not null`"
 _RANKS: tuple[tuple[int, type | UnionType], ...] = (
     (1, bool),
     (2, int | float | Decimal),
@@ -141,7 +145,7 @@ def to_item(value: Any) -> Any:
 def _other_item(value: Any) -> Any:
     match value:
         case Decimal() if value.is_finite():
-            return value
+            return _unsigned_zero(value)
         case datetime():
             return value.astimezone(UTC) if value.tzinfo is not None else value
         case date():
@@ -229,6 +233,40 @@ def conform(item: Any, to: ItemType) -> Any:
             assert_never(to)
 
 
+def conform_input(item: Any, to: ItemType) -> Any:
+    """The item as one of the type that an input declares: `not null` is asked of what arrives.
+
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> conform_input({"a": None}, parse_ddl("a string not null"))
+    Traceback (most recent call last):
+    hydro_core.types.containers.ValueProblem: null, where the schema says `not null` (at a)
+    """
+    found = conform(item, to)
+    require(found, to)
+    return found
+
+
+def require(item: Any, of: ItemType) -> None:
+    """Refuses a null in a column that the type says is not null."""
+    match item, of:
+        case None, _:
+            return
+        case dict(), Row(fields):
+            for field in fields:
+                value = dict.get(item, field.name)
+                if value is None and not field.nullable:
+                    raise ValueProblem(f"{NOT_NULL} (at {field.name})")
+                require(value, field.type)
+        case tuple(), Tuple(types):
+            for value, kind in zip(item, types, strict=True):
+                require(value, kind)
+        case list(), Array(element):
+            for value in item:
+                require(value, element)
+        case _:
+            return
+
+
 def _struct(item: Any, to: ItemType, fields: tuple[ItemType, ...]) -> Struct:
     if not isinstance(item, list | tuple) or len(item) != len(fields):
         raise _unfit(item, to)
@@ -287,7 +325,12 @@ def _decimal(item: Any, to: DecimalType) -> Decimal:
         value = Decimal(item).quantize(Decimal(1).scaleb(-to.scale))
     if value.adjusted() - (-to.scale) + 1 > to.precision and value:
         raise ValueProblem(f"{describe(item)} has more digits than {to}")
-    return value
+    return _unsigned_zero(value)
+
+
+def _unsigned_zero(value: Decimal) -> Decimal:
+    """A zero has no sign in a column of decimals, and so none in an item."""
+    return value or value.copy_abs()
 
 
 def _exactly(

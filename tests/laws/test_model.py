@@ -14,7 +14,7 @@ import pytest
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph, compile_text
-from hydro_core.errors import DataError, HydroError
+from hydro_core.errors import DataError
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.extract import Plan, grounded
 from hydro_core.optimize.load import Loaded, load
@@ -26,7 +26,7 @@ from hydro_core.optimize.space import ENode, Problem, Space
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.types.values import canonical
 from hydro_core.validation import random_ticks
-from tests.support.flows import program
+from tests.support.flows import typed_program
 
 MOST_NODES = 400
 
@@ -111,10 +111,7 @@ def check_model(compiled: Compiled, rng: Random, more: tuple[Rule, ...] = ()) ->
 @pytest.mark.parametrize("seed", range(25))
 def test_every_node_computes_its_class(seed: int) -> None:
     rng = Random(seed)
-    try:
-        compiled = compile_text(program(rng, rng.randint(2, 5)))
-    except HydroError:
-        return
+    _, compiled = typed_program(rng, rng.randint(2, 5))
     assert not check_model(compiled, rng)
 
 

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph, compile_text
-from hydro_core.errors import HydroError
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.convert import to_terms
 from hydro_core.ir.sexpr import show
 from hydro_core.lang.resolve import parse
@@ -16,7 +15,7 @@ from hydro_core.optimize.optimizer import optimize
 from hydro_core.running import given_types, read_ticks
 from hydro_core.validation import random_ticks, validate
 from tests.laws.programs import random_program
-from tests.support.flows import program
+from tests.support.flows import typed_program
 
 RUNS = 3
 
@@ -29,11 +28,7 @@ def _plan(compiled: Compiled, goal: Goal = "tick") -> Compiled:
 
 def _check_stateful(seed: int) -> None:
     rng = Random(seed)
-    text = program(rng, rng.randint(2, 7))
-    try:
-        compiled = compile_text(text)
-    except HydroError:
-        return
+    text, compiled = typed_program(rng, rng.randint(2, 7))
     plans = [_plan(compiled), _plan(compiled, "range")]
     for number in range(RUNS):
         ticks = random_ticks(compiled, Random(f"{seed}/{number}"))
@@ -72,7 +67,7 @@ def test_a_thousand_programs_and_their_plans_agree(block: int) -> None:
 
 
 def test_plans_and_explanations_are_the_same_each_time() -> None:
-    compiled = compile_text(program(Random(11), 8))
+    compiled = typed_program(Random(11), 8)[1]
     shown = []
     for _ in range(2):
         found = optimize(compiled.typed, explain=True)
@@ -89,6 +84,6 @@ def test_plans_and_explanations_are_the_same_each_time() -> None:
 
 def test_explaining_does_not_change_the_plan() -> None:
     for seed in (3, 5, 8):
-        compiled = compile_text(program(Random(seed), 6))
+        compiled = typed_program(Random(seed), 6)[1]
         plain, explained = optimize(compiled.typed), optimize(compiled.typed, explain=True)
         assert plain.graph.nodes == explained.graph.nodes

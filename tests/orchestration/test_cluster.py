@@ -73,8 +73,11 @@ def _no_traces() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_no_traces")
 def test_a_tick_runs_on_a_cluster(tmp_path: Path) -> None:
+    # In a file: what is given by `-c` looks to PySpark like doctests, which end the process.
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path)],
+        [sys.executable, str(script), str(tmp_path / "home")],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
         timeout=400,

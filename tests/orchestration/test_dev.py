@@ -79,6 +79,20 @@ def test_nothing_is_left_of_it(tmp_path: Path, number: signal.Signals) -> None:
         assert not _processes_of(home)
 
 
+def test_it_ends_in_order_when_a_shell_started_it_in_the_background(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    # What a shell without job control does to `hydrotick dev &`.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with _dev(home) as dev:
+            dev.send_signal(signal.SIGTERM)
+            assert dev.wait(SECONDS) == 0
+            assert not _processes_of(home)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "it is killed" not in home.with_suffix(".log").read_text()
+
+
 def test_there_is_one_of_a_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with _dev(home):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -10,10 +12,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from assets.spec import FlowAsset
+from hydro_core.cli.main import main
+from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.store_table import StoredTable
+from orchestration import commands, maintenance
+from orchestration.factory import asset_key
 from orchestration.quality.suites import PERSIST
-from tests.orchestration.small import Run, contents, opened
+from orchestration.runner import TickRunner
+from orchestration.ticking import open_instance, run_ticks
+from tests.orchestration.small import Run, contents, opened, reason
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -100,3 +109,110 @@ def test_a_pipeline_that_ran_without_checks_goes_on_with_them(
     result = run(1)
     assert result.success
     assert not run.failed(result)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, TickRunner]:
+    """The flow, two of whose ticks have run as `backfill` runs them, as that of the commands."""
+    flow, runner = opened(tmp_path)
+    list(run_ticks(flow, runner, 1, lambda _: None))
+    monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
+    for module in (maintenance, commands):
+        monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
+    return flow, runner
+
+
+def recorded(flow: FlowAsset, runner: TickRunner) -> dict[str, int]:
+    """How many ticks Dagster has of each asset, and how many runs."""
+    with open_instance(runner.project.dagster_home) as instance:
+        keys = [asset_key(flow, asset) for asset in ("state/payments", "totals", "before")]
+        found = {key.path[-1]: len(instance.get_materialized_partitions(key)) for key in keys}
+        return {**found, "runs": instance.get_runs_count()}
+
+
+def test_a_flow_starts_over_in_both_memories(
+    project: tuple[FlowAsset, TickRunner],
+    expected: Mapping[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flow, runner = project
+    directory = runner.directory(flow)
+    before = recorded(flow, runner)
+    assert before == {"payments_state": 2, "totals": 2, "before": 2, "runs": 2}
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    assert main(["reset", "small"]) == 1
+    said = capsys.readouterr().out
+    assert f"{directory}: 2 committed ticks" in said
+    assert "Dagster's records of" in said
+    assert "Nothing was removed" in said
+    assert recorded(flow, runner) == before
+
+    with WriterLock(directory):
+        assert main(["reset", "small", "--yes"]) == 1
+    assert "another writer" in capsys.readouterr().err
+    assert (recorded(flow, runner), runner.next_tick(flow)) == (before, 2)
+
+    assert main(["reset", "small", "--yes"]) == 0
+    assert not directory.exists()
+    assert list(directory.parent.iterdir()) == []
+    assert set(recorded(flow, runner).values()) == {0}
+    assert main(["reset", "small", "--yes"]) == 0
+    assert "nothing to remove" in capsys.readouterr().out
+    # A process that has worked on the pipeline before goes on with the new one.
+    list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
+    assert contents(flow, runner) == expected
+    assert recorded(flow, runner)["totals"] == TICKS
+
+
+def test_a_pipeline_that_is_lost_is_refused_in_words(
+    project: tuple[FlowAsset, TickRunner],
+    tmp_path: Path,
+    expected: Mapping[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flow, runner = project
+    directory = runner.directory(flow)
+    directory.rename(tmp_path / "elsewhere")
+    said = "Dagster has 2 ticks of `small`, the last one 2026-01-02, but there is no ledger in"
+    assert main(["backfill", "small", "--to", "2026-01-03"]) == 1
+    problem = capsys.readouterr().err
+    assert said in problem
+    assert "hydrotick reset small" in problem
+    with open_instance(runner.project.dagster_home) as instance:
+        result = Run(flow, runner, instance)(0)
+        assert not result.success
+        assert said in reason(result)
+    assert not directory.exists()
+    (tmp_path / "elsewhere").rename(directory)
+    list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
+    assert contents(flow, runner) == expected
+
+
+def test_copies_and_verification_on_the_command_line(
+    project: tuple[FlowAsset, TickRunner],
+    tmp_path: Path,
+    expected: Mapping[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flow, runner = project
+    assert main(["status", "--verify"]) == 0
+    assert "small: whole: " in capsys.readouterr().out
+    assert main(["copy", "small", str(tmp_path / "copy")]) == 0
+    assert "small: copied up to tick 2026-01-02" in capsys.readouterr().out
+    assert main(["copy", "small", str(tmp_path / "copy")]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert main(["compact", "small", "--keep-hours", "-2"]) == 1
+    assert "kept for -2 hours" in capsys.readouterr().err
+
+    directory = runner.directory(flow)
+    lost = next((directory / "outputs/totals").glob("*.parquet"))
+    lost.unlink()
+    assert main(["status", "small", "--verify"]) == 1
+    assert f"outputs/totals has lost its file {lost.name}" in capsys.readouterr().out
+    shutil.rmtree(directory)
+    (tmp_path / "copy").rename(directory)
+    assert main(["status", "small", "--verify"]) == 0
+    list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
+    assert contents(flow, runner) == expected

@@ -19,7 +19,7 @@ import pytest
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydro_core.spark.ledger import Commit, Ledger
-from orchestration.factory import asset_key, last_key
+from orchestration.factory import asset_key, flow_definitions, last_key
 from orchestration.failures import FailedRun, failed_run, tell
 from orchestration.readiness import Ready
 from orchestration.records import unrecorded
@@ -117,6 +117,17 @@ def test_the_page_says_which_tick_comes_and_when(case: Case) -> None:
     case.at(datetime(2026, 1, 22, 1, tzinfo=UTC))
     later = next_run(case.flow, case.runner, case.instance)
     assert case.keys(later) == ("2026-01-21", "2026-01-21")
+
+
+def test_the_page_of_the_sensor_shows_it_at_once(case: Case) -> None:
+    case.commit(0, 2)
+    case.run(RUN.FAILURE, 3, judged=True)
+    sensor = flow_definitions(case.flow, case.runner).sensor
+    context = dg.build_sensor_context(instance=case.instance)
+    skipped = sensor(context)
+    assert isinstance(skipped, dg.SkipReason)
+    assert context.cursor == skipped.skip_message
+    assert "tick 2026-01-04 was judged wrong, stopped since" in str(context.cursor)
 
 
 @pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])

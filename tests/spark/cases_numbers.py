@@ -17,6 +17,10 @@ lambda a, b: a * b
 lambda a, b: a / b
 lambda a, b: a // b
 lambda a, b: a % b
+lambda a, b: a // b * b + a % b
+lambda a, b: (a // b) * 3 - a
+lambda a, b: a ** 1
+lambda a, b: (a ** 1) + b
 lambda a, b: a / 7
 lambda a, b: a / -4
 lambda a, b: 1 / b
@@ -223,6 +227,10 @@ lambda r: max(r.a, r.b)
 lambda r: r.a if r.a is not None else Decimal("0.00")
 lambda r: (r.a, r.w)""",
     """lambda r: r.a / r.b
+lambda r: str(r.a * r.b)
+lambda r: str(-r.a)
+lambda r: f"{r.a * 0}"
+lambda r: round(-r.a * 0, 1)
 lambda r: r.w + r.a
 lambda r: r.a == 1.5
 lambda r: r.a % 2

@@ -96,6 +96,8 @@ lambda s, n: s if n else None
 lambda s, n: s == n
 lambda s, n: {"s": s, "n": n, **{"k": 1}}""",
     """lambda s, n: s.title()
+lambda s, n: int(s) % 7
+lambda s, n: int(s) // 10 + 1
 lambda s, n: s.capitalize()
 lambda s, n: s.casefold()
 lambda s, n: f"{n:03d}"

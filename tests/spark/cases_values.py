@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 RANDOM = random.Random(4)
 UTC = dt.UTC
 _LONGS = [0, 1, -1, 2, -2, 3, 7, -7, 10, 2**31, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, -(2**62)]
-LONGS = [*_LONGS, 2**63 - 1, -(2**63), 2**63 - 2, 123456789, None]
+LONGS = [*_LONGS, -5, 2**63 - 1, -(2**63), 2**63 - 2, 123456789, None]
 FLOATS = [
     0.0,
     -0.0,
@@ -86,6 +86,9 @@ TEXTS += [
     "\ua7cbx",
 ]
 TEXTS += [
+    "\U00010d70hello",
+    "a\U00010d50BC\U00010d70\u019bq",
+    "12345678901234567890123",
     "日本語",
     "a\nb",
     "b'",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +49,21 @@ def expected(fn: Fn, item: Any, result: ItemType) -> Outcome:
         return Outcome(error=type(error).__name__)
 
 
+def exactly(item: Any) -> Hashable:
+    """A value that is equal for two items exactly if they are one, signs of zeros included."""
+    match item:
+        case float() if item == 0.0:
+            return ("zero", math.copysign(1.0, item))
+        case Decimal():
+            return str(item)
+        case tuple() | list():
+            return (type(item).__name__, *map(exactly, item))
+        case dict():
+            return tuple((name, exactly(value)) for name, value in dict.items(item))
+        case _:
+            return canonical(item)
+
+
 def frame(
     spark: SparkSession, items: Sequence[Any], item: ItemType, **columns: pa.Array
 ) -> DataFrame:
@@ -65,9 +82,19 @@ def frame(
 
 
 def compare(
-    spark: SparkSession, ddl: str, items: Sequence[Any], sources: Sequence[str], failures: int = 2
-) -> list[str]:
-    """The differences between Python and Spark, as texts; every source must compile."""
+    spark: SparkSession,
+    ddl: str,
+    items: Sequence[Any],
+    sources: Sequence[str],
+    failures: int = 2,
+    *,
+    kinds: bool = True,
+) -> tuple[list[str], int]:
+    """The differences between Python and Spark, as texts, and how many values were compared.
+
+    Every source must compile. With `kinds`, failures must be of the same kind: of several faults
+    in one item, either may be found first.
+    """
     item = parse_ddl(ddl)
     items = [conform(x, item) for x in items]
     functions = [function(s) for s in sources]
@@ -94,8 +121,9 @@ def compare(
         for x, outcome in zip(items, outcomes, strict=True):
             if outcome.error is not None and seen.get(outcome.error, 0) < failures:
                 seen[outcome.error] = seen.get(outcome.error, 0) + 1
-                problems += _missed_failure(spark, fn, item, result, x, outcome.error)
-    return problems
+                kind = outcome.error if kinds else None
+                problems += _missed_failure(spark, fn, item, result, x, kind)
+    return problems, sum(outcome.error is None for outcomes in wanted for outcome in outcomes)
 
 
 def _differences(
@@ -121,13 +149,13 @@ def _differences(
     for k, ((fn, result), outcomes) in enumerate(zip(types, wanted, strict=True), start=1):
         got = from_arrow(table.column(k), result)
         for x, outcome, value in zip(items, outcomes, got, strict=True):
-            if outcome.error is None and canonical(value) != canonical(outcome.value):
+            if outcome.error is None and exactly(value) != exactly(outcome.value):
                 problems.append(f"{fn.source} of {x!r}: Python {outcome.value!r}, Spark {value!r}")
     return problems
 
 
 def _missed_failure(
-    spark: SparkSession, fn: Fn, item: ItemType, result: ItemType, x: Any, kind: str
+    spark: SparkSession, fn: Fn, item: ItemType, result: ItemType, x: Any, kind: str | None
 ) -> list[str]:
     column = to_column(fn, ((F.col("item"), item),), result=result)
     try:
@@ -140,7 +168,7 @@ def _missed_failure(
             return [
                 f"{fn.source} of {x!r}: Python {kind}, Spark without a place: {str(error)[:300]}"
             ]
-        same = failure.kind == kind or {failure.kind, kind} <= KINDS_OF_OVERFLOW
+        same = kind in (failure.kind, None) or {failure.kind, kind} <= KINDS_OF_OVERFLOW
         same = same or {failure.kind, kind} <= {
             "AttributeError",
             "TypeError",

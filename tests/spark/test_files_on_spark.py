@@ -274,11 +274,7 @@ BROKEN = b"PAR1 this is no Parquet file PAR1"
         ({}, "rows=nope.parquet", "nothing to read"),
         ({"a.csv": "k,v\na,1\n"}, "rows=a.csv:day", "tick column `day` is missing"),
         ({"a.csv": "k\na\n"}, "rows=a.csv", "column `v` is missing"),
-        (
-            {"a.csv": "k,v\na,x\n"},
-            "rows=a.csv",
-            r"a.csv`, line 2, column `v`: 'x' is not of type long",
-        ),
+        ({"a.csv": "k,v\na,x\n"}, "rows=a.csv", "line 2, column `v`: 'x' is not of type long"),
         ({"a.csv": "k,v\na,1,2\n"}, "rows=a.csv", "cannot be read"),
         ({"a.csv": ""}, "rows=a.csv", "cannot be read"),
         ({"a.csv": "k,v,t\na,1,0\na,2,\n"}, "rows=a.csv:t", "it is null"),
@@ -312,6 +308,19 @@ def test_errors(run: Run, here: Path, content: dict[str, Any], words: str, messa
     found = same(run, DECLARED + PROGRAM, "--input", f"{name}=data/{path}")
     assert found["error"]["code"] == "input"
     assert re.search(message, found["error"]["message"])
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "jsonl", "delta"])
+def test_a_null_where_none_may_be(run: Run, here: Path, form: str) -> None:
+    path = write(here / "data", form)
+    program = 'rows = source("k string, v long not null")\nrows -> out'
+    error = same(run, program, "--input", f"rows={path}:day")["error"]
+    assert error["code"] == "input"
+    assert re.search(
+        r"null, where the schema says `not null` \(row \d+, column `v`\)", error["message"]
+    )
+    kept = 'rows = source("number int not null, day date not null")\nrows -> out'
+    assert "error" not in same(run, kept, "--input", f"rows={path}:day")
 
 
 @pytest.mark.parametrize(

@@ -254,3 +254,22 @@ def test_dates_are_those_of_the_zone(
     batch = inputs.read(0, 2, windows)["x"].frame(spark).toArrow().to_pylist()
     assert sorted((row["t"], row["item"]["v"]) for row in batch) == [(0, 24), (1, 25), (2, 26)]
     assert inputs.latest("x") == datetime(2026, 10, 26, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("write", [_delta, _parquet, _csv, _json])
+def test_a_null_that_may_not_be_is_refused(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    where: str,
+) -> None:
+    path = tmp_path / write(tmp_path, ROWS)
+    item = parse_ddl("user string, v long not null")
+    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    small = 100 if where == "here" else 0
+    inputs = InputBatches({"x": Landing(path, "day")}, {"x": item}, lambda: spark, small)
+    assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
+    with pytest.raises(DataError, match=r"in tick 2, .* \(row 1, column `v`\)"):
+        inputs.read(0, 2, TIMES)

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from random import Random
 
+from hydro_core.compile import Compiled, compile_text
+from hydro_core.errors import HydroError
+
 PAIR = "(long, long)"
 INPUTS = ("a", "b", "c")
 MAPS = (
@@ -83,8 +86,20 @@ BINARY = (
 )
 
 
+def typed_program(rng: Random, size: int) -> tuple[str, Compiled]:
+    """A program of about `size` statements that has types: of those that `rng` makes, the first."""
+    refused = []
+    for _ in range(20):
+        text = program(rng, size)
+        try:
+            return text, compile_text(text)
+        except HydroError as error:
+            refused.append(str(error))
+    raise AssertionError("hardly any random program has types:\n" + "\n".join(refused))
+
+
 def program(rng: Random, size: int) -> str:
-    """A program of about `size` statements."""
+    """A program of about `size` statements, which need not have types."""
     lines, streams = [], []
     for name in INPUTS:
         lines.append(f'{name} = source("{PAIR}")')

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def shared(name: str) -> Path | None:
     """A file or folder of `shared`, beside any folder above this one."""
@@ -14,6 +16,12 @@ def shared(name: str) -> Path | None:
             if found.exists():
                 return found
     return None
+
+
+def or_skipped(cases: list[Any], what: str = "the shared vectors") -> list[Any]:
+    """The cases of a test, or where there are none one that is skipped and says why."""
+    missing = pytest.mark.skip(reason=f"{what} do not lie beside this checkout")
+    return cases or [pytest.param(None, id="missing", marks=missing)]
 
 
 def vectors(name: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.running import run_flow
+from hydro_core.running import Options, run_flow, run_json
 from hydro_core.types.ddl import parse_ddl
 
 DECLARED = 'a = source("k string, at timestamp, price decimal(4,2), pair (long, long)")\na -> out'
@@ -48,6 +48,16 @@ def test_ticks_are_taken_as_they_come() -> None:
     assert next(outputs) == {"out": [0]}
     assert seen == [0]
     assert [*outputs] == [{"out": [0, 1]}, {"out": [0, 1, 2]}]
+
+
+@pytest.mark.parametrize("row", [{"w": 1}, {"v": None}, {"v": 1, "q": {"x": None}}])
+def test_a_null_where_none_may_be(row: dict[str, Any]) -> None:
+    text = 'a = source("v long not null, w long, q struct<x: long not null>")\na -> out'
+    assert len(flow(text, {"a": [{"v": 1}, {"v": 1, "q": {"x": 2}}]})) == 1
+    with pytest.raises(HydroError, match=r"null, where the schema says `not null` \(at [vx]\)"):
+        flow(text, {"a": [row]})
+    with pytest.raises(HydroError, match=r"null, where the schema says `not null` \(at [vx]\)"):
+        run_json(parse(text), {}, [{"a": [row]}], Options())
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import Value, boolean, long, string
+from hydro_core.spark.columns.value import Value, Wide, boolean, computed, string
+from hydro_core.types.item import LONG
 
 # What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
 # letters with an upper case, and characters with a lower case or a part in where words end
@@ -63,7 +64,7 @@ def changed(scope: Scope, value: Value, method: str) -> Value:
     if not young:
         return string(change(text.column), text, safe=True)
     kind = _class(map(ord, young))
-    pieces = F.split(text.column, f"(?<=[{kind}])|(?=[{kind}])", -1)
+    pieces = F.regexp_extract_all(text.column, F.lit(f"[{kind}]+|[^{kind}]+"), F.lit(0))
     kept = F.transform(
         pieces, lambda p: F.when(F.rlike(p, F.lit(f"[{kind}]")), p).otherwise(change(p))
     )
@@ -92,8 +93,10 @@ def whole_number(scope: Scope, value: Value) -> Value:
     number = F.replace(bare, F.lit("_"), F.lit("")).try_cast("bigint")
     large = scope.fail("OverflowError", "`int` gives an integer beyond 64 bits")
     wrong = scope.fail("ValueError", "the text is no integer")
-    other = F.when(valid, F.coalesce(number, large)).otherwise(wrong)
-    return long(F.when(plain, text.column.cast("bigint")).otherwise(other), text, text, text)
+    other = F.when(valid, number).otherwise(wrong)
+    column = F.when(plain, text.column.cast("bigint")).otherwise(other)
+    wide = Wide(63, lambda: large.cast("decimal(38,0)"), partial=True)
+    return computed(column, LONG, text, text, text, wide=wide)
 
 
 @lru_cache

@@ -45,7 +45,9 @@ def true_divide(scope: Scope, a: Value, b: Value) -> Value:
     zero = scope.fail("ZeroDivisionError", "division by zero")
 
     def of(top: Column, bottom: Column) -> Column:
-        return F.when(bottom == 0, zero).otherwise(_nearest_quotient(top, bottom))
+        negative = F.when(bottom < 0, F.lit(-0.0)).otherwise(F.lit(0.0))
+        nothing = F.when(bottom == 0, zero).when(top == 0, negative)
+        return nothing.otherwise(_nearest_quotient(top, bottom))
 
     exact = _of_values(exact_x(), exact_y(), of)
     fast = x.column.cast("double") / y.column.cast("double")
@@ -74,7 +76,12 @@ def floor_divide(scope: Scope, a: Value, b: Value) -> Value:
         # Only the smallest long by −1 passes 64 bits.
         only = F.lit(2**62).cast(_DECIMAL) * 2
         operands_ = (*may_be_none(x), *may_be_none(y))
-        wide = Wide(63, lambda: unless_none(scope, operands_, only), operands_, beyond=True)
+
+        def exact() -> Column:
+            passed = unless_none(scope, operands_, only).cast(_DECIMAL)
+            return F.coalesce(fast.cast(_DECIMAL), passed)
+
+        wide = Wide(63, exact, operands_, beyond=True)
     return computed(fast, LONG, a, b, wide=wide).with_(size=size)
 
 
@@ -101,6 +108,8 @@ def power(scope: Scope, a: Value, exponent: Value) -> Value:
     if n == 0:
         raise NotCompilable("`** 0`")
     value = as_long(a)
+    if n == 1 and value.wide is None:
+        return scope.need(value, "an operand of `**`")
     base = value
     for _ in range(n - 1):
         value = multiply(scope, value, base)

@@ -153,8 +153,11 @@ def _unless_zero(scope: Scope, b: Value, divisor: Column, otherwise: Column) -> 
 
 
 def _float_modulo(x: Column, y: Column) -> Column:
+    """A remainder with the sign of the divisor, that of zero too."""
     rest = x % y
-    return F.when((rest != 0.0) & ((rest < 0.0) != (y < 0.0)), rest + y).otherwise(rest)
+    zero = F.when(y < 0.0, F.lit(-0.0)).otherwise(F.lit(0.0))
+    other = F.when((rest < 0.0) != (y < 0.0), rest + y).otherwise(rest)
+    return F.when(rest == 0.0, zero).otherwise(other)
 
 
 def _of_decimals(scope: Scope, op: str, a: Value, b: Value) -> Value:

@@ -149,7 +149,8 @@ def text_of(scope: Scope, value: Value) -> Value:
         )
     if value.type == DATE:
         return _or_none(value, value.column.cast("string"))
-    if isinstance(value.type, Decimal) and value.type.scale <= 6:
+    if isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None:
+        # What is computed may be −0, or have fewer digits after the point than its type.
         return _or_none(value, value.column.cast("string"))
     raise NotCompilable(f"the text of {value.type}")
 

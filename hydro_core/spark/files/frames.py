@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,8 +45,8 @@ from hydro_core.ticks.batches import (
     start_of,
 )
 from hydro_core.ticks.every import Every
-from hydro_core.ticks.landed import declared_columns, misfit
-from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple, is_integer
+from hydro_core.ticks.landed import declared_columns, misfit, required_columns
+from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, is_integer
 from hydro_core.types.values import ValueProblem
 
 
@@ -121,8 +121,10 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     native = arrived.found.native
     if native is not None and is_exact(arrived, columns):
         frame = _native(native(session), arrived, columns)
-        return Rows(arrived, frame, _summary(arrived, frame), checked=False)
-    made = Made(columns, arrived.file.column)
+        # Where there are nulls that may not be, the workers tell their rows.
+        if not _has_nulls(arrived, frame):
+            return Rows(arrived, frame, _summary(arrived, frame), checked=False)
+    made = Made(columns, arrived.file.column, required_columns(arrived.item))
     frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
@@ -132,6 +134,23 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     except BaseException:
         frame.unpersist()
         raise
+
+
+def _has_nulls(arrived: Arrived, frame: DataFrame) -> bool:
+    """Whether there is a null in a column that the program declares `not null`."""
+    fields = arrived.item.fields if isinstance(arrived.item, Row) else ()
+    tests = [test for i, field in enumerate(fields) for test in _nulls(F.col(f"c{i}"), field)]
+    return bool(tests) and not frame.filter(reduce(lambda a, b: a | b, tests)).isEmpty()
+
+
+def _nulls(column: Column, field: Field) -> Iterator[Column]:
+    """Tests of nulls that may not be, in columns within columns too."""
+    if not field.nullable:
+        yield column.isNull()
+    if isinstance(field.type, Row):
+        for inner in field.type.fields:
+            tests = _nulls(column.getField(inner.name), inner)
+            yield from (column.isNotNull() & test for test in tests)
 
 
 def quoted(name: str) -> Column:

@@ -24,7 +24,7 @@ from hydro_core.spark.arrow import arrow_type, to_arrow
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type
 from hydro_core.ticks.batches import moment_of
-from hydro_core.ticks.landed import ArrowRows, Landed
+from hydro_core.ticks.landed import ArrowRows, Landed, Required, asked
 from hydro_core.ticks.pieces import Form, pieces
 from hydro_core.types.item import (
     DATE,
@@ -37,7 +37,7 @@ from hydro_core.types.item import (
     ItemType,
     is_integer,
 )
-from hydro_core.types.values import LONG_MAX, LONG_MIN, ValueProblem
+from hydro_core.types.values import LONG_MAX, LONG_MIN, NOT_NULL, ValueProblem
 
 NUMBER, MOMENT, FILE, ROW = "number", "moment", "file", "row"
 STAGE, PLACE, PROBLEM, CURE, NAMES = "stage", "place", "problem", "cure", "names"
@@ -70,6 +70,7 @@ class Wanted:
 
     columns: Mapping[str, ItemType]
     tick: str | None
+    required: Required
     zone: str = "UTC"
     """That of dates, and of times that name none, in the tick column."""
 
@@ -217,7 +218,7 @@ def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
     problems, rows = _Problems(), len(piece)
     ticks = _ticks(piece, wanted, problems)
     items = [
-        column_of(piece, name, to, partial(problems.value, place))
+        column_of(piece, name, to, partial(problems.value, place), required=name in wanted.required)
         for place, (name, to) in enumerate(wanted.columns.items())
     ]
     names = pa.array([places.names, *[None] * (rows - 1)], pa.string())
@@ -250,17 +251,24 @@ def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:
 
 
 def column_of(
-    piece: Landed, name: str, to: ItemType, problem: Callable[[int, str], None]
+    piece: Landed,
+    name: str,
+    to: ItemType,
+    problem: Callable[[int, str], None],
+    *,
+    required: bool,
 ) -> pa.Array[Any]:
     """A column of the items; `problem` is told of each value that does not fit, with its row."""
     if name not in piece.names:
+        for row in range(len(piece) if required else 0):
+            problem(row, NOT_NULL)
         return _nulls(len(piece), arrow_type(to))
     if isinstance(piece, ArrowRows):
         of = item_type(piece.table.schema.field(name).type)
-        if fits_whole(of, to):
-            column = piece.table.column(name).combine_chunks()
+        column = piece.table.column(name).combine_chunks()
+        if fits_whole(of, to) and not (required and column.null_count):
             return column.cast(arrow_type(to), safe=False)
-    read, items = piece.reading(name, to), []
+    read, items = asked(piece.reading(name, to), required), []
     for row, value in enumerate(piece.values(name)):
         try:
             items.append(read(value))

@@ -195,3 +195,38 @@ def test_diagnostics_are_collected_and_do_not_follow_from_each_other() -> None:
         ("type", "select"),
         ("ordering", "enumerate"),
     ]
+
+
+NOT_NULL = """
+a = source("k string not null, v long not null, w long")
+b = source("k string not null, x long not null")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a -> filter(lambda r: r.v > 1) -> out", "k string not null, v long not null, w long"),
+        ('a -> rename(z="v") -> drop("w") -> out', "k string not null, z long not null"),
+        ('a -> select("v", u=lambda r: r.v) -> out', "v long not null, u long"),
+        ("a -> with_columns(v=lambda r: None) -> out", "k string not null, v void, w long"),
+        ('a -> aggregate(by="k", m=max("v")) -> out', "k string not null, m long"),
+        ("a -> union(a) -> out", "k string not null, v long not null, w long"),
+        ('a -> select("k", "v") -> union(c) -> out\nc = a -> select("k", v=lambda r: r.w)',
+         "k string not null, v long"),
+        ('a -> join(right=b, on="k") -> out', "k string, v long not null, w long, x long not null"),
+        ('a -> join(right=b, on="k", how="left") -> out',
+         "k string, v long not null, w long, x long"),
+        ('a -> join(right=b, on="k", how="right") -> out',
+         "k string, v long, w long, x long not null"),
+        ('a -> join(right=b, on="k", how="outer") -> out', "k string, v long, w long, x long"),
+        ('a -> join(right=b, on="k", how="semi") -> out',
+         "k string not null, v long not null, w long"),
+        ("a -> map(lambda r: r) -> out", "k string, v long, w long"),
+        ("s = a -> union(t)\nt = s -> prev() -> with_columns(v=lambda r: r.w)\ns -> out",
+         "k string, v long, w long"),
+    ],
+)  # fmt: skip
+def test_what_is_declared_not_null_is_so_as_long_as_nothing_pads_it(text: str, wanted: str) -> None:
+    unread = "" if "right=b" in text else "b -> null()\n"
+    assert output(NOT_NULL + unread + text) == wanted

@@ -9,13 +9,13 @@ import pytest
 from hydro_core.compile import compile_text
 from hydro_core.errors import ProgramError
 from hydro_core.types.ddl import parse_ddl
-from tests.unit.shared import vectors
+from tests.unit.shared import or_skipped, vectors
 
 AT_RUN_TIME = {"runtime", "state", "input", "config"}
 CASES = vectors("dfir") + vectors("fuzz")
 
 
-@pytest.mark.parametrize("vector", CASES, ids=lambda v: v["name"])
+@pytest.mark.parametrize("vector", or_skipped(CASES), ids=lambda v: v["name"])
 def test_vector(vector: dict[str, Any]) -> None:
     schemas = {name: parse_ddl(ddl) for name, ddl in vector.get("schemas", {}).items()}
     codes = [vector["error"], *vector.get("error_alternatives", [])] if "error" in vector else []

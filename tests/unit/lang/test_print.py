@@ -11,7 +11,7 @@ from hydro_core.catalog.spec import OpSpec
 from hydro_core.errors import ProgramError
 from hydro_core.lang.print import names_in, to_text
 from hydro_core.lang.resolve import parse
-from tests.unit.shared import vectors
+from tests.unit.shared import or_skipped, vectors
 
 CHAT = """\
 add_member -> persist() -> [0]broadcast
@@ -37,7 +37,7 @@ def test_every_operator(op: OpSpec) -> None:
 
 
 @pytest.mark.parametrize(
-    "vector", vectors("dfir") + vectors("fuzz"), ids=lambda v: v.get("name", "?")
+    "vector", or_skipped(vectors("dfir") + vectors("fuzz")), ids=lambda v: v.get("name", "?")
 )
 def test_vectors(vector: dict[str, Any]) -> None:
     try:

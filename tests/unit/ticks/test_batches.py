@@ -254,6 +254,14 @@ def test_what_nobody_wants_is_not_read(tmp_path: Path) -> None:
         ticks_of(f"o={tmp_path / 'o.parquet'}")
 
 
+def test_a_null_where_none_may_be(tmp_path: Path) -> None:
+    path = tmp_path / "o.jsonl"
+    path.write_text('{"t": 0, "x": 1}\n{"t": 1}\n')
+    assert ticks_of(f"o={path}:t", schemas={"o": "x long"})
+    with pytest.raises(HydroError, match=r"in tick 1, null, .*`not null` \(row 1, column `x`\)"):
+        ticks_of(f"o={path}:t", schemas={"o": "x long not null"})
+
+
 def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
     path = tmp_path / "o.jsonl"
     path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')

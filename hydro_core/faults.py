@@ -1,0 +1,143 @@
+"""What a machine does to a run, in words: a full disk, a read-only file system, missing rights.
+
+Such faults come as errors of many libraries, each with the words of the operating system in it. The
+program and its data are not at fault, so the same run may succeed later.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hydro_core.errors import Code, Diagnostic, HydroError, InfrastructureError
+
+_LIBRARIES = frozenset(
+    {"_internal", "alembic", "dagster", "deltalake", "py4j", "pyarrow", "pyspark", "sqlalchemy"}
+    | {"sqlite3"}
+)
+"""Whose errors have the operating system's words in their text; `_internal` is delta-rs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    numbers: frozenset[int]
+    words: re.Pattern[str]
+    says: str
+    cure: str
+    code: Code = "runtime"
+
+
+def _fault(numbers: set[int], words: str, says: str, cure: str, code: Code = "runtime") -> _Fault:
+    by_number = "|".join(rf"os error {number}\b|\[Errno {number}\]" for number in sorted(numbers))
+    pattern = re.compile(f"{by_number}|{words}", re.IGNORECASE)
+    return _Fault(frozenset(numbers), pattern, says, cure, code)
+
+
+_AGAIN = "then run it again; what was committed stands"
+_FAULTS = (
+    _fault(
+        {errno.ENOSPC, errno.EFBIG},
+        "No space left on device|database or disk is full",
+        "the disk is full",
+        f"make room on it, {_AGAIN}",
+    ),
+    _fault(
+        {errno.EDQUOT}, "Disk quota exceeded", "the disk quota is used up", f"make room, {_AGAIN}"
+    ),
+    _fault(
+        {errno.EROFS},
+        "Read-only file system|readonly database",
+        "the file system is read-only",
+        "mount it for writing, or name another directory",
+        "config",
+    ),
+    _fault(
+        {errno.EACCES, errno.EPERM},
+        "Permission denied|Operation not permitted",
+        "this user has not the right to it",
+        "give the right to the user that runs this, or name another directory",
+        "config",
+    ),
+    _fault(
+        {errno.EIO, errno.ESTALE, errno.ENODEV, errno.ENXIO},
+        "Input/output error|Stale file handle",
+        "the disk does not answer",
+        f"see that it is there and mounted, {_AGAIN}",
+    ),
+    _fault(
+        {errno.EMFILE, errno.ENFILE},
+        "Too many open files",
+        "too many files are open",
+        f"raise the limit (`ulimit -n 65536`), {_AGAIN}",
+    ),
+)
+_VANISHED = _fault(
+    {errno.ENOENT},
+    "No such file or directory|FILE_NOT_EXIST",
+    "a file went away while it was read",
+    f"see that nothing removes files that are in use, {_AGAIN}",
+)
+
+
+def fault_of(
+    error: BaseException, where: str = "", *, vanished: bool = False
+) -> InfrastructureError | None:
+    """What the machine did, as an error for people; None where it did nothing.
+
+    Args:
+        error: what was raised, by whichever library.
+        where: what was at work, and on which directory; else the file that the error names.
+        vanished: whether a file that is not there was there before.
+    """
+    known = (*_FAULTS, _VANISHED) if vanished else _FAULTS
+    for found in _chain(error):
+        if isinstance(found, HydroError):
+            return None
+        for fault in known:
+            if _is(found, fault):
+                place = _file(found) or where
+                message = f"{fault.says}: {place}" if place else fault.says
+                if where and place != where:
+                    message = f"{message} ({where})"
+                told = InfrastructureError(Diagnostic(fault.code, message, help=fault.cure))
+                told.__cause__ = error
+                return told
+    return None
+
+
+@contextmanager
+def told_faults(where: str, *, vanished: bool = False) -> Iterator[None]:
+    """What the machine does within becomes an error for people; all else stays as it is."""
+    try:
+        yield
+    except Exception as error:
+        told = fault_of(error, where, vanished=vanished)
+        if told is None:
+            raise
+        raise told from error
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is(error: BaseException, fault: _Fault) -> bool:
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in fault.numbers
+    of_a_library = type(error).__module__.partition(".")[0] in _LIBRARIES
+    told = isinstance(error, OSError) or of_a_library
+    return told and fault.words.search(str(error)) is not None
+
+
+def _file(error: BaseException) -> str:
+    """The file that an error names."""
+    if isinstance(error, OSError) and error.filename:
+        return str(Path(str(error.filename)))
+    found = re.search(r"(?:local file|file:)\s*'?(/[^\s'\"]+)", str(error))
+    return found[1] if found else ""

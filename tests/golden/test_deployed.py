@@ -1,0 +1,44 @@
+"""The cases and the vectors, deployed: the plan that is read back is the plan that was written,
+and gives what the program gives.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.deploy import read, write
+from hydro_core.deploy.make import deployment_of
+from hydro_core.lang.resolve import parse
+from hydro_core.optimize.optimizer import optimize
+from hydro_core.running import given_types, read_ticks
+from hydro_core.validation import validate
+from tests.golden.cases import Case, all_cases
+from tests.golden.vectors import Vector, vectors
+
+CASES = [case for case in all_cases() if case.error is None]
+VECTORS = [v for v in vectors("dfir", "fuzz") if "error" not in v]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: Case, tmp_path: Path) -> None:
+    _deployed(case.program, case.schemas, case.ticks, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["name"])
+def test_vector(vector: Vector, tmp_path: Path) -> None:
+    _deployed(vector["program"], vector.get("schemas", {}), vector.get("ticks", [{}]), tmp_path)
+
+
+def _deployed(text: str, schemas: dict[str, str], ticks: Any, directory: Path) -> None:
+    graph = parse(text)
+    program = compile_graph(graph, given_types(graph, schemas, ticks))
+    made = deployment_of("flow", program.typed, optimize(program.typed, program.strata))
+    found = read(directory, write(directory, made))
+    assert found == made
+    plan = Compiled(found.plan.typed, found.plan.strata)
+    assert validate(plan, program, list(read_ticks(program.typed, ticks))) is None
