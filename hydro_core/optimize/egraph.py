@@ -146,7 +146,7 @@ class EGraph:
 
     def _value(self, name: str) -> Any:
         bindings = self._bindings
-        variable = bindings.Var(bindings.RustSpan("", 0, 0), f"$n{self._place[name]}")
+        variable = bindings.Var(bindings.RustSpan("", 0, 0), f"$n{self._place[name]}_")
         return self._graph.eval_expr(variable)[1]
 
     def _run(self, text: str) -> Any:
@@ -173,12 +173,12 @@ class EGraph:
         def refer(name: str) -> str:
             if name in cuts:
                 return f"({CUT}{sorts[self.problem.cuts[name]].value} {cuts[name]})"
-            return f"$n{self._place[name]}"
+            return f"$n{self._place[name]}_"
 
         for i, definition in enumerate(self.problem.definitions):
             payload = [] if definition.payload is None else [str(definition.payload)]
             inputs = map(refer, definition.inputs)
-            yield f"(let $n{i} ({' '.join((self._of[definition.shape], *payload, *inputs))}))"
+            yield f"(let $n{i}_ ({' '.join((self._of[definition.shape], *payload, *inputs))}))"
         for cut, name in self.problem.cuts.items():
             yield f"(union {refer(cut)} {refer(name)})"
         for fact, args in self.problem.facts:
