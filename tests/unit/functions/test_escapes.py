@@ -50,10 +50,11 @@ def test_the_module_beside_tells_when_it_is_imported(
 
 @pytest.mark.parametrize("name", ESCAPES)
 def test_a_text_reads_back_as_the_same_function(name: str) -> None:
-    function, _ = ESCAPES[name]
+    function, code = ESCAPES[name]
     try:
         graph = parse(f'a = source("string")\na -> map({function}, returns="string") -> out')
-    except HydroError:
+    except HydroError as problem:
+        assert problem.code == code
         return
     written = to_text(graph)
     assert to_text(parse(written)) == written
