@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import dagster as dg
@@ -38,7 +39,9 @@ def project(tmp_path: Path) -> ProjectSettings:
 
 
 def _interrupted(words: list[str], home: Path, ready: Ready, seconds: float) -> tuple[str, str]:
-    """What a command prints that gets Ctrl-C so many seconds after it is ready."""
+    """What a command prints that gets Ctrl-C so many seconds after it is ready; it leaves nothing
+    behind.
+    """
     with subprocess.Popen(
         [*HYDROTICK, *words],
         cwd=ROOT,
@@ -57,7 +60,21 @@ def _interrupted(words: list[str], home: Path, ready: Ready, seconds: float) -> 
         os.killpg(command.pid, signal.SIGINT)
         printed = command.communicate(timeout=SECONDS)
         assert command.returncode == 130, printed
+    while _processes_of(home):
+        assert time.monotonic() < end
+        time.sleep(0.05)
     return printed
+
+
+def _processes_of(home: Path) -> list[psutil.Process]:
+    """Every process that works for the home: its environment tells."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            ours = process.environ().get("HYDROTICK_HOME") == str(home)
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
 
 
 def _environment(home: Path) -> dict[str, str]:
