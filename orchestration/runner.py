@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,8 @@ class TickRunner:
 
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
+        # It brings along a part of SQLAlchemy that breaks Dagster's queries while it is half loaded.
+        import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:
