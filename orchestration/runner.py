@@ -118,7 +118,7 @@ class TickRunner:
 
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
-        # It brings along a part of SQLAlchemy that breaks Dagster's queries while it is half loaded.
+        # It brings along a part of SQLAlchemy that, half loaded, breaks the queries of Dagster.
         import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 

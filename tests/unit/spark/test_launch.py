@@ -12,9 +12,14 @@ from hydro_core.spark.launch import _interrupts_wait
 
 def test_an_interrupt_is_heeded_when_the_jvm_is_there() -> None:
     before, done = signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt), _interrupts_wait():
-        signal.raise_signal(signal.SIGINT)
-        done.append("started")
+
+    def start() -> None:
+        with _interrupts_wait():
+            signal.raise_signal(signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
     assert done == ["started"]
     assert signal.getsignal(signal.SIGINT) is before
 
