@@ -6,6 +6,7 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -113,12 +114,12 @@ def _code(place: Span | None) -> dict[str, Any]:
     """Where the program says it, as the UI's link to code."""
     if place is None or not Path(place.file).is_file():
         return {}
-    where = dg.LocalFileCodeReference(
-        file_path=str(Path(place.file).absolute()), line_number=place.line
-    )
-    return {
-        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[where]),
-    }
+    file = str(Path(place.file).absolute())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        where = dg.LocalFileCodeReference(file_path=file, line_number=place.line)
+        shown = dg.CodeReferencesMetadataValue(code_references=[where])
+    return {"dagster/code_references": shown}
 
 
 def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
@@ -142,10 +143,7 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
 
 
 def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:
-    # Of the names of a type, the UI knows those of SQL.
-    return dg.TableSchema(
-        [dg.TableColumn(name, "bigint" if kind == "long" else kind) for name, kind in columns]
-    )
+    return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in columns])
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
