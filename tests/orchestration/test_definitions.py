@@ -82,13 +82,18 @@ def test_edges_are_what_the_program_reads():
 
 def test_columns_lead_to_those_of_the_inputs():
     graph = defs.resolve_asset_graph()
-    lineage = graph.get(dg.AssetKey(["flights", "new_routes"])).metadata["dagster/column_lineage"]
+    metadata = graph.get(dg.AssetKey(["flights", "new_routes"])).metadata
+    lineage = metadata["dagster/column_lineage"]
     found = {
         column: {(dep.asset_key.path[-1], dep.column_name) for dep in deps}
         for column, deps in lineage.deps_by_column.items()
     }
     assert found["airline"] == {("airlines", "name")}
     assert ("flights", "carrier") in found["carrier"]
+    columns = metadata["dagster/column_schema"].columns
+    shown = {column.name: column.description for column in columns}
+    assert shown["airline"] == "from airlines.name"
+    assert all(shown[column] for column in ("carrier", "tick"))
 
 
 def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
