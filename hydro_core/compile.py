@@ -13,8 +13,9 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.cost import Goal, Statistics
+from hydro_core.optimize.cost import Goal
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 

@@ -14,9 +14,10 @@ from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.compile import Compiled, compile_graph, draw
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.load import load
-from hydro_core.optimize.cost import Statistics
+from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized, optimize
 from hydro_core.optimize.report import as_json, as_text, explanation, expressions
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
 from hydro_core.validation import validate_randomly
 
@@ -87,9 +88,8 @@ def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> Non
             output.print_text(draw(found.graph, style, schemas))
 
 
-def _strict(note: object) -> Diagnostic:
-    span, name = getattr(note, "span", None), getattr(note, "operator", None)
-    return Diagnostic("state", str(note), span, name, "make it incremental, or leave out --strict")
+def _strict(note: Note) -> Diagnostic:
+    return Diagnostic("state", note.message, note.span, note.operator, note.cure)
 
 
 def _statistics(path: str | None) -> Statistics:

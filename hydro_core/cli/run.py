@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
     parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
     parser.add_argument("--range", action="store_true", help="all ticks as one job")
-    parser.add_argument("--shards", type=int, metavar="N", help="run N shards")
+    parser.add_argument("--shards", type=int, metavar="N", help=argparse.SUPPRESS)
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 

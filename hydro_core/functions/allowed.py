@@ -130,6 +130,19 @@ CONVERSIONS: Mapping[int, Callable[[Any], Any]] = MappingProxyType(
     {-1: lambda value: value, ord("r"): repr, ord("s"): str, ord("a"): ascii}
 )
 """`!r`, `!s` and `!a` of an f-string, as its syntax tree writes them; −1 is none."""
+_TEXTS = "`in`, `startswith`, `split` and `replace` look into texts"
+_NUMBERS = "`x ** 0.5`, `round` and `//` are there"
+_BOUND = "a flow in Python binds what it needs of them"
+_MOMENT = "give the time or the random number in as data, or use `tick()`"
+MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("re", "string"), f"{_TEXTS}, or {_BOUND}"),
+        **dict.fromkeys(("math", "np", "numpy"), f"{_NUMBERS}, or {_BOUND}"),
+        **dict.fromkeys(("random", "time", "uuid"), _MOMENT),
+        **dict.fromkeys(("json", "os", "sys", "itertools", "functools", "pd", "F"), _BOUND),
+    }
+)
+"""Modules that are often asked for, and what to do instead."""
 ALL_METHODS = frozenset[str]().union(*METHODS.values())
 
 

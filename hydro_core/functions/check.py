@@ -18,6 +18,7 @@ from hydro_core.functions.allowed import (
     CLASS_ATTRIBUTES,
     IMPURE,
     METHODS,
+    MODULES,
     visible,
 )
 from hydro_core.functions.tree import Place
@@ -98,6 +99,9 @@ class _Check:
                 self.refuse(node, f"{value!r} is not a value of any item", code="syntax")
             case ast.Constant(value=int(number)) if number.bit_length() > MOST_BITS:
                 self.refuse(node, f"an integer of more than {MOST_BITS:,} bits cannot be used")
+            case ast.Constant(value=str(text)) if any("\ud800" <= c <= "\udfff" for c in text):
+                cure = "a character beyond U+FFFF is written `\\U0001f600`"
+                self.refuse(node, "a text holds half of a surrogate pair", cure, "syntax")
             case ast.Attribute(ctx=ctx) | ast.Subscript(ctx=ctx) if not isinstance(ctx, ast.Load):
                 self.refuse(node, "items are never changed: only names are bound", code="syntax")
             case ast.comprehension(is_async=1):
@@ -107,19 +111,25 @@ class _Check:
             case _:
                 pass
 
+    def is_known(self, name: str, local: frozenset[str]) -> bool:
+        return name in local or name in self.names or name in BUILTINS
+
     def name(self, node: ast.AST, name: str, local: frozenset[str]) -> None:
-        if name in local or name in self.names:
+        if self.is_known(name, local):
             return
-        if name in BUILTINS:
-            return
-        known = sorted(local | self.names | set(BUILTINS))
-        near = difflib.get_close_matches(name, known, 1)
-        cure = (
-            f"did you mean `{near[0]}`?"
-            if near
-            else "functions see their parameters, Python's pure builtins and what the caller binds"
-        )
+        cure = self.cure_of_name(name, sorted(local | self.names | set(BUILTINS)))
         self.refuse(node, f"there is no name `{name}`", cure, "name")
+
+    @staticmethod
+    def cure_of_name(name: str, known: list[str]) -> str:
+        if name in ALL_METHODS:
+            return f"it is a method: `x.{name}()`"
+        if name in MODULES:
+            return f"functions see no modules: {MODULES[name]}"
+        near = difflib.get_close_matches(name, known, 1)
+        if near:
+            return f"did you mean `{near[0]}`?"
+        return "functions see their parameters, Python's pure builtins and what the caller binds"
 
     def attribute(self, node: ast.AST, base: ast.expr, attr: str, local: frozenset[str]) -> None:
         if not visible(attr):
@@ -146,7 +156,8 @@ class _Check:
                 of_class = (
                     isinstance(base, ast.Name) and base.id in BUILTINS and base.id not in local
                 )
-                if not of_class and attr not in ALL_METHODS:
+                unknown = isinstance(base, ast.Name) and not self.is_known(base.id, local)
+                if not of_class and not unknown and attr not in ALL_METHODS:
                     near = difflib.get_close_matches(attr, ALL_METHODS, 1)
                     cure = IMPURE.get(attr) or (f"did you mean `.{near[0]}`?" if near else None)
                     self.refuse(node.func, f"no item has a method `{attr}`", cure, "name")

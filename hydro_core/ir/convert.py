@@ -1,7 +1,8 @@
 """Between graphs, which have cycles and sharing, and terms, which bind them by name.
 
 Every output is a term of its own. A stream that is read more than once is bound by `let`, streams
-that feed each other by `letrec`; sources are free. Ids, arguments and places survive both ways.
+that feed each other by `letrec`; sources are free. A long pipeline is bound by `let` in pieces.
+Ids, arguments and places survive both ways.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.term import App, Let, LetRec, Ref, Term
 from hydro_core.ir.walk import components, is_cycle
 
+MAX_NESTING = 40
+"""Operators within each other: deeper ones are bound by a `let`."""
 Bindings = tuple[tuple[str, Term], ...]
 
 
@@ -32,11 +35,16 @@ def to_term(graph: Graph, root: Endpoint) -> Term:
         for e in read:
             uses[str(e)] = uses.get(str(e), 0) + 1
     work = _Terms(graph, ends, uses)
+    nested: dict[str, int] = {}
     layers: list[tuple[bool, Bindings]] = []
     for group in groups:
         if is_cycle(group, successors):
             layers.append((True, work.recursive(group, successors)))
-        elif uses[group[0]] > 1 and graph[ends[group[0]].node].inputs:
+            continue
+        nested[group[0]] = 1 + max((nested.get(r, 0) for r in successors[group[0]]), default=0)
+        is_shared = uses[group[0]] > 1 and graph[ends[group[0]].node].inputs
+        if is_shared or nested[group[0]] >= MAX_NESTING:
+            nested[group[0]] = 0
             name = work.bind(group[0])
             layers.append((False, ((name, work.application(group[0])),)))
     body = work.term(str(root))

@@ -66,22 +66,53 @@ def read_all(text: str) -> tuple[Tree, ...]:
 
 def show_tree(tree: Tree, indent: int = 0, width: int = WIDTH) -> str:
     """The tree as text, in lines of at most `width` characters where that is possible."""
-    flat = flatten(tree)
-    if isinstance(tree, Atom) or indent + len(flat) <= width or len(tree) < 2:
-        return flat
-    head, *rest = tree
-    leading: list[Tree] = []
-    while rest and isinstance(rest[0], Atom):
-        leading.append(rest.pop(0))
-    first = " ".join(flatten(t) for t in (head, *leading))
-    inner = indent + 2
-    lines = [f"({first}", *(" " * inner + show_tree(t, inner, width) for t in rest)]
-    return "\n".join(lines) + ")"
+    lines: list[str] = []
+    todo = [(tree, indent, "")]
+    while todo:
+        part, inner, closing = todo.pop()
+        if isinstance(part, Atom) or len(part) < 2 or _is_short(part, width - inner):
+            lines.append(" " * inner + flatten(part) + closing)
+            continue
+        first = next((i for i, t in enumerate(part) if i and not isinstance(t, Atom)), len(part))
+        last = ")" + closing
+        lines.append(" " * inner + "(" + " ".join(map(flatten, part[:first])))
+        if first == len(part):
+            lines[-1] += last
+        rest = [(t, inner + 2, "") for t in part[first:]]
+        todo += [*((t, i, last) for t, i, _ in rest[-1:]), *reversed(rest[:-1])]
+    return "\n".join(lines)[indent:]
+
+
+def _is_short(tree: Tree, width: int) -> bool:
+    """Whether the tree fits into a line of so many characters."""
+    todo = [tree]
+    while todo and width >= 0:
+        part = todo.pop()
+        if isinstance(part, Atom):
+            width -= len(part.text)
+        else:
+            # two brackets, and blanks between the parts
+            width -= 1 + max(1, len(part))
+            todo += reversed(part)
+    return width >= 0
 
 
 def flatten(tree: Tree) -> str:
     """The tree in one line."""
-    return tree.text if isinstance(tree, Atom) else f"({' '.join(map(flatten, tree))})"
+    words: list[str] = []
+    todo: list[Tree | str] = [tree]
+    while todo:
+        part = todo.pop()
+        match part:
+            case str():
+                words.append(part)
+            case Atom(text):
+                words.append(text)
+            case _:
+                words.append("(")
+                spaced = [word for t in reversed(part) for word in (t, " ")]
+                todo += [")", *spaced[:-1]]
+    return "".join(words)
 
 
 def function_names(terms: Iterable[Term]) -> Mapping[Fn, str]:
@@ -117,6 +148,30 @@ def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
 
 def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
     """The term as a tree of atoms."""
+    around: list[tuple[Tree, ...]] = []
+    while isinstance(term, Let | LetRec):
+        around.append((Atom(_KEYWORDS[type(term)]), *_bound(term, names)))
+        term = term.body
+    tree = _tree(term, names)
+    for binding in reversed(around):
+        tree = (*binding, tree)
+    return tree
+
+
+_KEYWORDS: Mapping[type, str] = {Let: "let", LetRec: "letrec"}
+
+
+def _bound(term: Let | LetRec, names: Mapping[Fn, str]) -> tuple[Tree, ...]:
+    match term:
+        case Let(name, bound):
+            return (Atom(name), to_tree(bound, names))
+        case LetRec(((name, bound),)):
+            return (Atom(name), to_tree(bound, names))
+        case LetRec(bindings):
+            return (tuple(t for name, b in bindings for t in (Atom(name), to_tree(b, names))),)
+
+
+def _tree(term: Ref | App, names: Mapping[Fn, str]) -> Tree:
     match term:
         case Ref(name):
             return Atom(name)
@@ -126,13 +181,6 @@ def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
             head = Atom(f"{op.name}[{port}]" if port else op.name)
             given = [Atom(text) for text in printed(op, args, names)]
             return (head, *given, *(to_tree(i, names) for i in inputs))
-        case Let(name, bound, body):
-            return (Atom("let"), Atom(name), to_tree(bound, names), to_tree(body, names))
-        case LetRec(((name, bound),), body):
-            return (Atom("letrec"), Atom(name), to_tree(bound, names), to_tree(body, names))
-        case LetRec(bindings, body):
-            pairs = tuple(t for name, b in bindings for t in (Atom(name), to_tree(b, names)))
-            return (Atom("letrec"), pairs, to_tree(body, names))
 
 
 def parse(

@@ -58,17 +58,19 @@ Term = Ref | App | Let | LetRec
 
 def applications(term: Term) -> Iterator[App]:
     """Every application in the term, from the inside out; shared ones once."""
-    match term:
-        case App():
-            for child in term.inputs:
-                yield from applications(child)
-            yield term
-        case Let(_, bound, body):
-            yield from applications(bound)
-            yield from applications(body)
-        case LetRec(bindings, body):
-            for _, bound in bindings:
+    while True:
+        match term:
+            case App():
+                for child in term.inputs:
+                    yield from applications(child)
+                yield term
+                return
+            case Let(_, bound, body):
                 yield from applications(bound)
-            yield from applications(body)
-        case Ref():
-            return
+                term = body
+            case LetRec(bindings, body):
+                for _, bound in bindings:
+                    yield from applications(bound)
+                term = body
+            case Ref():
+                return

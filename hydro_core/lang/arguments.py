@@ -179,9 +179,14 @@ class TextReader:
         match tree:
             case ast.Lambda(args=ast.arguments(args=[], posonlyargs=[], kwonlyargs=[]), body=body):
                 return constant(body, self.bindings, locate=self.locate)
-            case ast.Name(id=name) if name in self.bindings or name in BUILTINS:
-                value = self.bindings.get(name, BUILTINS.get(name))
+            case ast.Name(id=name) if name in self.bindings:
+                value = self.bindings[name]
                 return value() if callable(value) else value
+            case ast.Name(id=name) if name in BUILTINS:
+                tree = ast.copy_location(ast.Call(tree, [], []), tree)
+            case ast.Lambda():
+                cure = 'name columns, as in `by="k"`; `with_columns(k=lambda r: …)` makes new ones'
+                raise ArgumentProblem("type", "a function of items cannot stand here", cure, tree)
         try:
             return constant(tree, self.bindings, locate=self.locate)
         except ValueProblem as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from hydro_core.catalog.registry import NAMES
@@ -36,6 +36,8 @@ _USE: Mapping[str, str] = MappingProxyType(
         "cast": "`map(…)`",
         "resolve_futures": "`map(…)`",
         "distinct": "`unique()`",
+        "dedup": "`unique()`",
+        "deduplicate": "`unique()`",
         "drop_duplicates": "`unique()`, or `unique_keyed(by=…)`",
         "where": "`filter(…)`",
         "group_by": "`aggregate(by=…, …)`",
@@ -66,6 +68,40 @@ _USE: Mapping[str, str] = MappingProxyType(
         "input": "`name = source(…)`",
     }
 )
+
+
+_CHOICES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("left_anti", "leftanti"), "anti"),
+        **dict.fromkeys(("left_semi", "leftsemi"), "semi"),
+        **dict.fromkeys(("left_outer", "leftouter"), "left"),
+        **dict.fromkeys(("right_outer", "rightouter"), "right"),
+        **dict.fromkeys(("full", "full_outer", "fullouter"), "outer"),
+    }
+)
+_ARGUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (("sort", "by"), ("sort", "key"), ("sort", "descending")),
+            "`sort_by_key(lambda r: r.v, descending=True)` sorts by what a function gives",
+        ),
+        ("join", "by"): 'the columns of a join are `on="k"`',
+        ("join", "keys"): 'the columns of a join are `on="k"`',
+        ("unique", "by"): '`unique_keyed(by="k")` keeps the first row of each key',
+    }
+)
+
+
+def cure_of_choice(value: str, choices: Iterable[str]) -> str | None:
+    """What to write instead of a value that is not one of the choices."""
+    if value in _CHOICES:
+        return f'it is called `"{_CHOICES[value]}"` here'
+    return did_you_mean(value, choices)
+
+
+def cure_of_argument(op: str, name: str) -> str | None:
+    """What to write instead of an argument that an operator does not have, where others have it."""
+    return _ARGUMENTS.get((op, name))
 
 
 def cure_of_unknown(name: str) -> str:

@@ -17,6 +17,10 @@ _FORMS = "FILE is a program `*.hydro`, or `module:attribute` for a flow built in
 def load(spec: str) -> Graph:
     """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called."""
     module, colon, attribute = spec.rpartition(":")
+    if spec.endswith(".py"):
+        named = Path(spec).with_suffix("").as_posix().replace("/", ".")
+        cure = f"write `{named}:flow`, where `flow` is the name of the flow in it"
+        raise _unusable(f"{spec!r} is Python: say which flow of it is meant", cure)
     if spec.endswith(".hydro") or not colon or Path(spec).exists():
         return load_file(Path(spec))
     return _load_flow(module, attribute, spec)

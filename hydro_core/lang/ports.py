@@ -50,7 +50,10 @@ def shown_ports(op: OpSpec) -> str:
 def input_position(op: OpSpec, label: str | None, taken: set[int]) -> int:
     """The position of the input that `label` means; without one, the only input left."""
     if not op.inputs:
-        raise PortProblem(f"nothing can flow into `{op.name}`", "a pipeline begins with it")
+        raise PortProblem(
+            f"nothing can flow into `{op.name}`",
+            "a pipeline begins with it; an output has a name of its own: `x -> out`",
+        )
     if op.variadic:
         return 0
     if label is not None:

@@ -6,7 +6,7 @@ A name that no statement defines is an input if it is only read, an output if it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +48,12 @@ def _place(diagnostic: Diagnostic) -> tuple[int, int]:
     return (span.line, span.column) if span else (0, 0)
 
 
+_FIRST = (
+    'write a pipeline from an input to an output: `lines = source("string")` and '
+    "`lines -> map(lambda x: x.upper()) -> out`"
+)
+
+
 @dataclass
 class _Resolver:
     """Collects drafts and what is wrong; each step needs those before it."""
@@ -63,6 +69,9 @@ class _Resolver:
 
     def graph(self, name: str) -> Graph:
         """The steps, in order; what is wrong is collected and raised once."""
+        if not self.names.program.statements:
+            span = self.source.span(0, 0)
+            raise ProgramError(Diagnostic("syntax", "the program is empty", span, help=_FIRST))
         for statement in self.names.program.statements:
             for element in statement.elements:
                 if element.is_call:
@@ -80,7 +89,11 @@ class _Resolver:
             raise ProgramError(*sorted(self.problems, key=_place))
         self._label_drafts()
         read = wiring.read | {left.draft for left, _ in flows if isinstance(left, Out)}
-        return build(_in_order(self.drafts), name, sorted(self._discarded(read), key=_place))
+        discarded = sorted(self._discarded(read), key=_place)
+        built = build(_in_order(self.drafts), name, discarded)
+        if discarded and not built.sinks:
+            raise ProgramError(*map(_no_output, discarded))
+        return built
 
     def _operator(self, statement: Statement, element: Element) -> None:
         op = lookup(element.name)
@@ -200,7 +213,9 @@ class _Resolver:
     def _cure(self, name: str) -> str:
         if name in NAMES:
             return f"an operator is written with brackets: `{name}()`"
-        return did_you_mean(name, self.names.definitions) or f"define it: `{name} = …`"
+        return did_you_mean(name, self.names.definitions) or (
+            f"define it: `{name} = …`; an output has a name of its own, which is only written"
+        )
 
     def _input(self, use: Free) -> int:
         self.drafts.append(Draft(SOURCE, source_args(use.name), use.span, use.name))
@@ -253,6 +268,16 @@ class _Resolver:
 
     def _complain(self, code: Code, message: str, element: Element, help_: str | None) -> None:
         self.problems.append(Diagnostic(code, message, element.span, element.name, help_))
+
+
+def _no_output(discarded: Diagnostic) -> Diagnostic:
+    """The error that a program without outputs ends in: what is discarded was meant to be one."""
+    message = f"the program has no output: {discarded.message}"
+    cure = (
+        "an output is a name that is only written, at the end of a pipeline: "
+        "`a -> map(…) -> out`; `out = …` names a stream"
+    )
+    return replace(discarded, message=message, help=cure, severity="error")
 
 
 def _in_order(drafts: list[Draft]) -> list[Draft]:

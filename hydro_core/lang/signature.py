@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
 from hydro_core.catalog.usage import ALGEBRA, usage
 from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -145,7 +146,7 @@ def _by_name(
         if any(port.keyword == name for port in op.inputs):
             continue
         if name not in known and not is_open:
-            help_ = did_you_mean(name, known) or _usage(op)
+            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known) or _usage(op)
             raise ArgumentProblem("arity", f"`{op.name}` has no argument `{name}`", help_, written)
         if name in given:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
@@ -286,7 +287,7 @@ def _flag(name: str, value: Any, written: Any) -> bool:
 
 def _choice(arg: Arg, value: Any, written: Any) -> str:
     if value not in arg.choices:
-        help_ = did_you_mean(str(value), arg.choices)
+        help_ = cure_of_choice(str(value), arg.choices)
         choices = ", ".join(arg.choices)
         raise ArgumentProblem(
             "type", f"`{arg.name}` must be one of {choices}, not {value!r}", help_, written

@@ -9,15 +9,13 @@ stream, and to what is made of covered items only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from hydro_core.functions.fn import Fn
+from hydro_core.catalog.spec import functions_of
 from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
-from hydro_core.optimize.totality import is_total
 
 SAME_ITEMS = frozenset(
     {"unique", "bag", "sort", "sort_by_key", "identity", "next_stratum", "inspect"}
@@ -66,8 +64,8 @@ class _Covered:
 
 def permitted(problem: Problem, space: Space) -> Space:
     """The space without the nodes that might fail a tick that the program completes."""
-    payloads = problem.payloads
-    fails = [_may_fail(node, payloads) for node in space.nodes]
+    total = frozenset(args[0] for name, args in problem.facts if name == "total")
+    fails = [_may_fail(node, problem.payloads, total) for node in space.nodes]
     covered = _spread(problem, space, fails)
     own = {(d.shape, tuple(_classes(problem, space, d.inputs))) for d in problem.definitions}
     of = tuple(
@@ -172,31 +170,18 @@ def _moved(problem: Problem) -> Mapping[tuple[Key, int], list[int]]:
     return found
 
 
-def _may_fail(node: ENode, payloads: tuple[Payload, ...]) -> bool:
-    """Whether the node may fail on some item."""
+def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
+    """Whether the node may fail on some item; arguments that are `total` have a value for all."""
     name = _plain(node)
     if name.startswith(("loop:", PREFIX)) or name in FAILING:
         return True
     if node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    sums = any(a.function == "sum" for _, a in args.get("aggregates") or ())
-    takes_any = name in TAKES_ANY_VALUE
-    return sums or any(not (takes_any and _has_value(f)) for f in _functions(tuple(args.values())))
-
-
-def _has_value(fn: Fn) -> bool:
-    return fn.tree is not None and len(fn.params) == 1 and is_total(fn.tree)
-
-
-def _functions(value: Any) -> Iterator[Fn]:
-    if isinstance(value, Fn):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _functions(part)
-    elif is_dataclass(value) and hasattr(value, "arguments"):
-        yield from _functions(value.arguments)
+    if any(a.function == "sum" for _, a in args.get("aggregates") or ()):
+        return True
+    asks = next(functions_of(args), None) is not None
+    return asks and not (name in TAKES_ANY_VALUE and node.payload in total)
 
 
 def _key(node: ENode) -> Key:

@@ -10,67 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
+from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
 Goal = Literal["tick", "range"]
 
-ROWS = 1000.0
-TICKS = 100.0
 GROUPS_EXPONENT = 0.8
 """n rows are expected to fall into n**0.8 groups."""
 DISTINCT_EXPONENT = 0.9
 """n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
 MATCHES_EXPONENT = 0.95
-"""n rows are expected to have n**0.95 different keys to be joined on: most joins are on keys of one
-side.
-"""
+"""n rows are expected to have n**0.95 different keys to join on: mostly those of one side."""
 SELECTIVITY = 0.5
 LOOP = 10.0
-"""How often a cycle inside a tick is expected to go round."""
+"""How often a cycle inside a tick goes round."""
+MOST_ROWS = 1e30
+"""No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0
 """What a node costs by being there."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputStatistics:
-    """Of one input: rows in a tick, rows of all history, different keys in history."""
-
-    rows: float = ROWS
-    history: float | None = None
-    keys: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
-
-    ticks: float = TICKS
-    inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
-    selectivity: Mapping[str, float] = field(default_factory=dict)
-    """Of filters, by the node's id or the function's name."""
-    streams: Mapping[str, InputStatistics] = field(default_factory=dict)
-    """Of streams of the program that are not inputs, by their names."""
-
-    @staticmethod
-    def of(data: Mapping[str, Any]) -> Statistics:
-        """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
-        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
-        if unknown:
-            raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
-        try:
-            inputs, streams = (
-                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
-                for kind in ("inputs", "streams")
-            )
-        except TypeError as problem:
-            raise ValueError(f"streams have rows, history and keys: {problem}") from None
-        return Statistics(
-            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +71,14 @@ class CostModel:
                 found[self.space.named[name]] = self._known(given)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
-        # only streams that feed themselves have no size yet: they hold some history
         unknown = ROWS * self.statistics.ticks
+        # only streams that feed themselves have no size yet: they hold some history, but what is
+        # made of one row for each key, or of the last ticks, does not
+        whole = Size(unknown, self.statistics.ticks)
+        for node in self.space.nodes:
+            if found[node.cls] is None and (_name(node) in _SMALLER or node.shape.single):
+                found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
+        self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
@@ -195,7 +162,7 @@ class CostModel:
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
         one = node.shape.single and not node.shape.zero
-        rows = 1.0 if one else self._rows(node, name, into)
+        rows = 1.0 if one else min(MOST_ROWS, self._rows(node, name, into))
         return Size(rows, ticks, min(known, default=None))
 
     def _rows(self, node: ENode, name: str, into: list[Size]) -> float:
@@ -310,6 +277,10 @@ ITEMWISE = frozenset(
     }
 )
 """Operators that go item by item, so that changes pass through them as they are."""
+_SMALLER = frozenset(
+    {"fold_keyed", "reduce_keyed", "unique_keyed", "latest", "aggregate", "limit", "window"}
+)
+"""Operators whose result is smaller than the history that it is made of."""
 _GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
 _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "tick": lambda _: 1.0,

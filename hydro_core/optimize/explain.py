@@ -15,13 +15,23 @@ from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
 from hydro_core.ir.sexpr import WIDTH, Atom, Tree, flatten, show_tree
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.proof import Closure, Rewrite, TermId
+from hydro_core.optimize.proof import AGAIN, Node, Rewrite, TermId
 from hydro_core.optimize.replay import Replay
 from hydro_core.optimize.rule import Rule
+from hydro_core.optimize.shape import BAG
 from hydro_core.optimize.space import ClassId, Problem, Space
 
 MAX_STEPS = 400
 """Steps of one chain that are shown."""
+ALL_STEPS = 1_000
+"""Steps of all chains together that are shown."""
+SHOWN = 60
+"""Operators and inputs of a term that are shown; what is deeper is named, or left out."""
+LEFT_OUT = Atom("…")
+_OTHERWISE = {
+    "definition": "this is how the program defines it",
+    AGAIN: "these steps have been shown",
+}
 INDENT = "  "
 
 
@@ -34,8 +44,8 @@ class Step:
     backwards: bool
     before: Tree
     after: Tree
-    whole: Tree
-    """The term after the step."""
+    whole: Tree | None
+    """The term after the step; None where it is too large to be shown."""
     premises: tuple[Chain, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -46,7 +56,7 @@ class Step:
             "backwards": self.backwards,
             "before": flatten(self.before),
             "after": flatten(self.after),
-            "whole": flatten(self.whole),
+            "whole": None if self.whole is None else flatten(self.whole),
             "premises": [p.as_json() for p in self.premises],
         }
 
@@ -58,6 +68,8 @@ class Chain:
     start: Tree
     end: Tree
     steps: tuple[Step, ...]
+    whole: bool = True
+    """Whether these are all steps: a long chain is shown in part."""
 
     def as_json(self) -> dict[str, Any]:
         """The proof as `--format json` prints it."""
@@ -65,6 +77,7 @@ class Chain:
             "start": flatten(self.start),
             "end": flatten(self.end),
             "steps": [s.as_json() for s in self.steps],
+            "whole": self.whole,
         }
 
 
@@ -86,12 +99,12 @@ class Derivation:
     def render(self) -> str:
         """The derivation as text."""
         lines = [f"{self.output} =", *_block(self.chain.start, 1)]
-        lines += _steps(self.chain.steps, 1)
-        if not self.chain.steps:
+        lines += _steps(self.chain, 1)
+        if not self.chain.steps and self.chain.whole:
             lines.append(f"{INDENT}which is the plan as it stands")
         for equation in self.equations:
             lines += ["", "and, of a stream that feeds itself,", *_block(equation.start, 1)]
-            lines += _steps(equation.steps, 1)
+            lines += _steps(equation, 1)
         return "\n".join(lines)
 
 
@@ -99,11 +112,10 @@ def derivations(
     replay: Replay, space: Space, plan: Plan, rules: Sequence[Rule]
 ) -> tuple[Derivation, ...]:
     """The derivation of every output."""
-    writer = _Writer(replay.closure, replay.problem, {r.name: r for r in rules})
     terms, broken = replay.terms_of(space, plan)
-    equations = {
-        cls: writer.chain(terms[cls], replay.body(space, plan, cls, terms)) for cls in broken
-    }
+    bodies = {cls: replay.body(space, plan, cls, terms) for cls in broken}
+    writer = _Writer(replay, {r.name: r for r in rules})
+    equations = {cls: writer.chain(terms[cls], body) for cls, body in bodies.items()}
     found = []
     for name, root in zip(replay.problem.roots, space.roots, strict=True):
         start, end = replay.streams[name], terms[root]
@@ -118,33 +130,41 @@ def derivations(
 class _Writer:
     """Turns proofs into steps that can be read."""
 
-    def __init__(self, closure: Closure, problem: Problem, rules: Mapping[str, Rule]) -> None:
-        self._closure = closure
-        self._problem = problem
+    def __init__(self, replay: Replay, rules: Mapping[str, Rule]) -> None:
+        self._closure = replay.closure
+        self._problem = replay.problem
         self._rules = rules
-        self._names = _names(problem)
+        self._names = _names(replay.problem)
+        self._streams = {term: name for name, term in replay.streams.items()}
         self._open: set[tuple[TermId, TermId]] = set()
-        self._trees: dict[TermId, Tree] = {}
+        self._trees: dict[tuple[TermId, int], Tree] = {}
+        self._looks: dict[TermId, int] = {}
+        self._looks_of: dict[tuple[object, ...], int] = {}
+        self._left = ALL_STEPS
 
     def chain(self, start: TermId, end: TermId) -> Chain:
         """The proof that two terms are equal."""
-        rewrites = self._closure.prove(start, end)[:MAX_STEPS]
+        rewrites, whole = self._closure.prove(start, end, max(0, min(MAX_STEPS, self._left)))
+        self._left -= len(rewrites)
         steps = tuple(step for r in rewrites if (step := self._step(r)) is not None)
-        return Chain(self.tree(start), self.tree(end), steps)
+        return Chain(self.tree(start), self.tree(end), steps, whole)
 
-    def tree(self, term: TermId) -> Tree:
-        """A term as it is printed."""
-        if term not in self._trees:
-            self._trees[term] = self._make(term)
-        return self._trees[term]
+    def tree(self, term: TermId, shown: int = SHOWN) -> Tree:
+        """A term as it is printed, so many operators of it."""
+        if (term, shown) not in self._trees:
+            self._trees[term, shown] = self._make(term, shown)
+        return self._trees[term, shown]
 
-    def _make(self, term: TermId) -> Tree:
+    def _make(self, term: TermId, shown: int) -> Tree:
         node = self._closure.terms[term]
-        inputs = tuple(map(self.tree, node.inputs))
+        if shown < 1:
+            return self._left_out(term)
         if node.shape.startswith("cut "):
             return Atom(node.shape.removeprefix("cut cut "))
-        if node.shape == "bag":
-            return inputs[0]
+        if node.shape == BAG.name:
+            return self.tree(node.inputs[0], shown)
+        shares = tuple(self._shares(node, shown - 1))
+        inputs = tuple(map(self.tree, node.inputs, shares))
         shape = self._problem.shapes[node.shape]
         if shape.op is None:
             head = node.shape.removesuffix("!")
@@ -160,13 +180,45 @@ class _Writer:
         given = tuple(map(Atom, printed(shape.op, payload.args, self._names)))
         return (Atom(head), *given, *inputs)
 
+    def _left_out(self, term: TermId) -> Tree:
+        name = self._streams.get(term, "")
+        return Atom(name) if name.isidentifier() else LEFT_OUT
+
+    def _shares(self, node: Node, shown: int) -> Iterator[int]:
+        """How much is shown of each input: small ones whole."""
+        left = len(node.inputs)
+        for size in (self._closure.sizes[i] for i in node.inputs):
+            share = min(size, shown // left)
+            shown -= share
+            left -= 1
+            yield share
+
+    def _look(self, term: TermId) -> int:
+        """The same number for terms that are printed alike, were they printed whole."""
+        todo = [term]
+        while todo:
+            node = self._closure.terms[todo[-1]]
+            missing = [i for i in node.inputs if i not in self._looks]
+            if missing:
+                todo += missing
+                continue
+            inputs = tuple(self._looks[i] for i in node.inputs)
+            if node.shape == BAG.name:
+                self._looks[todo.pop()] = inputs[0]
+                continue
+            shape = self._problem.shapes.get(node.shape)
+            called = shape.op.name if shape and shape.op else node.shape.removesuffix("!")
+            key = (called, node.payload, inputs)
+            self._looks[todo.pop()] = self._looks_of.setdefault(key, len(self._looks_of))
+        return self._looks[term]
+
     def _step(self, rewrite: Rewrite) -> Step | None:
         before, after = self._redex(rewrite.before, rewrite.after)
         reason = rewrite.reason
-        if self.tree(before) == self.tree(after):
+        if self._look(before) == self._look(after):
             return None
         rule = self._rules.get(reason.rule)
-        because = rule.because if rule else "this is how the program defines it"
+        because = rule.because if rule else _OTHERWISE[reason.rule]
         premises = []
         for pair in reason.premises:
             if pair in self._open or pair[0] == pair[1]:
@@ -179,7 +231,7 @@ class _Writer:
             reason.back,
             self.tree(before),
             self.tree(after),
-            self.tree(rewrite.after),
+            self.tree(rewrite.whole) if self._closure.sizes[rewrite.whole] <= SHOWN else None,
             tuple(p for p in premises if p.steps),
         )
 
@@ -240,9 +292,9 @@ def _reachable(space: Space, plan: Plan, root: ClassId) -> set[ClassId]:
     return found
 
 
-def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
+def _steps(chain: Chain, depth: int) -> Iterator[str]:
     pad = INDENT * depth
-    for number, step in enumerate(steps, start=1):
+    for number, step in enumerate(chain.steps, start=1):
         way = ", read backwards" if step.backwards else ""
         yield f"{pad}{number}. {step.rule}{way}: {step.because}"
         yield from _block(step.before, depth + 2)
@@ -251,10 +303,12 @@ def _steps(steps: Sequence[Step], depth: int) -> Iterator[str]:
         for premise in step.premises:
             yield f"{pad}{INDENT}since"
             yield from _block(premise.start, depth + 2)
-            yield from _steps(premise.steps, depth + 2)
-        if step.whole != step.after:
+            yield from _steps(premise, depth + 2)
+        if step.whole is not None and step.whole != step.after:
             yield f"{pad}{INDENT}which makes it"
             yield from _block(step.whole, depth + 2)
+    if not chain.whole:
+        yield f"{pad}and more steps, which are not shown"
 
 
 def _block(tree: Tree, depth: int) -> list[str]:

@@ -15,6 +15,8 @@ from hydro_core.optimize.space import ClassId, Space
 
 MAX_EVALUATIONS = 30_000
 """Plans that are looked at in pairs of changes."""
+MAX_VISITS = 6_000_000
+"""Classes that are visited in looking at plans, all together."""
 MAX_ROUNDS = 400
 EPSILON = 1e-9
 
@@ -28,6 +30,8 @@ class Plan:
 
     choice: Mapping[ClassId, int]
     cost: float
+    is_settled: bool = True
+    """Whether the search ended by itself, not at a limit."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,12 @@ class Search:
     later: list[tuple[ClassId, ...]]
     """By node: the strict inputs."""
     evaluations: int = 0
+    visits: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether enough has been looked at."""
+        return self.evaluations > MAX_EVALUATIONS or self.visits > MAX_VISITS
 
     def evaluate(
         self, choice: Choice, bound: float = math.inf
@@ -80,11 +90,29 @@ class Search:
                     return math.inf, ()
                 total += costs[node]
                 if total >= bound:
+                    self.visits += len(done)
                     return math.inf, ()
                 delayed += later[node]
                 done[child] = False
                 stack.append((child, 0))
+        self.visits += len(done)
         return total, tuple(sorted(done))
+
+    def inputs_first(self) -> list[ClassId]:
+        """The classes that plans may use, each after what it may read as far as that can be."""
+        order: list[ClassId] = []
+        seen: set[ClassId] = set()
+        stack = [(root, False) for root in reversed(self.roots)]
+        while stack:
+            cls, finished = stack.pop()
+            if finished:
+                order.append(cls)
+            elif cls not in seen:
+                seen.add(cls)
+                stack.append((cls, True))
+                for node in self.options[cls]:
+                    stack += [(c, False) for c in (*self.now[node], *self.later[node])]
+        return order
 
 
 def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, int]) -> Plan:
@@ -105,7 +133,7 @@ def extract(space: Space, costs: Sequence[float], preferred: Mapping[ClassId, in
         choice |= dict(step)
         best, _ = search.evaluate(choice)
     _, used = search.evaluate(choice)
-    return Plan({c: choice[c] for c in used}, best)
+    return Plan({c: choice[c] for c in used}, best, not search.is_over)
 
 
 def grounded(space: Space, costs: Sequence[float]) -> Mapping[ClassId, int]:
@@ -153,11 +181,12 @@ def _greedy(search: Search) -> tuple[Choice, Choice]:
     """Two starts: the cheapest trees, and the cheapest sets of classes, without cycles."""
     trees: dict[ClassId, tuple[float, int]] = {}
     sets: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
+    order = search.inputs_first()
     changed = True
     while changed:
         changed = False
-        for cls, nodes in enumerate(search.options):
-            for node in nodes:
+        for cls in order:
+            for node in search.options[cls]:
                 inputs = (*search.now[node], *search.later[node])
                 if all(c in trees for c in inputs):
                     cost = search.costs[node] + sum(trees[c][0] for c in inputs)
@@ -181,11 +210,12 @@ def _greedy(search: Search) -> tuple[Choice, Choice]:
 def _going_on(search: Search) -> Choice:
     """A start that goes on from the tick before wherever it can: what is read of it is for free."""
     found: dict[ClassId, tuple[float, int]] = {}
+    order = search.inputs_first()
     changed = True
     while changed:
         changed = False
-        for cls, nodes in enumerate(search.options):
-            for node in nodes:
+        for cls in order:
+            for node in search.options[cls]:
                 if not all(c in found for c in search.now[node]):
                     continue
                 cost = search.costs[node] + sum(found[c][0] for c in search.now[node])
@@ -209,6 +239,8 @@ def _single(search: Search, choice: Choice, best: float) -> Step | None:
             if cost < best - EPSILON:
                 best, found = cost, ((cls, node),)
         choice[cls] = before
+        if search.visits > MAX_VISITS:
+            break
     return found
 
 
@@ -235,7 +267,7 @@ def _pair(search: Search, choice: Choice, best: float) -> Step | None:
                         choice[other], choice[cls] = kept, before
                         return ((cls, node), (other, second))
                 choice[other] = kept
-                if search.evaluations > MAX_EVALUATIONS:
+                if search.is_over:
                     choice[cls] = before
                     return None
         choice[cls] = before

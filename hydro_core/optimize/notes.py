@@ -1,16 +1,25 @@
-"""What a plan still computes over all of history in each tick, and why no rule could help."""
+"""What a plan still goes through in each tick, though little of it is new: a history, a window, or
+all rows of a running result; why no rule could help, and what to write instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from hydro_core.catalog.parts import can_go_on, why_no_parts, why_not_moving
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.loops import PREFIX
+from hydro_core.optimize.reasons import (
+    Reason,
+    could_go_on,
+    of_changing_input,
+    of_history,
+    of_state,
+    of_window,
+)
 from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.shape import NO_ARGS, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -42,6 +51,15 @@ CONDENSING = frozenset(
 """Shapes whose result is a state, not a history."""
 
 
+RUNNING = frozenset(
+    {
+        "aggregate_moved",
+        *(n for n in CONDENSING if n.endswith("_from") and n not in {"fold_from", "reduce_from"}),
+    }
+)
+"""Shapes that update a result of many rows in place: they touch the keys of what is new."""
+CHANGES = frozenset({"delta", "changes"})
+"""Shapes that are told by a running result what has changed of it."""
 GOES_ON = frozenset(
     {
         *("persist", "old", "aggregate_moved", "aggregate_result"),
@@ -59,21 +77,26 @@ class Note:
     name: str
     """The node of the program, or the operator where the plan made it."""
     reason: str
+    cure: str
     span: Span | None = field(default=None, compare=False)
     reads: str = "all of history"
 
-    def __str__(self) -> str:
-        place = f" ({self.span.file}:{self.span.line}:{self.span.column})" if self.span else ""
+    @property
+    def message(self) -> str:
+        """What it does and why, without its place and cure."""
         called = f"`{self.operator}`" if self.name == self.operator else f"`{self.name}`"
-        return f"{called}{place} reads {self.reads} in each tick: {self.reason}"
+        return f"{called} reads {self.reads} in each tick: {self.reason}"
+
+    def __str__(self) -> str:
+        place = f"{self.span.file}:{self.span.line}:{self.span.column}: " if self.span else ""
+        return f"{place}{self.message}\n  help: {self.cure}"
 
 
 def notes_of(
     origins: Mapping[str, Node], space: Space, plan: Plan, payloads: Sequence[Payload] = ()
 ) -> tuple[Note, ...]:
     """What of the plan is not incremental."""
-    histories = _histories(space, plan)
-    windows = _windows(space, plan)
+    held = _Held(_histories(space, plan), _windows(space, plan), _states(space, plan))
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
@@ -81,12 +104,51 @@ def notes_of(
         if name in QUIET or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
-        if _reads_history(node, name, histories):
-            found.setdefault(_note(origins, space, node, _reason(node, name, args)))
-        elif name in CONDENSING and windows.intersection(node.inputs):
-            note = _note(origins, space, node, _why_whole_window(name, args))
-            found.setdefault(replace(note, reads="all of its window"))
+        if _reads(node, name, held.histories):
+            before = _made_anew(space, plan, held.histories, cls, args)
+            own = None if before is None else _named(origins, space, before)[1]
+            reason = of_changing_input(own) if own else of_history(name, node.shape, args)
+            found.setdefault(_note(origins, space, node, reason, "all of history"))
+        elif name in CONDENSING and held.windows.intersection(node.inputs):
+            note = _note(origins, space, node, of_window(name, args), "all of its window")
+            found.setdefault(note)
+        elif _goes_through(node, name, held.states):
+            note = _note(origins, space, node, of_state(), "all rows of a running result")
+            found.setdefault(note)
     return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The classes of a plan that hold more than a batch."""
+
+    histories: set[ClassId]
+    windows: set[ClassId]
+    states: set[ClassId]
+
+
+def _made_anew(
+    space: Space, plan: Plan, histories: set[ClassId], cls: ClassId, args: Args
+) -> ENode | None:
+    """The nearest node above, if there is one, that goes through a history and could not be helped;
+    where the node itself could do with what only grows.
+    """
+    node = space.nodes[plan.choice[cls]]
+    name = _plain(node)
+    if not could_go_on(name, node.shape, args):
+        return None
+    todo = [c for c in node.inputs if c in histories]
+    seen = {cls}
+    while todo:
+        above = todo.pop(0)
+        if above in seen:
+            continue
+        seen.add(above)
+        made = space.nodes[plan.choice[above]]
+        if _plain(made) not in QUIET:
+            return made
+        todo += [c for c in made.inputs if c in histories]
+    return None
 
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
@@ -94,9 +156,9 @@ def _could_be_stored(space: Space, cls: ClassId) -> bool:
     return any(_plain(space.nodes[i]) in GOES_ON for i in space.of[cls])
 
 
-def _reads_history(node: ENode, name: str, histories: set[ClassId]) -> bool:
-    """Whether the node goes through a history, other than to look something up in it."""
-    large = [c in histories for c in node.inputs]
+def _reads(node: ENode, name: str, held: set[ClassId]) -> bool:
+    """Whether the node goes through what is held, other than to look something up in it."""
+    large = [c in held for c in node.inputs]
     if name.startswith(PREFIX):
         return False
     if name in PROBES:
@@ -110,9 +172,7 @@ def _histories(space: Space, plan: Plan) -> set[ClassId]:
     """The classes that hold all of history, from `persist` and `old` on."""
 
     def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
-        return name in {"persist", "old"} or (
-            name not in CONDENSING and _reads_history(node, name, found)
-        )
+        return name in {"persist", "old"} or (name not in CONDENSING and _reads(node, name, found))
 
     return _least(space, plan, holds)
 
@@ -126,6 +186,29 @@ def _windows(space: Space, plan: Plan) -> set[ClassId]:
         )
 
     return _least(space, plan, holds)
+
+
+def _states(space: Space, plan: Plan) -> set[ClassId]:
+    """The classes that hold a running result of many rows, as it is or item by item."""
+
+    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
+        if name in RUNNING:
+            return not node.shape.single
+        passes = name not in CONDENSING and name not in CHANGES
+        return passes and _reads(node, name, found)
+
+    return _least(space, plan, holds)
+
+
+def _goes_through(node: ENode, name: str, states: set[ClassId]) -> bool:
+    """Whether the node goes through a running result, all rows of it, though few have changed.
+
+    Changes pass through what goes item by item, and are known where a result is updated.
+    """
+    if name in RUNNING:
+        return any(c in states for c in node.inputs[1:])
+    by_item = node.shape.linear == (True,)
+    return not by_item and name not in CHANGES and _reads(node, name, states)
 
 
 def _least(
@@ -148,40 +231,17 @@ def _plain(node: ENode) -> str:
     return node.shape.name.removesuffix("!").removesuffix(":global")
 
 
-def _note(origins: Mapping[str, Node], space: Space, node: ENode, reason: str) -> Note:
-    name = _plain(node)
+def _named(origins: Mapping[str, Node], space: Space, node: ENode) -> tuple[str, str, Span | None]:
+    """The operator, name and place of a node: the program's, or the operator's own."""
     own = [n for n, c in space.named.items() if c == node.cls and n in origins]
     own.sort(key=lambda n: (origins[n].op is not node.shape.op, n))
     if not own:
-        return Note(name, name, reason)
-    return Note(origins[own[0]].op.name, own[0], reason, origins[own[0]].span)
+        return _plain(node), _plain(node), None
+    return origins[own[0]].op.name, own[0], origins[own[0]].span
 
 
-def _why_whole_window(name: str, args: Args) -> str:
-    if name in {"aggregate", "aggregate_from"}:
-        functions = [a.function for _, a in args.get("aggregates", ())]
-        exact = [f for f in functions if f not in {"count", "count_if", "sum", "avg"}]
-        if exact:
-            return why_not_moving(exact[0], exact=True)
-        rounded = [f for f in functions if f in {"sum", "avg"}]
-        return why_not_moving(rounded[0], exact=False) if rounded else "its rows are counted anew"
-    return f"`{name}` has no inverse: it cannot be told what it was without what leaves"
-
-
-def _reason(node: ENode, name: str, args: Args) -> str:
-    if name == "delta":
-        return "its input may lose items, so what is new cannot be told from the batch alone"
-    if name.startswith("loop"):
-        return "it is a cycle inside a tick, which starts again in each tick"
-    if name in {"join:left", "join:right", "join:outer"}:
-        return "a padded row disappears when a match arrives"
-    if any(node.shape.linear) or name in NEGATIONS:
-        return "its input is not a history that only grows"
-    if name in {"fold", "reduce", "fold_keyed", "reduce_keyed"}:
-        return "its function does not go on from a stored result of the same type"
-    if name == "aggregate":
-        whole = [a.function for _, a in args.get("aggregates", ()) if not can_go_on(a.function)]
-        if whole:
-            return why_no_parts(whole[0])
-        return "not all of its aggregates can be merged from partial results"
-    return f"{name} has no rule that carries its result from tick to tick"
+def _note(
+    origins: Mapping[str, Node], space: Space, node: ENode, reason: Reason, reads: str
+) -> Note:
+    operator, name, span = _named(origins, space, node)
+    return Note(operator, name, reason.why, reason.cure, span, reads)

@@ -7,7 +7,7 @@ history is dear, and the range plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
@@ -18,7 +18,7 @@ from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify
 from hydro_core.optimize.calls import permitted
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.cost import CostModel, Goal, Statistics
+from hydro_core.optimize.cost import CostModel, Goal
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
@@ -27,11 +27,12 @@ from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
-from hydro_core.optimize.replay import Replay
+from hydro_core.optimize.replay import MAX_REPLAYED, Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
@@ -49,6 +50,10 @@ class Optimized:
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
     saturation: Saturation = UNTOUCHED
+    statistics: Statistics = field(default_factory=Statistics)
+    """What the costs assume."""
+    limits: tuple[str, ...] = ()
+    """Where the optimizer stopped early: the plan is right, but a better one may exist."""
     streams: Mapping[NodeId, NodeId] = field(default_factory=dict)
     """The plan's nodes that compute a stream of the program: its name there. Columns that nobody
     reads may be left out of them.
@@ -76,12 +81,36 @@ def optimize(
     replay = Replay(egraph) if explain else None
     saturation = replay.saturate() if replay else egraph.saturate()
     space = permitted(problem, egraph.space())
-    plan, before = choose(loaded, problem, space, stats or Statistics(), goal)
+    statistics = stats or Statistics()
+    plan, before = choose(loaded, problem, space, statistics, goal)
     rebuilt = rebuild(loaded, problem.payloads, space, plan)
     graph = verify(narrowed(typed, unsettled(rebuilt.graph)))
-    notes = notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else ()
-    steps = derivations(replay, space, plan, rules) if replay else ()
-    return Optimized(graph, before, plan.cost, steps, notes, saturation, rebuilt.streams)
+    return Optimized(
+        graph,
+        before,
+        plan.cost,
+        derivations(replay, space, plan, rules) if replay and replay.is_whole else (),
+        notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else (),
+        saturation,
+        statistics,
+        tuple(_limits(saturation, plan, replay)),
+        rebuilt.streams,
+    )
+
+
+def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterator[str]:
+    if not saturation.saturated:
+        yield (
+            f"the rules stopped early, after {saturation.iterations:,} rounds and at"
+            f" {saturation.nodes:,} nodes: a better plan may exist"
+        )
+    if not plan.is_settled:
+        yield "the search among plans stopped at its limit: a better plan may exist"
+    if replay and not replay.is_whole:
+        yield (
+            f"the plan is not explained: its rules were applied more than {MAX_REPLAYED:,} times."
+            " Explain a part of the program"
+        )
 
 
 def prepare(loaded: Loaded) -> tuple[Problem, tuple[Rule, ...]]:

@@ -8,10 +8,12 @@ congruence, so that the path between two equal terms is their proof (Nieuwenhuis
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 TermId = int
+AGAIN = "as above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Reason:
     """
 
     rule: str = ""
+    """Its name; `AGAIN` stands for the steps of a proof that has been given already."""
     back: bool = False
     premises: tuple[tuple[TermId, TermId], ...] = ()
 
@@ -40,11 +43,25 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One step of a proof: the whole term before and after a rule was applied in it."""
+    """One step of a proof: a rule was applied in a whole term."""
 
     reason: Reason
     before: TermId
     after: TermId
+    """What the rule made of `before`, which is a part of the whole term."""
+    whole: TermId
+    """The whole term after the step."""
+    whole_before: TermId
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Where in a term another one stands: in this input of a node, which stands elsewhere."""
+
+    node: Node
+    inputs: tuple[TermId, ...]
+    place: int
+    around: _Context | None
 
 
 class Closure:
@@ -58,24 +75,33 @@ class Closure:
         self._parent: list[tuple[TermId, Reason] | None] = []
         self._users: dict[TermId, list[TermId]] = {}
         self._signatures: dict[Node, TermId] = {}
+        self._closed: set[TermId] = set()
+        """The terms that congruence knows."""
 
     def add(self, shape: str, payload: int | None, inputs: tuple[TermId, ...]) -> TermId:
         """The term, made if it is new."""
-        node = Node(shape, payload, inputs)
-        known = self._ids.get(node)
-        if known is not None:
-            return known
-        term = len(self.terms)
-        self.terms.append(node)
-        self.sizes.append(1 + sum(self.sizes[i] for i in inputs))
-        self._ids[node] = term
-        self._leader.append(term)
-        self._parent.append(None)
+        term = self._interned(Node(shape, payload, inputs))
+        if term in self._closed:
+            return term
+        self._closed.add(term)
         for i in inputs:
             self._users.setdefault(self.find(i), []).append(term)
         same = self._signatures.setdefault(self._signature(term), term)
         if same != term:
             self.union(term, same, Reason())
+        return term
+
+    def _interned(self, node: Node) -> TermId:
+        """The term's number; nothing follows from it alone."""
+        known = self._ids.get(node)
+        if known is not None:
+            return known
+        term = len(self.terms)
+        self.terms.append(node)
+        self.sizes.append(1 + sum(self.sizes[i] for i in node.inputs))
+        self._ids[node] = term
+        self._leader.append(term)
+        self._parent.append(None)
         return term
 
     def find(self, term: TermId) -> TermId:
@@ -107,9 +133,12 @@ class Closure:
                     todo.append((user, same, Reason()))
                 self._users.setdefault(leader, []).append(user)
 
-    def prove(self, a: TermId, b: TermId) -> list[Rewrite]:
-        """The steps from one term to an equal one, each a rule at one place."""
-        return _without_loops(list(self._steps(a, b)))
+    def prove(self, a: TermId, b: TermId, most: int) -> tuple[list[Rewrite], bool]:
+        """The steps from one term to an equal one, each a rule at one place, and whether these are
+        all of them: only so many are looked at.
+        """
+        steps = list(itertools.islice(self._steps(a, b), most + 1))
+        return _without_loops(steps[:most]), len(steps) <= most
 
     def _signature(self, term: TermId) -> Node:
         node = self.terms[term]
@@ -127,23 +156,50 @@ class Closure:
             parent, child, why = child, following[0], following[1].flipped()
 
     def _steps(self, a: TermId, b: TermId) -> Iterator[Rewrite]:
-        for before, after, reason in self._path(a, b):
-            if reason.rule:
-                yield Rewrite(reason, before, after)
-                continue
-            node, goal = self.terms[before], self.terms[after]
-            inputs = list(node.inputs)
-            for i, target in enumerate(goal.inputs):
-                if inputs[i] == target:
-                    continue
-                for step in self._steps(inputs[i], target):
-                    whole = self._with(node, inputs, i, step.before)
-                    changed = self._with(node, inputs, i, step.after)
-                    yield Rewrite(step.reason, whole, changed)
-                inputs[i] = target
+        """The rules on the way, those inside of terms before those around them.
 
-    def _with(self, node: Node, inputs: list[TermId], place: int, term: TermId) -> TermId:
-        return self.add(node.shape, node.payload, (*inputs[:place], term, *inputs[place + 1 :]))
+        What has been proved in one place is not proved again in another, so there are as many steps
+        as there are different pairs of terms, however often each stands in the whole.
+        """
+        proved: set[tuple[TermId, TermId]] = set()
+        todo: list[tuple[TermId, TermId, Reason | None, _Context | None]] = [(a, b, None, None)]
+        while todo:
+            before, after, reason, context = todo.pop()
+            if reason is None and (before, after) in proved and self._is_long(before, after):
+                reason = Reason(AGAIN)
+            if reason is None:
+                proved.add((before, after))
+                path = tuple(self._path(before, after))
+                todo += [(x, y, why, context) for x, y, why in reversed(path)]
+            elif reason.rule:
+                wholes = self._whole(before, context), self._whole(after, context)
+                yield Rewrite(reason, before, after, wholes[1], wholes[0])
+            else:
+                todo += reversed(tuple(self._inside(before, after, context)))
+
+    def _is_long(self, before: TermId, after: TermId) -> bool:
+        """Whether the proof takes more than one step."""
+        path = tuple(itertools.islice(self._path(before, after), 2))
+        return len(path) > 1 or not path[0][2].rule
+
+    def _inside(
+        self, before: TermId, after: TermId, context: _Context | None
+    ) -> Iterator[tuple[TermId, TermId, None, _Context]]:
+        """What is left to prove where two terms are equal since their inputs are."""
+        node, goal = self.terms[before], self.terms[after]
+        inputs = node.inputs
+        for i, target in enumerate(goal.inputs):
+            if inputs[i] != target:
+                yield inputs[i], target, None, _Context(node, inputs, i, context)
+                inputs = (*inputs[:i], target, *inputs[i + 1 :])
+
+    def _whole(self, term: TermId, context: _Context | None) -> TermId:
+        while context is not None:
+            i = context.place
+            inputs = (*context.inputs[:i], term, *context.inputs[i + 1 :])
+            term = self._interned(Node(context.node.shape, context.node.payload, inputs))
+            context = context.around
+        return term
 
     def _path(self, a: TermId, b: TermId) -> Iterator[tuple[TermId, TermId, Reason]]:
         up = [a, *self._ancestors(a)]
@@ -175,11 +231,11 @@ def _without_loops(steps: list[Rewrite]) -> list[Rewrite]:
     place: dict[TermId, int] = {}
     for step in steps:
         if not kept:
-            place = {step.before: 0}
+            place = {step.whole_before: 0}
         kept.append(step)
-        if step.after in place:
-            del kept[place[step.after] :]
+        if step.whole in place:
+            del kept[place[step.whole] :]
             place = {term: i for term, i in place.items() if i <= len(kept)}
         else:
-            place[step.after] = len(kept)
+            place[step.whole] = len(kept)
     return kept

@@ -34,6 +34,7 @@ class _Rebuild:
     """Nodes with several outputs, by what they are."""
     reserved: set[NodeId] = field(default_factory=set)
     named: dict[ClassId, list[str]] = field(default_factory=dict)
+    ancestors: dict[NodeId, set[NodeId]] = field(default_factory=dict)
 
     @property
     def typed(self) -> Typed:
@@ -246,7 +247,7 @@ def _relative(work: _Rebuild, enode: ENode) -> Node | None:
         alike = [n for n in work.typed.graph if n.args == payload.args]
     if alike:
         mine = _sources(work, enode)
-        return max(alike, key=lambda n: len(mine & _ancestors(work.typed.graph, n)))
+        return max(alike, key=lambda n: len(mine & _ancestors(work, n)))
     for cls in (enode.cls, *enode.inputs):
         for name in work.named.get(cls, ()):
             if name in work.loaded.origins:
@@ -269,15 +270,17 @@ def _sources(work: _Rebuild, enode: ENode) -> set[NodeId]:
     return found
 
 
-def _ancestors(graph: Graph, node: Node) -> set[NodeId]:
-    found: set[NodeId] = set()
-    todo = [node]
-    while todo:
-        for endpoint in todo.pop().inputs:
-            if endpoint.node not in found:
-                found.add(endpoint.node)
-                todo.append(graph[endpoint.node])
-    return found
+def _ancestors(work: _Rebuild, node: Node) -> set[NodeId]:
+    if node.id not in work.ancestors:
+        found: set[NodeId] = set()
+        todo = [node]
+        while todo:
+            for endpoint in todo.pop().inputs:
+                if endpoint.node not in found:
+                    found.add(endpoint.node)
+                    todo.append(work.typed.graph[endpoint.node])
+        work.ancestors[node.id] = found
+    return work.ancestors[node.id]
 
 
 def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:

@@ -20,6 +20,9 @@ from hydro_core.optimize.space import ClassId, Problem, Space
 MAX_REPLAYS = 64
 """Combinations of representatives that one rule application is replayed with."""
 
+MAX_REPLAYED = 400_000
+"""Nodes and rule applications that are looked at, in all rounds together."""
+
 ClassValue = tuple[str, Any]
 
 
@@ -40,7 +43,13 @@ class Replay:
         self._seen: set[tuple[str, tuple[tuple[str, Any], ...]]] = set()
         self._pending: list[_Instance] = []
         self._representatives: list[TermId] = []
+        self._replayed = 0
         self._define()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was done was replayed: otherwise nothing can be proved."""
+        return self._replayed <= MAX_REPLAYED
 
     def saturate(self) -> Saturation:
         """Saturates the e-graph, replaying each iteration."""
@@ -51,7 +60,8 @@ class Replay:
         ):
             iteration += 1
             changed = self._egraph.step()
-            self._replay()
+            if self.is_whole:
+                self._replay()
         return Saturation(iteration, self._egraph.size(), not changed)
 
     def terms_of(
@@ -142,7 +152,9 @@ class Replay:
 
     def _replay(self) -> None:
         members, best = self._members()
+        self._replayed += self._egraph.size()
         for firing in self._egraph.firings():
+            self._replayed += 1
             self._queue(firing, members)
         progress = True
         while progress:

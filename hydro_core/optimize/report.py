@@ -9,6 +9,10 @@ from hydro_core.ir.convert import to_terms
 from hydro_core.ir.graph import Graph
 from hydro_core.ir.sexpr import flatten, function_names, show_tree, to_tree
 from hydro_core.optimize.optimizer import Optimized
+from hydro_core.optimize.statistics import InputStatistics, Statistics
+
+MAX_INPUTS = 5
+"""Inputs whose assumed sizes are printed one by one."""
 
 
 def expressions(graph: Graph) -> str:
@@ -27,14 +31,31 @@ def as_text(optimized: Optimized) -> str:
         + (f" ({_times(before / after)} times as much)" if before > 1.05 * after > 0 else ""),
         expressions(optimized.graph),
     ]
+    parts[0] += f"\n{assumptions(optimized)}"
     if optimized.notes:
         parts.append("\n".join(map(str, optimized.notes)))
-    if not optimized.saturation.saturated:
-        parts.append(
-            f"the search stopped early, after {optimized.saturation.iterations} rounds:"
-            " a better plan may exist"
-        )
+    if optimized.limits:
+        parts.append("\n".join(optimized.limits))
     return "\n\n".join(parts)
+
+
+def assumptions(optimized: Optimized) -> str:
+    """What the costs assume of the inputs."""
+    given = optimized.statistics
+    inputs = [node.args["name"] for node in optimized.graph.named("source")]
+    known = [name for name in inputs if name in given.inputs]
+    parts = [f"{name} {_assumed(given, name)}" for name in known[:MAX_INPUTS]]
+    others = len(inputs) - len(known[:MAX_INPUTS])
+    if others:
+        every = "every other input" if known else "each input"
+        parts.append(f"{every} {_assumed(given, None)}" if len(known) <= MAX_INPUTS else "others")
+    advice = "" if known else "; `--stats` takes what is known"
+    return f"assumed: {'; '.join(parts)}{advice}" if parts else "there are no inputs"
+
+
+def _assumed(given: Statistics, name: str | None) -> str:
+    sizes = _sizes(given, name or "")
+    return f"{_rows(sizes['rows'])} rows in a tick and {_rows(sizes['history'])} in history"
 
 
 def explanation(optimized: Optimized) -> str:
@@ -51,6 +72,10 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "name": graph.name,
         "cost_before": optimized.cost_before,
         "cost_after": optimized.cost_after,
+        "assumed": {
+            name: _sizes(optimized.statistics, name)
+            for name in (node.args["name"] for node in graph.named("source"))
+        },
         "outputs": {sink: flatten(to_tree(t, names)) for sink, t in terms.items()},
         "functions": {name: fn.source for fn, name in names.items()},
         "nodes": [
@@ -64,20 +89,33 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
             for node in graph
         ],
         "notes": [
-            {"operator": n.operator, "name": n.name, "reads": n.reads, "reason": n.reason}
+            {
+                "operator": n.operator,
+                "name": n.name,
+                "reads": n.reads,
+                "reason": n.reason,
+                "cure": n.cure,
+            }
             for n in optimized.notes
         ],
         "iterations": optimized.saturation.iterations,
         "saturated": optimized.saturation.saturated,
         "e_nodes": optimized.saturation.nodes,
+        "limits": list(optimized.limits),
     }
     if optimized.steps:
         result["explanation"] = [step.as_json() for step in optimized.steps]
     return result
 
 
+def _sizes(given: Statistics, name: str) -> Mapping[str, float]:
+    found = given.inputs.get(name, InputStatistics())
+    history = found.rows * given.ticks if found.history is None else found.history
+    return {"rows": found.rows, "history": history}
+
+
 def _rows(cost: float) -> str:
-    return f"{cost:,.0f}"
+    return f"{cost:,.0f}" if cost < 1e15 else f"{cost:.0e}"
 
 
 def _times(ratio: float) -> str:

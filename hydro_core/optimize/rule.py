@@ -37,6 +37,7 @@ FACTS: Mapping[str, str] = {
     "composed": "PPP",
     "conjunct": "PPP",
     "total": "P",
+    "passes": "P",
     "joined": "SPPSS",
 }
 """What may be known beside equations: of streams (S) and of arguments (P)."""

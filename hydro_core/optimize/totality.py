@@ -1,11 +1,23 @@
-"""Whether a function has a value for every item: whether it may be asked about items that the
-program never shows it.
+"""Whether a function has a value for every item of a type: whether it may be asked about items that
+the program never shows it.
+
+An expression fails where a value is null, where a container has no such element, and where two
+values have no order. So it is looked at with its types, and with what the tests around it say is
+not null. Only what is known to have a value counts; of the rest nothing is claimed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal as DecimalValue
+from itertools import pairwise
 from typing import Any
 
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.kinds import NULL, Kind, number
+from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
     Attribute,
     BoolOp,
@@ -19,92 +31,214 @@ from hydro_core.functions.tree import (
     Spread,
     Unary,
 )
+from hydro_core.types.item import (
+    BINARY,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Decimal,
+    ItemType,
+    Row,
+    Tuple,
+)
+from hydro_core.types.values import ValueProblem, to_item
+
+Known = tuple[Expr, ...]
+"""Expressions that are not null."""
+COMPARABLE = (STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+"""Types of which any two values that are not null have an order; so have numbers."""
+EQUALITIES = frozenset({"==", "!=", "is", "is not"})
 
 
-def is_total(tree: Expr, known: tuple[Expr, ...] = ()) -> bool:
-    """Whether the expression has a value for every item; `known` are expressions that are not null.
+def is_total(fn: Fn, item: ItemType) -> bool:
+    """Whether the function has a value for every item of the type, null among them.
 
-    Its types fit each other, since the program has been typed: what is left to fail is null.
+    >>> import ast
+    >>> from hydro_core.functions.read import read_function
+    >>> from hydro_core.types.ddl import parse_ddl
+    >>> f = read_function(ast.parse("lambda x: x is not None and x > 1", mode="eval").body, {})
+    >>> is_total(f, parse_ddl("long")), is_total(f, parse_ddl("decimal(9, 2)"))
+    (True, True)
+    >>> f = read_function(ast.parse("lambda x: x > 1", mode="eval").body, {})
+    >>> is_total(f, parse_ddl("long"))
+    False
     """
-    match tree:
-        case Const() | Param():
-            return True
-        case IfElse():
-            return _is_field(tree) or _all_total((tree.test, tree.then, tree.otherwise), known)
-        case MakeTuple(parts):
-            values = tuple(p for p in parts if not isinstance(p, Spread))
-            return len(values) == len(parts) and _all_total(values, known)
-        case Unary("not", operand):
-            return is_total(operand, known)
-        case BoolOp("or", values):
-            return _all_total(values, known)
-        case BoolOp("and", values):
-            return _in_turn(values, known)
-        case Compare(first, rest):
-            return is_total(first, known) and _compares(first, rest, known)
-    return False
+    if fn.tree is None or len(fn.params) != 1:
+        return False
+    try:
+        typing = type_tree(fn, (item,))
+    except TypeProblem:
+        return False
+    return _Judge(typing).is_total(fn.tree, ())
 
 
-def _is_field(tree: IfElse) -> bool:
-    """Whether it is a field of the item, null of a null item: what `field_of` makes."""
-    match tree:
-        case IfElse(Compare(item, (("is", Const(None)),)), Const(None), there):
-            known = isinstance(item, Param) or (isinstance(item, IfElse) and _is_field(item))
-            return known and isinstance(there, (Index, Attribute)) and there.base == item
-    return False
+@dataclass(slots=True)
+class Uses:
+    """The types of items that functions are applied to, in the program and by rules."""
+
+    types: dict[Fn, set[ItemType]] = field(default_factory=dict)
+
+    def add(self, fn: Fn, item: ItemType) -> None:
+        """The function may be asked about items of the type."""
+        self.types.setdefault(fn, set()).add(item)
+
+    def are_total(self, fns: Iterable[Fn]) -> bool:
+        """Whether all of them have a value for every item that they may be asked about."""
+        known = self.types.get
+        return all(known(fn) and all(is_total(fn, t) for t in self.types[fn]) for fn in fns)
 
 
-def _all_total(trees: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
-    return all(is_total(tree, known) for tree in trees)
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    typing: Typing
 
+    def is_total(self, tree: Expr, known: Known) -> bool:
+        """Whether the expression has a value, given what is known not to be null."""
+        match tree:
+            case Const() | Param():
+                return isinstance(tree, Param) or _is_item(tree.value)
+            case Attribute(base, step) | Index(base, Const(int() | str() as step)):
+                there = self.is_total(base, known) and self._is_there(base, known)
+                return there and _has_field(self.typing.kind(base), step)
+            case IfElse(test, then, otherwise):
+                return (
+                    self._are_alike(tree, (then, otherwise))
+                    and self.is_total(test, known)
+                    and self.is_total(then, (*known, *_where_true(test)))
+                    and self.is_total(otherwise, (*known, *_where_false(test)))
+                )
+            case MakeTuple(parts):
+                values = tuple(p for p in parts if not isinstance(p, Spread))
+                whole = len(values) == len(parts)
+                return whole and all(self.is_total(v, known) for v in values)
+            case Unary("not", operand):
+                return self.is_total(operand, known)
+            case BoolOp():
+                return self._are_alike(tree, tree.values) and self._in_turn(tree, known)
+            case Compare():
+                return self._compares(tree, known)
+        return False
 
-def _in_turn(values: tuple[Expr, ...], known: tuple[Expr, ...]) -> bool:
-    """Whether each has a value where all before it are true."""
-    for value in values:
-        if not is_total(value, known):
-            return False
-        known = (*known, *_not_null(value))
-    return True
-
-
-def _compares(first: Expr, rest: tuple[Any, ...], known: tuple[Expr, ...]) -> bool:
-    left = first
-    for op, right in rest:
-        if not is_total(right, known):
-            return False
-        if op in {"in", "not in"}:
-            listed = isinstance(right, MakeTuple) or (
-                isinstance(right, Const) and isinstance(right.value, (tuple, list))
-            )
-            if not listed:
+    def _in_turn(self, tree: BoolOp, known: Known) -> bool:
+        """Whether each has a value where it is asked: all before it are true, or all are false."""
+        for value in tree.values:
+            if not self.is_total(value, known):
                 return False
-        elif op not in {"==", "!=", "is", "is not"} and not (
-            _is_there(left, known) and _is_there(right, known)
-        ):
+            after = _where_true(value) if tree.op == "and" else _where_false(value)
+            known = (*known, *after)
+        return True
+
+    def _compares(self, tree: Compare, known: Known) -> bool:
+        operands = (tree.first, *(right for _, right in tree.rest))
+        if not all(self.is_total(operand, known) for operand in operands):
             return False
-        left = right
+        ops = (op for op, _ in tree.rest)
+        return all(
+            self._compares_two(op, left, right, known)
+            for op, (left, right) in zip(ops, pairwise(operands), strict=True)
+        )
+
+    def _compares_two(self, op: str, left: Expr, right: Expr, known: Known) -> bool:
+        if op in EQUALITIES:
+            return True
+        if op in {"in", "not in"}:
+            listed = isinstance(right, Const) and isinstance(right.value, (tuple, list))
+            return listed or isinstance(right, MakeTuple)
+        there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
+        return there and _have_order(self.typing.kind(left), self.typing.kind(right))
+
+    def _is_there(self, tree: Expr, known: Known) -> bool:
+        """Whether the expression is not null."""
+        if tree in known:
+            return True
+        match tree:
+            case Const(value):
+                return value is not None
+            case BoolOp("or", values):
+                return self._is_there(values[-1], known)
+            case MakeTuple() | Compare() | Unary("not"):
+                return True
+            case _:
+                return False
+
+    def _are_alike(self, whole: Expr, parts: tuple[Expr, ...]) -> bool:
+        """Whether each of the values that it may have is one of its type: a decimal number may not
+        fit into the type that two decimals have in common.
+        """
+        kind = self.typing.kind(whole)
+        return all(_fits(self.typing.kind(part), kind) for part in parts)
+
+
+def _is_item(value: Any) -> bool:
+    """Whether a constant may be a result: an integer beyond 64 bits may not."""
+    try:
+        to_item(value)
+    except ValueProblem:
+        return False
     return True
 
 
-def _is_there(tree: Expr, known: tuple[Expr, ...]) -> bool:
-    """Whether the expression is not null."""
-    if tree in known:
+def _fits(part: Kind, whole: Kind) -> bool:
+    if part in (whole, NULL):
         return True
-    match tree:
-        case Const(value):
-            return value is not None
-        case BoolOp("or", values):
-            return _is_there(values[-1], known)
+    numbers = number(part), number(whole)
+    return None not in numbers and not any(isinstance(n, Decimal) for n in numbers)
+
+
+def _has_field(kind: Kind, step: int | str) -> bool:
+    match kind:
+        case Tuple(fields):
+            if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
+                return 1 <= int(step[1:]) <= len(fields)
+            return isinstance(step, int) and 0 <= step < len(fields)
+        case Row():
+            return isinstance(step, str) and kind.column(step) is not None
         case _:
             return False
 
 
-def _not_null(tree: Expr) -> tuple[Expr, ...]:
+def _has_order(tree: Expr) -> bool:
+    """Whether it is no constant that nothing can be compared with."""
+    value = tree.value if isinstance(tree, Const) else None
+    return not isinstance(value, DecimalValue) or not value.is_nan()
+
+
+def _have_order(left: Kind, right: Kind) -> bool:
+    """Whether any two values of the types can be compared, if neither is null."""
+    a, b = number(left), number(right)
+    if a is not None and b is not None:
+        # a double may be NaN, with which a decimal has no order
+        return DOUBLE not in (a, b) or not any(isinstance(n, Decimal) for n in (a, b))
+    return left == right and left in COMPARABLE
+
+
+def _where_true(tree: Expr) -> Known:
     """What cannot be null where the expression is true."""
     match tree:
         case Compare(first, (("is not", Const(None)),)):
             return (first,)
         case Compare(first, (("==", Const(value)),)) if value is not None:
             return (first,)
+        case Compare():
+            return ()
+        case BoolOp("and", values):
+            return tuple(part for value in values for part in _where_true(value))
+        case Unary("not", operand):
+            return _where_false(operand)
+        case _:
+            return (tree,)
+
+
+def _where_false(tree: Expr) -> Known:
+    """What cannot be null where the expression is false."""
+    match tree:
+        case Compare(first, (("is", Const(None)),)):
+            return (first,)
+        case BoolOp("or", values):
+            return tuple(part for value in values for part in _where_false(value))
+        case Unary("not", operand):
+            return _where_true(operand)
         case _:
             return ()

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hydro_core.errors import DataError
-from hydro_core.optimize.cost import InputStatistics, Statistics
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.ledger import Commit, Ledger, state_error
 

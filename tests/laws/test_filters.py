@@ -19,6 +19,8 @@ CASES = {
         ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v != 2"),
         ROWS + RIGHT.format(how=', on="k"', p="lambda r: (r.v or 0) > 1"),
         ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v is not None and r.v > 1"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v is None or not r.v > 1"),
+        ROWS + RIGHT.format(how=', on="k"', p="lambda r: r.v > 1 if r.v is not None else False"),
     ),
     "filter-join-right": (
         PAIRS + RIGHT.format(how="", p="lambda x: x[1][1] in (1, 2)"),
@@ -83,6 +85,10 @@ CASES = {
     ),
     "filter-and": (
         ROWS + 'a -> join(right=b, on="k") -> filter(lambda r: r.v == 1 and r.w == 2) -> out',
+        # the second part reads what the first one binds
+        ROWS + "a -> filter(lambda r: (y := r.v) is not None and y > 0) -> out",
+        ROWS + "a -> filter(lambda r: (r := r.v) is not None and r > 0) -> out",
+        ROWS + "a -> filter(lambda r: (y := r.v) is not None and y > 0 and r.k == 1) -> out",
         ROWS
         + 'a -> join(right=b, on="k") -> with_columns(t=lambda r: (r.v or 0) + (r.w or 0))'
         + " -> filter(lambda r: r.t > 1 and r.w == 2) -> out",
@@ -91,6 +97,10 @@ CASES = {
         PAIRS
         + "a -> persist() -> join(right=b) -> filter(lambda k, p: p[0] + p[1] > 1 if p[0] and p[1]"
         + " else k is None) -> filter(lambda x: x is not None and x != (1, (1, 1))) -> out",
+        # what goes before the other filter goes before the join as well
+        PAIRS
+        + "a -> persist() -> join(right=b) -> filter(lambda k, p: p[0] + p[1] > 1 if p[0] and p[1]"
+        + " else k is None) -> filter(lambda x: False if x is None else x[0] == 1) -> out",
     ),
 }
 REORDERED = {
@@ -125,11 +135,26 @@ SILENT = {
     "filter-and": (PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",),
     "filter-swap": (
         PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x, y: x > y) -> out",
+        # neither gets any further
+        PAIRS + "a -> filter(lambda x: x != (1, 1)) -> filter(lambda x: x is None) -> out",
     ),
     "filter-join-left": (
         # it fails on null, and would be asked about items without a partner
         PAIRS + RIGHT.format(how="", p="lambda k, p: p[0] > 1"),
         PAIRS + RIGHT.format(how="", p="lambda k, p: 6 // p[0] > 1"),
+        # it fails on what may be within the values, or has no element
+        *(
+            f'a = source("(long, {item})"); b = source("(long, long)")\n'
+            + RIGHT.format(how="", p=f"lambda k, p: {p}")
+            for item, p in (
+                ("array<long>", "False if p[0] is None else p[0] > [1]"),
+                ("array<long>", "(None if p[0] is None else p[0][0]) == 1"),
+                ("string", "(None if p[0] is None else p[0][0]) == 'a'"),
+                ("decimal(9,2)", "False if p[0] is None else p[0] < float('nan')"),
+                ("(long, long)", "False if p[0] is None else p[0] < (1, 1)"),
+                ("timestamp", "p[0] is None or p[0] - p[0] > timedelta(days=1)"),
+            )
+        ),
         # it looks at both sides
         PAIRS + RIGHT.format(how="", p="lambda k, p: p[0] == p[1]"),
         PAIRS + RIGHT.format(how="", p="lambda x: x[1] == (1, 1)"),

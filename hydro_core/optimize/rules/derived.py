@@ -74,6 +74,22 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 
 def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name = shape.name
+    once = _call(shape, ["?a", "?b"])
+    # without the next two, what is split off a history would be split again in every round
+    yield from rule(
+        f"{name}-again",
+        f"{_call(shape, [once, '?b'])} => {once}",
+        "what has no match has none when it is asked again",
+        shapes,
+        subsume=True,
+    )
+    if name != "anti_join":
+        yield from rule(
+            f"{name}-of-itself",
+            f"(chain (prev {_call(shape, ['?a', '?a'])}) ?b) => ?b",
+            "every item has a match in its own stream, so nothing was there before",
+            shapes,
+        )
     yield from rule(
         f"{name}-distinct",
         f"{_call(shape, ['?a', '(unique ?b)'])} => {_call(shape, ['?a', '?b'])}",

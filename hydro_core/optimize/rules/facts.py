@@ -5,21 +5,27 @@ combine.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.spec import Args
+from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
+from hydro_core.optimize.rules.algebra import NEGATIONS
 from hydro_core.optimize.rules.filters import KEYED, earlier_filters
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
+from hydro_core.optimize.totality import Uses
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem, conform
 
+EARLIER = frozenset(
+    {"join_left", "join_right", "cross_left", "cross_right", "on_keys", "composed", "conjunct"}
+)
+"""Facts that let a filter go before something, or in parts."""
 FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
 
@@ -28,6 +34,7 @@ class _Facts:
     problem: Problem
     payloads: dict[Payload, int]
     found: dict[tuple[str, tuple[int | str, ...]], None]
+    uses: Uses = field(default_factory=Uses)
 
     def number(self, payload: Payload) -> int:
         """The number of these arguments."""
@@ -48,20 +55,45 @@ def with_facts(loaded: Loaded) -> Problem:
     numbers = {p: i for i, p in enumerate(problem.payloads)}
     facts = _Facts(problem, numbers, {})
     for payload, nodes in _by_payload(loaded, numbers).items():
-        first = nodes[0]
-        if all(n.op.name in FOLDS and _resumes(loaded, n) for n in nodes):
+        # what goes on from a stored result may have the arguments of the fold
+        folds = [n for n in nodes if n.op.name in FOLDS]
+        if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
-        if first.op.name in KEYED and first.op.name != "aggregate":
-            facts.add("semi_on", payload, facts.number(Payload(_semi(first.args["by"]))))
+        keyed = next((n for n in nodes if n.op.name in KEYED and n.op.name != "aggregate"), None)
+        if keyed is not None:
+            facts.add("semi_on", payload, facts.number(Payload(_semi(keyed.args["by"]))))
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
-    for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded))):
+    for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
         facts.add(name, *(facts.number(Payload(a)) for a in filters))
+    _of_uses(loaded, facts)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
 def _semi(on: tuple[str, ...] | None, how: str = "semi") -> Args:
     return Args((("on", on), ("how", how), ("suffix", None)))
+
+
+def _of_uses(loaded: Loaded, facts: _Facts) -> None:
+    """Which arguments have functions that all have a value for every item they may be asked."""
+    for node in loaded.origins.values():
+        for fn in functions_of(node.args) if len(node.inputs) == 1 else ():
+            facts.uses.add(fn, loaded.typed.types[node.inputs[0]].item)
+    for payload, number in facts.payloads.items():
+        fns = tuple(functions_of(payload.args))
+        if fns and facts.uses.are_total(fns):
+            facts.add("total", number)
+    # filters in every order are very many: one goes before another if it may then go further
+    moving = {args[0] for name, args in facts.found if name in EARLIER}
+    anywhere = any(_passes_filters(node) for node in loaded.origins.values())
+    for number in facts.payloads.values():
+        if ("total", (number,)) in facts.found and (anywhere or number in moving):
+            facts.add("passes", number)
+
+
+def _passes_filters(node: Node) -> bool:
+    """Whether any filter may go before it."""
+    return node.op.name in NEGATIONS or node.args.get("how") in {"semi", "anti"}
 
 
 def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
@@ -71,6 +103,8 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
         item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
         for name, args in facts_of(node.args, item, output):
             facts.add(name, *(facts.number(Payload(a)) for a in args))
+            for fn in (fn for a in args for fn in functions_of(a)):
+                facts.uses.add(fn, item)
     elif node.op.name == "join" and node.args["how"] != "inner":
         _of_join(node.args, facts)
 

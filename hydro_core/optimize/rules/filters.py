@@ -25,7 +25,7 @@ from hydro_core.functions.views import NOTHING, View, row_view, side_view, throu
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
-from hydro_core.optimize.totality import is_total
+from hydro_core.optimize.totality import Uses, is_total
 from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60
@@ -62,21 +62,23 @@ class _Asked:
         return frozenset(found)
 
 
-def earlier_filters(loaded: Loaded, nodes: Sequence[Node]) -> Iterator[Found]:
-    """The facts that let filters go before nodes, which are used on items of one type each."""
+def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterator[Found]:
+    """The facts that let filters go before nodes, which are used on items of one type each.
+
+    What the filters are then asked about is added to `uses`.
+    """
     typed = loaded.typed
     filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
     waiting = deque(_Asked(n.args, n.inputs[0], typed) for n in filters)
     done: set[_Asked] = set()
     while waiting:
         asked = waiting.popleft()
+        args, item = asked.args, asked.item
+        fn: Fn = args["f"]
+        uses.add(fn, item)
         if asked in done or len(done) > MAX_FILTERS:
             continue
         done.add(asked)
-        args, item = asked.args, asked.item
-        fn: Fn = args["f"]
-        if fn.tree is not None and len(fn.params) == 1 and is_total(fn.tree):
-            yield "total", (args,)
         for first, second in conjuncts(fn, item):
             parts = (_filter(first), _filter(second))
             yield "conjunct", (args, *parts)
@@ -108,7 +110,7 @@ def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
     other = _part(fn, rest[0] if len(rest) == 1 else replace(fn.tree, values=tuple(rest)))
     yield one, other
     early = _of_columns(other, item) if isinstance(item, Row) else other
-    if early is not None and early.tree is not None and is_total(early.tree):
+    if early is not None and is_total(early, item):
         yield early, one
 
 
@@ -155,7 +157,7 @@ def _before_sides(
         view = _side(node, output, item, on, left)
         moved = through(fn, view, item) if view else None
         # it would see items without a partner, so it must have a value for every item
-        if moved is not None and moved.tree is not None and is_total(moved.tree):
+        if moved is not None and is_total(moved, item):
             yield f"{node.op.name}_{side}", moved, int(not left)
 
 

@@ -103,6 +103,6 @@ FILTERS = (
         "filter-swap",
         "(filter ?p (filter ?q ?a)) => (filter ?q (filter ?p ?a))",
         "both keep an item or not by itself, and the first has a value for every item",
-        "(total ?p)",
+        "(passes ?p)",
     ),
 )

@@ -82,7 +82,8 @@ def test_check_json(chat: str, capsys: Capture) -> None:
 def test_check_shows_warnings_and_cycles(tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "a.hydro"
     file.write_text(
-        'a = source("long")\nx = union() -> unique() -> tee()\na -> x\nx -> x\ny = x -> sort()'
+        'a = source("long")\nx = union() -> unique() -> tee()\na -> x\nx -> x\n'
+        "y = x -> sort()\nx -> out"
     )
     assert main(["check", str(file)]) == 0
     shown = capsys.readouterr()

@@ -8,13 +8,14 @@ import highspy
 import numpy as np
 import pytest
 
-from hydro_core.optimize.cost import CostModel, Statistics
+from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.extract import extract, plan_cost
 from hydro_core.optimize.load import load
 from hydro_core.optimize.optimizer import preferred, prepare
 from hydro_core.optimize.shape import Shape, Sort
 from hydro_core.optimize.space import ENode, Space
+from hydro_core.optimize.statistics import Statistics
 from tests.support.flows import typed_program
 
 INFINITY = 1e30

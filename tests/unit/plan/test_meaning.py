@@ -15,8 +15,8 @@ from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.deploy.make import plan_of
-from hydro_core.optimize.cost import InputStatistics, Statistics
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.meaning import VERSION, program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.types.ddl import parse_ddl

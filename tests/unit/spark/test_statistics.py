@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
-from hydro_core.optimize.cost import InputStatistics
+from hydro_core.optimize.statistics import InputStatistics
 from hydro_core.spark.ledger import Commit, InputRead, Ledger
 from hydro_core.spark.statistics import deployed_statistics
 

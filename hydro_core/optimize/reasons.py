@@ -1,0 +1,133 @@
+"""Why a node of a plan is not incremental, and what would make it so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
+from hydro_core.catalog.spec import Args
+from hydro_core.optimize.rules.algebra import NEGATIONS
+from hydro_core.optimize.shape import Shape
+
+FOLDS = frozenset({"fold", "reduce", "fold_keyed", "reduce_keyed"})
+PADDED = frozenset({"join:left", "join:right", "join:outer"})
+IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
+MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why, and what to write instead."""
+
+    why: str
+    cure: str
+
+
+def could_go_on(name: str, shape: Shape, args: Args) -> bool:
+    """Whether the node would go on from tick to tick if its input only grew."""
+    if name == "aggregate":
+        return all(can_go_on(a.function) for _, a in args.get("aggregates", ()))
+    if name in FOLDS:
+        return args.get("f") is not None and bool(args["f"].algebra.commutative)
+    return any(shape.linear) or name in NEGATIONS or name in {"delta", "latest", "unique"}
+
+
+def of_changing_input(before: str) -> Reason:
+    """The node could go on from tick to tick, were it not for what it reads."""
+    return Reason(
+        f"it reads what `{before}` makes, and that is made anew in each tick",
+        f"make `{before}` incremental first",
+    )
+
+
+def of_state() -> Reason:
+    """The node goes through the current rows of a running result."""
+    return Reason(
+        "any of its rows may have changed since the tick before",
+        "do it on what changed (`-> delta()` or `-> changes()`), or aggregate the history itself",
+    )
+
+
+def of_window(name: str, args: Args) -> Reason:
+    """The node goes through all rows of a window."""
+    cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
+    if name not in {"aggregate", "aggregate_from"}:
+        why = f"`{name}` has no inverse: it cannot be told what it was without what leaves"
+        return Reason(why, cure)
+    functions = [a.function for _, a in args.get("aggregates", ())]
+    exact = [f for f in functions if f not in {"count", "count_if", "sum", "avg"}]
+    rounded = [f for f in functions if f in {"sum", "avg"}]
+    if exact:
+        return Reason(why_not_moving(exact[0], exact=True), cure)
+    if rounded:
+        cure = "sum integers or decimals: these are exact, and what leaves can be taken out again"
+        return Reason(why_not_moving(rounded[0], exact=False), cure)
+    return Reason("its rows are counted anew", cure)
+
+
+def of_history(name: str, shape: Shape, args: Args) -> Reason:
+    """The node goes through all of a history."""
+    if name in NEGATIONS or name in PADDED:
+        return _of_leaving(name)
+    if name in FOLDS:
+        return _of_fold(args)
+    if name == "aggregate":
+        return _of_aggregate(args)
+    if name == "delta":
+        return Reason(
+            "its input may lose items, so what is new cannot be told from the batch alone",
+            "`-> changes()` also tells what goes, where the rules know it",
+        )
+    if name.startswith("loop"):
+        return Reason(
+            "it is a cycle inside a tick, which starts again in each tick",
+            "let what the cycle reads be histories (`persist()`), joined and mapped, end in"
+            " `unique()`, and lose nothing",
+        )
+    if name in {"sort", "sort_by_key"}:
+        return Reason(
+            "a new item may come between any two old ones",
+            "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
+        )
+    if any(shape.linear):
+        return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
+    return Reason(
+        f"`{name}` has no rule that carries its result from tick to tick", IN_SMALLER_PARTS
+    )
+
+
+def _of_leaving(name: str) -> Reason:
+    if name in PADDED:
+        why = "a padded row leaves when its first match comes, so the result does not only grow"
+        return Reason(why, "`-> changes()` after it gives what comes and what leaves")
+    why = "rows leave when their first match comes, so the result does not only grow"
+    if name == "join:anti":
+        return Reason(why, "`-> changes()` after it gives what comes and what leaves")
+    return Reason(why, "`-> delta()` after it gives what comes, if the negative side only grows")
+
+
+def _of_fold(args: Args) -> Reason:
+    fn = args.get("f")
+    if fn is not None and not fn.algebra.commutative:
+        return Reason(
+            "its function is not declared to be commutative, so the order of all items counts",
+            "if the order does not matter, say `commutative=True`",
+        )
+    return Reason(
+        "its function does not go on from a stored result of the same type",
+        "let the start and every result have one type, the same as the output's",
+    )
+
+
+def _of_aggregate(args: Args) -> Reason:
+    aggregates = args.get("aggregates", ())
+    whole = [a.function for _, a in aggregates if not can_go_on(a.function)]
+    if whole:
+        cure = f"these go on from what is stored: {MERGED}; or take a `window(n)`"
+        return Reason(why_no_parts(whole[0]), cure)
+    if merging(aggregates) is not None or all(a.function != "avg" for _, a in aggregates):
+        return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
+    return Reason(
+        "a mean of decimals of so many digits would be rounded twice",
+        "take `sum` and `count`, or the mean of a number of at most 14 digits",
+    )

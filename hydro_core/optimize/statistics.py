@@ -1,0 +1,48 @@
+"""What is known, or assumed, of the data that a program runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ROWS = 1000.0
+TICKS = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class InputStatistics:
+    """Of one input: rows in a tick, rows of all history, different keys in history."""
+
+    rows: float = ROWS
+    history: float | None = None
+    keys: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What is known of data: `{"ticks": 100, "inputs": {"a": {"rows": 10, "history": 1e6}}}`."""
+
+    ticks: float = TICKS
+    inputs: Mapping[str, InputStatistics] = field(default_factory=dict)
+    selectivity: Mapping[str, float] = field(default_factory=dict)
+    """Of filters, by the node's id or the function's name."""
+    streams: Mapping[str, InputStatistics] = field(default_factory=dict)
+    """Of streams of the program that are not inputs, by their names."""
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Statistics:
+        """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
+        unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
+        if unknown:
+            raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")
+        try:
+            inputs, streams = (
+                {name: InputStatistics(**given) for name, given in data.get(kind, {}).items()}
+                for kind in ("inputs", "streams")
+            )
+        except TypeError as problem:
+            raise ValueError(f"streams have rows, history and keys: {problem}") from None
+        return Statistics(
+            float(data.get("ticks", TICKS)), inputs, dict(data.get("selectivity", {})), streams
+        )

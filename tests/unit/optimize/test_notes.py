@@ -1,0 +1,101 @@
+"""What is said of plans that are not incremental: what they go through, why, and what to write."""
+
+import pytest
+
+from hydro_core.compile import compile_text
+from hydro_core.optimize.notes import Note
+from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.report import as_text
+
+ROWS = 'a = source("k long, v long, d decimal(30,2)"); b = source("k long, w long")\n'
+HISTORIES = ROWS + "p = a -> persist(); q = b -> persist()\n"
+
+
+def _notes(text: str) -> tuple[Note, ...]:
+    return optimize(compile_text(text).typed).notes
+
+
+@pytest.mark.parametrize("how", ["anti", "left", "right", "outer"])
+def test_rows_that_leave_are_the_reason_and_changes_the_cure(how: str) -> None:
+    text = HISTORIES + f'p -> join(right=q, on="k", how="{how}")'
+    [note] = _notes(text + " -> out")
+    assert note.reads == "all of history"
+    assert "leave" in note.reason
+    assert "`-> changes()`" in note.cure
+    assert not _notes(text + " -> changes() -> out"), "the cure is one"
+
+
+def test_what_is_made_anew_is_named() -> None:
+    text = 'a -> persist() -> sort() -> limit(10) -> aggregate(by="k", m=max_by("v", "k")) -> out'
+    notes = _notes(ROWS + 'a -> persist() -> sort() -> map(lambda r: {"k": r.k, "v": r.v}) -> out')
+    assert [n.operator for n in notes] == ["sort", "map"]
+    assert notes[1].reason == "it reads what `sort_1` makes, and that is made anew in each tick"
+    assert notes[1].cure == "make `sort_1` incremental first"
+    assert {n.operator for n in _notes(ROWS + text)} == {"sort", "limit"}, "ten rows are few"
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "reason"),
+    [
+        ('first("v")', "`first` gives the values themselves"),
+        ('stddev("v")', "`stddev` squares differences"),
+        ('avg("d")', "a mean of decimals of so many digits"),
+    ],
+)
+def test_an_aggregate_is_its_own_reason_where_it_is(aggregate: str, reason: str) -> None:
+    text = (
+        f'a -> persist() -> sort_by_key(lambda r: r.v) -> aggregate(by="k", m={aggregate}) -> out'
+    )
+    note = next(n for n in _notes(ROWS + text) if n.operator == "aggregate")
+    assert note.reason.startswith(reason)
+    assert note.cure
+
+
+def test_a_fold_without_a_declaration_is_told_which() -> None:
+    text = "a -> persist() -> sort() -> fold(0, lambda s, r: s + r.v) -> out"
+    note = next(n for n in _notes(ROWS + text) if n.operator == "fold")
+    assert "commutative=True" in note.cure
+
+
+AGGREGATED = ROWS + 'n = a -> persist() -> aggregate(by="k", n=count())\n'
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        'n -> flat_map(lambda r: [{"k": r.n}]) -> aggregate(by="k", m=count()) -> out',
+        "n -> unique() -> out",
+        'n -> join(right=n, on="k", suffix="_r") -> out',
+    ],
+)
+def test_going_through_a_running_result_is_not_incremental(rest: str) -> None:
+    notes = _notes(AGGREGATED + rest)
+    assert [n.reads for n in notes] == ["all rows of a running result"]
+    assert all(n.cure for n in notes)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "n -> out",
+        "n -> filter(lambda r: r.n > 3) -> map(lambda r: r.n) -> out",
+        "n -> map(lambda r: r.n) -> delta() -> out",
+        'b -> join(right=n, on="k") -> out',
+        "a -> persist() -> aggregate(n=count()) -> cross(right=b) -> out",
+    ],
+)
+def test_reading_a_running_result_item_by_item_or_by_key_is_incremental(rest: str) -> None:
+    assert _notes(AGGREGATED + rest) == ()
+
+
+def test_what_a_cost_assumes_stands_beside_it() -> None:
+    printed = as_text(optimize(compile_text(ROWS + "a -> persist() -> out; b -> more").typed))
+    assert "each input 1,000 rows in a tick and 100,000 in history" in printed.splitlines()[1]
+
+
+def test_a_state_of_keys_costs_less_than_a_history() -> None:
+    loop = "s = union(); a -> s; x -> prev() -> s; x = s -> {}; x -> out"
+    text = 'a = source("k long, v long")\n' + loop
+    state = optimize(compile_text(text.format('latest(by="k", order="v")')).typed)
+    history = optimize(compile_text(text.format("filter(lambda r: r.v != 3)")).typed)
+    assert state.cost_before < history.cost_before
