@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.ledger import Commit, InputRead
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
@@ -51,6 +51,14 @@ class TickReport:
     judged: bool = True
     again: str = ""
     """Says so where the tick had been committed before, and nothing was computed."""
+    empty: tuple[str, ...] = ()
+    """The inputs of which no row is of the tick."""
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What a person should see of the tick beside its numbers."""
+        missing = {"inputs without rows": ", ".join(self.empty)} if self.empty else {}
+        return {**({"note": self.again} if self.again else {}), **missing}
 
     @property
     def failure(self) -> str:
@@ -64,19 +72,18 @@ class TickReport:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        note = {"note": self.again} if self.again else {}
-        return {"tick": self.window.key, "tick number": self.window.tick, **note, **total, **read}
+        tick = {"tick": self.window.key, "tick number": self.window.tick}
+        return {**tick, **self.notes, **total, **read}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
         if asset not in self.tables:
             return self.metadata
         total = {"dagster/row_count": self.totals[asset]} if asset in self.totals else {}
-        note = {"note": self.again} if self.again else {}
         return {
             "tick": self.window.key,
             "tick number": self.window.tick,
-            **note,
+            **self.notes,
             **total,
             **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
@@ -96,7 +103,7 @@ def reports_of(
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
-    broken = [(asset, verdict) for asset, verdict in judged.verdicts if not verdict.passed]
+    broken = [(asset, verdict) for asset, verdict in judged.verdicts if verdict.stops]
     ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
     counted |= {f"landing/{name}": _arrived(batch, windows) for name, batch in batches.items()}
@@ -126,6 +133,7 @@ def reports_of(
             },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
             tables=_tables(pipeline),
+            empty=_empty([batch.read for batch in batches.values()], window),
         )
         for window in windows
     ]
@@ -164,14 +172,20 @@ def report_of_committed(
         tables=_tables(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
         "nothing was computed, it was only recorded again",
+        empty=_empty(commit.inputs, window),
     )
 
 
+def _empty(reads: Iterable[InputRead], window: Window) -> tuple[str, ...]:
+    return tuple(read.name for read in reads if window.tick in read.empty)
+
+
 def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
-    """The checks by asset, as the ledger keeps them."""
+    """The checks that passed by asset, as the ledger keeps them."""
     found: dict[str, list[str]] = {}
     for asset, verdict in verdicts:
-        found.setdefault(asset, []).append(verdict.check)
+        if verdict.passed:
+            found.setdefault(asset, []).append(verdict.check)
     return found
 
 

@@ -51,6 +51,8 @@ def tick_asset(
         found = RunEvaluations(flow, context)
         for report in runner.run(flow, list(windows), log=context.log.info):
             yield from found.of_tick(report)
+            for name in report.empty:
+                context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
             if not report.committed:
                 if report.judged:
                     run_id = context.run.run_id
