@@ -16,7 +16,7 @@ from hydro_core.errors import DataError
 from hydro_core.spark.ledger import LEDGER, Ledger
 from hydro_core.spark.pipeline_copy import copy_pipeline
 from hydro_core.spark.pipeline_verify import verify
-from hydro_core.spark.rework import Rework
+from hydro_core.spark.rework import correction
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark
@@ -72,7 +72,7 @@ def test_what_maintenance_leaves_is_whole(committed: Path, how: str) -> None:
             with pytest.raises(Crash):
                 pipeline.run_tick(3, batch(3))
         case "rework":
-            with Rework(pipeline, 1) as rework:
+            with correction(pipeline, 1) as rework:
                 for tick in (1, 2):
                     rework.beside.run_tick(tick, batch(tick, messages=5))
                 rework.replace()
