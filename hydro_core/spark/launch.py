@@ -111,7 +111,13 @@ def discard_jvm() -> None:
         if ended:
             # There is nobody to be told of the end.
             context._jsc = None  # noqa: SLF001
-        context.stop()
+        try:
+            context.stop()
+        except (Py4JError, OSError):
+            # Killed a moment ago: its process is not gone yet, and does not answer any more.
+            ended = True
+            context._jsc = None  # noqa: SLF001
+            context.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
     if ended and SparkContext._gateway is not None:  # noqa: SLF001
         with suppress(Py4JError, OSError):
