@@ -7,6 +7,7 @@ wrong, halves of it are tried, so that all ticks before the wrong one are commit
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -118,6 +119,8 @@ class TickRunner:
 
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
+        # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
+        importlib.import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from hydro_core.analysis.infer import infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.lang.flow import Flow
 from hydro_core.plan.planner import plan
+from hydro_core.spark.pipeline_tables import output_tables, state_tables
 from orchestration.shape import FlowShape, shape_of
 from tests.orchestration.small import PROGRAM
 
@@ -88,3 +91,41 @@ def test_columns_lead_to_the_columns_of_inputs() -> None:
     assert ("payments", "amount") in sources["totals"]["total"]
     assert sources["pairs"]["_2"] == (("payments", "user"),)
     assert sources["pairs"]["_1"] == (("payments", "amount"),)
+
+
+def test_columns_have_the_types_that_a_table_of_sql_has() -> None:
+    found = shape("""
+        visits = source("user string, place struct<x: long, tags: array<int>> not null")
+        visits -> persist() -> pairs
+        visits -> map(lambda user, place: ((user, place.x), place)) -> nested
+        """)
+    place = "struct<x: bigint, tags: array<int>>"
+    assert dict(found.inputs["visits"]) == {"user": "string", "place": place}
+    (state,) = found.states
+    assert dict(state.columns) == {"item": f"struct<user: string, place: {place}>", "t": "bigint"}
+    nested = next(output for output in found.outputs if output.name == "nested")
+    assert dict(nested.columns) == {
+        "tick": "bigint",
+        "_1": "struct<_1: string, _2: bigint>",
+        "_2": place,
+    }
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAM,
+        "a = source('x long')\na -> persist() -> sort() -> out",
+        "a = source('x long')\na -> persist() -> aggregate(by='x', n=count()) -> out",
+        "a = source('x long')\nboth = a -> tee()\nboth[0] -> out\nboth[1] -> persist() -> kept",
+        "a = source('x long')\na -> map(lambda x: (x, str(x))) -> sort() -> delta() -> out",
+    ],
+)
+def test_columns_are_those_of_the_stored_tables(program: str) -> None:
+    found = shape(program)
+    states, outputs = state_tables(found.plan), output_tables(found.plan)
+    stored = {name: set(spec.plain_schema.names) for name, spec in {**states, **outputs}.items()}
+    shown = {
+        part.name: {name for name, _ in part.columns} for part in (*found.states, *found.outputs)
+    }
+    assert shown == stored
