@@ -7,6 +7,7 @@ wrong, halves of it are tried, so that all ticks before the wrong one are commit
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,13 +23,19 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
 from orchestration.readiness import Ready, ready
-from orchestration.report import TickReport, checks_passed, report_of_committed, reports_of
+from orchestration.report import (
+    TickReport,
+    checks_passed,
+    report_of_committed,
+    report_of_error,
+    reports_of,
+)
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches, Landing
+    from hydro_core.spark.batches_landing import InputBatches
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.quality.validate import Verdict
 
@@ -88,18 +95,31 @@ class TickRunner:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
         def latest(name: str) -> int | datetime | None:
-            from hydro_core.spark.batches_landing import latest
-
-            return latest(self._landing(flow, name), flow.ticks.zone)
+            return self._inputs(flow).latest(name)
 
         return ready(flow, flow.ticks.calendar, latest, self.now())
+
+    def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The inputs of which the last committed tick had no row; the ledger tells."""
+        from hydro_core.spark.ledger import Ledger
+
+        ledger = Ledger(self.directory(flow))
+        reads, last = ledger.last_reads(), ledger.last_tick
+        return tuple(read.name for read in reads if last in read.empty)
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
         """The report of the tick that this process ran last; None before the first."""
         return self._reports.get(flow.name)
 
+    def last_committed(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the last committed tick, from the ledger; None before the first."""
+        done = self.next_tick(flow)
+        return self._committed(flow, flow.ticks.calendar.window(done - 1)) if done else None
+
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
+        # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
+        importlib.import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:
@@ -159,7 +179,6 @@ class TickRunner:
     ) -> Iterator[TickReport]:
         commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
-            log(f"{windows[0].key} is committed already")
             yield self._committed(flow, windows[0])
             return
         reports = self._run_range(flow, windows, log)
@@ -180,6 +199,8 @@ class TickRunner:
 
         pipeline = self.pipeline(flow)
         first, last = windows[0].tick, windows[-1].tick
+        if first > pipeline.next_tick:
+            return [_too_early(windows[0], flow.ticks.calendar.window(pipeline.next_tick))]
         try:
             pipeline.refuse_unless_next(first)
             self.ready(flow).refuse(windows[-1])
@@ -189,36 +210,33 @@ class TickRunner:
             with pipeline.prepare(first, last, batches, times=times) as prepared:
                 log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")
                 prepared.write()
-                verdicts, facts = judge(flow, pipeline, prepared)
-                reports = reports_of(windows, prepared, batches, verdicts, pipeline)
+                judged = judge(flow, pipeline, prepared)
+                reports = reports_of(windows, prepared, batches, judged, pipeline)
                 if reports[0].committed:
-                    prepared.commit({"tables": facts, "passed": checks_passed(verdicts)})
-                    log(f"{_span(windows)}: committed after {len(verdicts)} checks")
+                    passed = checks_passed(judged.verdicts)
+                    prepared.commit({"tables": judged.facts, "passed": passed})
+                    log(f"{_span(windows)}: committed after {len(judged.verdicts)} checks")
                 return reports
         except HydroError as error:
-            judged = is_of_the_tick(error)
-            return [TickReport(windows[0], committed=False, problem=str(error), judged=judged)]
+            return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
 
     def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
         first, last = windows[0].tick, windows[-1].tick
-        return self._inputs(flow).read(first, last, _times(windows))
+        before = self.pipeline(flow).ledger.last_reads()
+        return self._inputs(flow).read(first, last, _times(windows), before=before)
 
     def _inputs(self, flow: FlowAsset) -> InputBatches:
-        from hydro_core.spark.batches_landing import InputBatches
+        from hydro_core.spark.batches_landing import InputBatches, Landing
 
-        plan, pipeline = self.plan(flow), self.pipeline(flow)
+        plan = self.plan(flow)
         landings, items = {}, {}
         for name, node in plan.graph.sources.items():
-            landings[name] = self._landing(flow, name)
+            where = flow.inputs[name]
+            landings[name] = Landing(self.project.landing / where.path, where.column)
             items[name] = plan.typed.types[Endpoint(node.id)].item
         small = self.settings.spark.small_write_rows
-        return InputBatches(landings, items, lambda: pipeline.spark, small)
-
-    def _landing(self, flow: FlowAsset, name: str) -> Landing:
-        from hydro_core.spark.batches_landing import Landing
-
-        where = flow.inputs[name]
-        return Landing(self.project.landing / where.path, where.column)
+        spark = lambda: self.pipeline(flow).spark  # noqa: E731
+        return InputBatches(landings, items, spark, small, flow.ticks.zone)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)
@@ -226,6 +244,12 @@ class TickRunner:
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
         return report_of_committed(flow, pipeline, window, commit)
+
+
+def _too_early(window: Window, expected: Window) -> TickReport:
+    problem = f"it cannot run before {expected.key}, the first that is not committed"
+    cure = f"run {expected.key} and those after it first"
+    return TickReport(window, False, problem, cure, judged=False)
 
 
 def is_of_the_tick(error: HydroError) -> bool:
