@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
-from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
@@ -24,7 +23,7 @@ from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
 from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
 from orchestration.report import TickReport
-from orchestration.run_tags import range_tags
+from orchestration.run_here import RunHere, run_here
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
 
@@ -74,9 +73,7 @@ def run_ticks(
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
             started(first)
             begin = time.monotonic()
-            result = _execute(job, instance, first, window)
-            if _was_interrupted(result):
-                raise KeyboardInterrupt
+            result = run_here(job, instance, (first.key, window.key))
             report = runner.last_report(flow)
             if not result.success or report is None or not report.committed:
                 raise _failed(flow, first, report, result)
@@ -127,32 +124,18 @@ def record_committed(
     missing = unrecorded(flow, runner, instance)
     if missing:
         job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
-        _execute(job, instance, *missing[0])
+        first, last = missing[0]
+        run_here(job, instance, (first.key, last.key))
     left = unrecorded(flow, runner, instance) if missing else []
     return [ticks for ticks in missing if ticks not in left]
 
 
-def _execute(
-    job: dg.JobDefinition, instance: dg.DagsterInstance, first: Window, last: Window
-) -> dg.ExecuteInProcessResult:
-    tags = {PROCESS_TAG: this_process()}
-    if first != last:
-        tags |= range_tags(first.key, last.key)
-    return job.execute_in_process(
-        partition_key=first.key if first == last else None,
-        instance=instance,
-        raise_on_error=False,
-        tags=tags,
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-    )
-
-
 def _failed(
-    flow: FlowAsset, first: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
+    flow: FlowAsset, first: Window, report: TickReport | None, result: RunHere
 ) -> Exception:
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:
-        return RuntimeError(f"{name} failed: {_reason(result)}")
+        return RuntimeError(f"{name} failed: {result.reason}")
     return DataError(
         Diagnostic(
             code="runtime",
@@ -161,26 +144,3 @@ def _failed(
             or "mend its cause and run it again; the ticks before it are committed and stay",
         )
     )
-
-
-def _was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
-    """Whether Ctrl-C ended the run: Dagster has recorded it by then."""
-    causes = [error.cls_name for error in _errors(result)]
-    return any(name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for name in causes)
-
-
-def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """What the failed step raised, its innermost cause."""
-    causes = [error.to_string() for error in _errors(result)]
-    return causes[-1] if causes else "the run failed"
-
-
-def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
-    """What the first failed step raised, and then its causes."""
-    for event in result.all_events:
-        if event.is_step_failure and event.step_failure_data.error is not None:
-            error = event.step_failure_data.error
-            while error is not None:
-                yield error
-                error = error.cause
-            return
