@@ -55,6 +55,11 @@ class TickReport:
     """The inputs of which no row is of the tick."""
 
     @property
+    def was_read(self) -> bool:
+        """Whether the tick got as far as reading its inputs."""
+        return self.committed or any(asset.startswith("landing/") for asset in self.rows)
+
+    @property
     def notes(self) -> dict[str, str]:
         """What a person should see of the tick beside its numbers."""
         missing = {"inputs without rows": ", ".join(self.empty)} if self.empty else {}

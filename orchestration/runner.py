@@ -22,6 +22,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
+from orchestration.quality.landed import landed_verdicts
 from orchestration.readiness import Ready, ready
 from orchestration.report import (
     TickReport,
@@ -150,6 +151,9 @@ class TickRunner:
         pipeline = self.pipeline(flow)
         if window.tick >= pipeline.next_tick:
             return ()
+        if asset.startswith("landing/"):
+            empty = self._committed(flow, window).empty
+            return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
         return judge_again(flow, pipeline, window.tick, asset)
 
     def _parts(
