@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from assets.spec import FlowAsset
+from hydro_core.errors import HydroError
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.ticks import Window
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
     from hydro_core.spark.store_write import Written
+    from orchestration.quality.judge import Judged
 
 Verdicts = Sequence[tuple[str, Verdict]]
 """What was found, with the asset that it is about: "state/NAME", or an output's name."""
@@ -30,7 +32,7 @@ Verdicts = Sequence[tuple[str, Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """How a tick ended; `problem` says why it was not committed.
+    """How a tick ended; `problem` says why it was not committed, and `cure` what to do.
 
     `judged`: if it was not, whether its program or data are at fault, and not what it runs on.
     """
@@ -38,27 +40,45 @@ class TickReport:
     window: Window
     committed: bool
     problem: str = ""
+    cure: str = ""
     verdicts: Verdicts = ()
     rows: Mapping[str, int] = field(default_factory=dict)
     """Rows that the tick added, by asset; inputs as "landing/NAME"."""
+    totals: Mapping[str, int] = field(default_factory=dict)
+    """Rows that the table of each asset has with the tick, where that is known."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where the table of each asset is."""
     judged: bool = True
+    again: str = ""
+    """Says so where the tick had been committed before, and nothing was computed."""
+
+    @property
+    def failure(self) -> str:
+        """Why the tick was not committed, and the cure, for a person."""
+        named = "" if self.window.key in self.problem else f"{self.window.key}: "
+        cure = f"\nhelp: {self.cure}" if self.cure else ""
+        return f"{named}{self.problem}{cure}"
 
     @property
     def metadata(self) -> dict[str, Any]:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        return {"tick": self.window.tick, **total, **read}
+        note = {"note": self.again} if self.again else {}
+        return {"tick": self.window.key, "tick number": self.window.tick, **note, **total, **read}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
         if asset not in self.tables:
             return self.metadata
+        total = {"dagster/row_count": self.totals[asset]} if asset in self.totals else {}
+        note = {"note": self.again} if self.again else {}
         return {
-            "tick": self.window.tick,
-            "dagster/row_count": self.rows.get(asset, 0),
+            "tick": self.window.key,
+            "tick number": self.window.tick,
+            **note,
+            **total,
+            **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
         }
 
@@ -72,25 +92,53 @@ def reports_of(
     windows: Sequence[Window],
     prepared: Prepared,
     batches: Mapping[str, Batch],
-    verdicts: Verdicts,
+    judged: Judged,
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
-    broken = [(asset, verdict) for asset, verdict in verdicts if not verdict.passed]
+    broken = [(asset, verdict) for asset, verdict in judged.verdicts if not verdict.passed]
+    ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
-    counted |= {f"landing/{name}": _arrived(batch) for name, batch in batches.items()}
-    tables = _tables(pipeline)
+    counted |= {f"landing/{name}": _arrived(batch, windows) for name, batch in batches.items()}
+    growth = {asset_of(w.spec): _growth(w) for w in prepared.written.values()}
+    totals = {
+        asset_of(w.spec): _totals(w, prepared, ticks, growth[asset_of(w.spec)])
+        for w in prepared.written.values()
+    }
+
+    def told(asset: str, verdict: Verdict, tick: int) -> Verdict:
+        if len(windows) == 1 or not verdict.passed:
+            return verdict
+        shown = judged.rows.get(asset, Counter())[tick]
+        total = totals[asset].get(tick)
+        return replace(verdict, seen=_seen_of(verdict, shown, growth[asset][tick], total))
+
     return [
         TickReport(
             window,
             committed=not broken,
             problem=_problem(broken) if broken else "",
-            verdicts=verdicts,
-            rows={asset: counts[window.tick] for asset, counts in counted.items()},
-            tables=tables,
+            verdicts=[(asset, told(asset, v, window.tick)) for asset, v in judged.verdicts],
+            rows={
+                asset: counts[window.tick]
+                for asset, counts in counted.items()
+                if asset not in totals or window.tick in totals[asset]
+            },
+            totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
+            tables=_tables(pipeline),
         )
         for window in windows
     ]
+
+
+def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickReport:
+    """The report of a tick that was not committed because of an error."""
+    problems = [
+        replace(diagnostic, help=None).render().removeprefix(f"error[{diagnostic.code}]: ")
+        for diagnostic in error.diagnostics
+    ]
+    cures = dict.fromkeys(d.help for d in error.diagnostics if d.help)
+    return TickReport(window, False, "\n\n".join(problems), "; ".join(cures), judged=judged)
 
 
 def report_of_committed(
@@ -105,7 +153,18 @@ def report_of_committed(
         for asset, checks in commit.checks.get("passed", {}).items()
         for check in checks
     ]
-    return TickReport(window, True, "", verdicts, rows, _tables(pipeline))
+    last = pipeline.ledger.last_tick == window.tick
+    specs = pipeline.tables if last else ()
+    return TickReport(
+        window,
+        committed=True,
+        verdicts=verdicts,
+        rows=rows,
+        totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
+        tables=_tables(pipeline),
+        again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
+        "nothing was computed, it was only recorded again",
+    )
 
 
 def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
@@ -117,17 +176,71 @@ def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
 
 
 def _by_tick(written: Written) -> Counter[int]:
-    column = written.spec.tick
+    return _count(_columns(written, written.spec.tick)[written.spec.tick])
+
+
+def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dict[str, Any]:
+    """What was seen of one tick of a range that passed: what holds of a range, holds of its ticks.
+
+    Its hash sums are those of the range alone.
+    """
+    # A table that each tick replaces has the rows of the last alone.
+    added = None if total is None else grown
+    rows = {
+        "element_count": shown,
+        "batch_rows": added,
+        "written_rows": added,
+        "after_rows": total,
+        "expected_rows": total,
+    }
+    seen = {name: rows.get(name, value) for name, value in verdict.seen.items()}
+    return {k: v for k, v in seen.items() if v is not None and not k.endswith("_keys")}
+
+
+def _totals(
+    written: Written, prepared: Prepared, ticks: Sequence[int], growth: Counter[int]
+) -> dict[int, int]:
+    """How many rows the table has with each tick of a range, as far as that can be told."""
+    spec = written.spec
+    total = prepared.stored_rows(spec.name)
+    if spec.mode.value == "last":
+        return {ticks[-1]: total}
+    found = {}
+    for tick in reversed(ticks):
+        found[tick] = total
+        total -= growth[tick]
+    return found
+
+
+def _growth(written: Written) -> Counter[int]:
+    """By how many rows each tick makes the table longer: of a log, what its changes sum up to."""
+    spec = written.spec
+    if not spec.is_log:
+        return _by_tick(written)
+    rows = _columns(written, spec.tick, spec.count_column)
+    sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
+    ticks, counts = (sums[name].to_pylist() for name in (spec.tick, f"{spec.count_column}_sum"))
+    return Counter(dict(zip(ticks, counts, strict=True)))
+
+
+def _columns(written: Written, *names: str) -> pa.Table:
+    """Some columns of what a tick wrote."""
+    import pyarrow as pa
+
     if written.table is not None:
-        return _count(written.table[column])
-    files = [pq.ParquetFile(file).read(columns=[column]) for file in written.files]
-    return sum((_count(file[column]) for file in files), Counter())
+        return written.table.select(names)
+    files = [pq.ParquetFile(file).read(columns=list(names)) for file in written.files]
+    schema = pa.schema([written.spec.arrow_schema.field(name) for name in names])
+    return pa.concat_tables([part.cast(schema) for part in files] or [schema.empty_table()])
 
 
-def _arrived(batch: Batch) -> Counter[int]:
+def _arrived(batch: Batch, windows: Sequence[Window]) -> Counter[int]:
+    """How many rows each tick read of an input."""
     if batch.is_small:
         return _count(batch.rows["t"])
-    return Counter()
+    if len(windows) == 1 and batch.read.rows is not None:
+        return Counter({windows[0].tick: batch.read.rows})
+    return Counter({row["t"]: row["count"] for row in batch.rows.groupBy("t").count().collect()})
 
 
 def _count(ticks: pa.ChunkedArray) -> Counter[int]:

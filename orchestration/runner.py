@@ -22,7 +22,13 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
 from orchestration.readiness import Ready, ready
-from orchestration.report import TickReport, checks_passed, report_of_committed, reports_of
+from orchestration.report import (
+    TickReport,
+    checks_passed,
+    report_of_committed,
+    report_of_error,
+    reports_of,
+)
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
@@ -98,6 +104,11 @@ class TickRunner:
         """The report of the tick that this process ran last; None before the first."""
         return self._reports.get(flow.name)
 
+    def last_committed(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the last committed tick, from the ledger; None before the first."""
+        done = self.next_tick(flow)
+        return self._committed(flow, flow.ticks.calendar.window(done - 1)) if done else None
+
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
@@ -159,7 +170,6 @@ class TickRunner:
     ) -> Iterator[TickReport]:
         commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
-            log(f"{windows[0].key} is committed already")
             yield self._committed(flow, windows[0])
             return
         reports = self._run_range(flow, windows, log)
@@ -180,6 +190,8 @@ class TickRunner:
 
         pipeline = self.pipeline(flow)
         first, last = windows[0].tick, windows[-1].tick
+        if first > pipeline.next_tick:
+            return [_too_early(windows[0], flow.ticks.calendar.window(pipeline.next_tick))]
         try:
             pipeline.refuse_unless_next(first)
             self.ready(flow).refuse(windows[-1])
@@ -189,15 +201,15 @@ class TickRunner:
             with pipeline.prepare(first, last, batches, times=times) as prepared:
                 log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")
                 prepared.write()
-                verdicts, facts = judge(flow, pipeline, prepared)
-                reports = reports_of(windows, prepared, batches, verdicts, pipeline)
+                judged = judge(flow, pipeline, prepared)
+                reports = reports_of(windows, prepared, batches, judged, pipeline)
                 if reports[0].committed:
-                    prepared.commit({"tables": facts, "passed": checks_passed(verdicts)})
-                    log(f"{_span(windows)}: committed after {len(verdicts)} checks")
+                    passed = checks_passed(judged.verdicts)
+                    prepared.commit({"tables": judged.facts, "passed": passed})
+                    log(f"{_span(windows)}: committed after {len(judged.verdicts)} checks")
                 return reports
         except HydroError as error:
-            judged = is_of_the_tick(error)
-            return [TickReport(windows[0], committed=False, problem=str(error), judged=judged)]
+            return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
 
     def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
         first, last = windows[0].tick, windows[-1].tick
@@ -226,6 +238,12 @@ class TickRunner:
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
         return report_of_committed(flow, pipeline, window, commit)
+
+
+def _too_early(window: Window, expected: Window) -> TickReport:
+    problem = f"it cannot run before {expected.key}, the first that is not committed"
+    cure = f"run {expected.key} and those after it first"
+    return TickReport(window, False, problem, cure, judged=False)
 
 
 def is_of_the_tick(error: HydroError) -> bool:

@@ -76,6 +76,10 @@ def next_tick_sensor(
 
 def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> NextRun:
     """What runs next of a flow, or why nothing does."""
+    try:
+        runner.plan(flow)
+    except HydroError as error:
+        return NextRun(None, f"nothing can run, its program does not compile: {error}", True)
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
         return NextRun(None, _busy(busy[-1]))

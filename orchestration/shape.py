@@ -1,50 +1,54 @@
-"""The shape of a flow as its assets show it: strata, states, inputs and outputs, each with its
-columns.
+"""The shape of a flow as its assets show it: inputs, states and outputs, each with its columns and
+what it is computed from.
 
 It is worked out from the program alone; neither Spark nor the optimizer is loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hydro_core.ir.graph import Graph, NodeId
+from hydro_core.analysis.lineage import Lineage, lineage
+from hydro_core.errors import Span
+from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
-from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of columns, as Spark DDL."""
 
-
-@dataclass(frozen=True, slots=True)
-class StratumShape:
-    """A stratum: its operators, and the inputs that it reads first."""
-
-    number: int
-    operators: tuple[str, ...]
-    inputs: tuple[str, ...]
+ColumnSources = Mapping[str, tuple[tuple[str, str], ...]]
+"""Of each column of an output: the inputs' columns that it is or is computed from."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateShape:
-    """A state table, in the stratum whose operators read it."""
+    """A state table; `parents` are the inputs ("landing/NAME") and states ("state/NAME") that it
+    is computed from, `earlier` the states that it reads as the tick before left them and that are
+    computed from it themselves.
+    """
 
     name: str
     stratum: int
     says: str
     columns: Columns
+    parents: tuple[str, ...]
+    earlier: tuple[str, ...]
+    place: Span | None
 
 
 @dataclass(frozen=True, slots=True)
 class OutputShape:
-    """An output, with the inputs and states that it is computed from."""
+    """An output; `parents` are the inputs and states that it is computed from."""
 
     name: str
     stratum: int
     columns: Columns
-    ancestors: tuple[str, ...]
+    parents: tuple[str, ...]
+    sources: ColumnSources
+    place: Span | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +57,26 @@ class FlowShape:
 
     plan: TickPlan
     inputs: Mapping[str, Columns]
-    strata: tuple[StratumShape, ...]
     states: tuple[StateShape, ...]
+    """Each after those that it is computed from."""
     outputs: tuple[OutputShape, ...]
 
 
 def shape_of(tick_plan: TickPlan) -> FlowShape:
     """The shape of a planned program."""
-    graph, strata = tick_plan.graph, tick_plan.strata.of
-    numbers = sorted(set(strata.values()))
-    types = tick_plan.typed.types
+    graph, types = tick_plan.graph, tick_plan.typed.types
     inputs = {
         name: columns_of(types[endpoint].item)
         for name, node in graph.sources.items()
         for endpoint in types
         if endpoint.node == node.id
     }
+    fields = lineage(tick_plan.typed)
     return FlowShape(
         tick_plan,
         inputs,
-        tuple(_stratum(graph, strata, number) for number in numbers),
-        tuple(_state(slot, strata) for slot in tick_plan.slots),
-        tuple(_output(graph, strata, tick_plan, name) for name in graph.sinks),
+        tuple(_states(tick_plan)),
+        tuple(_output(tick_plan, name, fields[name]) for name in graph.sinks),
     )
 
 
@@ -91,42 +93,107 @@ def columns_of(item: ItemType) -> Columns:
             return (("item", to_ddl(item)),)
 
 
-def _stratum(graph: Graph, strata: Mapping[NodeId, int], number: int) -> StratumShape:
-    nodes = [node for node in graph if strata[node.id] == number]
-    operators = [node.op.name for node in nodes if node.op.name not in ("source", "sink")]
-    inputs = [node.args["name"] for node in nodes if node.op.name == "source"]
-    return StratumShape(number, tuple(dict.fromkeys(operators)), tuple(inputs))
+def _states(plan: TickPlan) -> Iterator[StateShape]:
+    """The states, parents first. Where states feed each other through the tick before, as feedback
+    does, the assets keep the edges that close no circle.
+    """
+    slots = {f"state/{slot.id}": slot for slot in plan.slots}
+    read = {name: _parents(plan, [slot.stream]) for name, slot in slots.items()}
+    above = _closed({name: set(parents) & set(slots) for name, parents in read.items()})
+    left = dict.fromkeys(slots)
+    while left:
+        # Those above it come first, but for those that are below it, too.
+        name = next(n for n in left if all(n in above[other] for other in above[n] & set(left)))
+        del left[name]
+        earlier = tuple(p for p in read[name] if p in left)
+        parents = tuple(p for p in read[name] if p not in left and p != name)
+        yield _state(plan, slots[name], parents, earlier)
 
 
-def _state(slot: StateSlot, strata: Mapping[NodeId, int]) -> StateShape:
+def _closed(above: dict[str, set[str]]) -> dict[str, set[str]]:
+    """All that is above each, directly or not."""
+    for middle, higher in above.items():
+        for names in above.values():
+            if middle in names:
+                names.update(higher)
+    return above
+
+
+def _state(
+    plan: TickPlan, slot: StateSlot, parents: tuple[str, ...], earlier: tuple[str, ...]
+) -> StateShape:
     kept = "every tick" if slot.keep is None else f"the last {slot.keep} ticks"
     if slot.mode.value == "last":
         kept = "the last tick"
-    readers = ", ".join(f"`{reader}`" for reader in slot.readers)
+    readers = ", ".join(dict.fromkeys(_reader(plan.graph, reader) for reader in slot.readers))
     says = f"The items of `{slot.stream}` of {kept}, for {readers}."
-    columns = (("item", to_ddl(slot.item)), ("t", "long"))
     ordered = (("ord", "long"),) if slot.ordered else ()
-    return StateShape(slot.id, strata[slot.node], says, (*columns, *ordered))
+    columns = (("item", to_ddl(slot.item)), ("t", "long"), *ordered)
+    stratum = plan.strata.of[slot.node]
+    place = plan.graph[slot.node].span
+    return StateShape(slot.id, stratum, says, columns, parents, earlier, place)
 
 
-def _output(
-    graph: Graph, strata: Mapping[NodeId, int], tick_plan: TickPlan, name: str
-) -> OutputShape:
-    sinks = graph.sinks[name]
-    item = tick_plan.typed.types[sinks[0].inputs[0]].item
-    ancestors = _ancestors(graph, [sink.id for sink in sinks])
-    read = [n.args["name"] for n in graph if n.id in ancestors and n.op.name == "source"]
-    states = [f"state/{slot.id}" for slot in tick_plan.slots if ancestors & set(slot.readers)]
-    stratum = max(strata[sink.id] for sink in sinks)
-    return OutputShape(name, stratum, (("tick", "bigint"), *columns_of(item)), (*read, *states))
+def _reader(graph: Graph, reader: NodeId) -> str:
+    node = graph[reader]
+    return f"`{node.op.name}`" + (f" in line {node.span.line}" if node.span else "")
 
 
-def _ancestors(graph: Graph, roots: list[NodeId]) -> set[NodeId]:
-    found: set[NodeId] = set()
-    todo = list(roots)
+def _output(plan: TickPlan, name: str, fields: Lineage) -> OutputShape:
+    sinks = plan.graph.sinks[name]
+    streams = [endpoint for sink in sinks for endpoint in sink.inputs]
+    item = plan.typed.types[streams[0]].item
+    stratum = max(plan.strata.of[sink.id] for sink in sinks)
+    columns = (("tick", "bigint"), *columns_of(item))
+    sources = _sources(plan, item, fields)
+    return OutputShape(
+        name, stratum, columns, tuple(_parents(plan, streams)), sources, sinks[0].span
+    )
+
+
+def _sources(plan: TickPlan, item: ItemType, fields: Lineage) -> ColumnSources:
+    found: dict[str, dict[tuple[str, str], None]] = {}
+    items = {
+        name: plan.typed.types[Endpoint(node.id)].item for name, node in plan.graph.sources.items()
+    }
+    for path, field in fields.items():
+        known = found.setdefault(_column(item, path), {})
+        known |= {(name, _column(items[name], inside)): None for name, inside in sorted(field.all)}
+    return {column: tuple(sources) for column, sources in found.items()}
+
+
+def _column(item: ItemType, path: FieldPath) -> str:
+    """The column that a field is in."""
+    match item:
+        case Row(_) if path:
+            return path[0]
+        case Tuple(_) if path:
+            return f"_{int(path[0]) + 1}"
+        case _:
+            return "item"
+
+
+def _parents(plan: TickPlan, streams: Sequence[Endpoint]) -> list[str]:
+    """The inputs and states that streams are computed from, not those behind a state again.
+
+    What an operator keeps of a stream, it has from the state, with what the tick adds to it.
+    """
+    kept: dict[NodeId, list[StateSlot]] = {}
+    for slot in plan.slots:
+        for reader in slot.readers:
+            kept.setdefault(reader, []).append(slot)
+    found: dict[str, None] = {}
+    seen: set[NodeId] = set()
+    todo = [endpoint.node for endpoint in streams]
     while todo:
-        node = todo.pop()
-        if node not in found:
-            found.add(node)
-            todo += [endpoint.node for endpoint in graph[node].inputs]
-    return found
+        node = plan.graph[todo.pop()]
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        if node.op.name == "source":
+            found[f"landing/{node.args['name']}"] = None
+        slots = kept.get(node.id, [])
+        found |= {f"state/{slot.id}": None for slot in slots}
+        behind = {slot.stream for slot in slots}
+        todo += [endpoint.node for endpoint in node.inputs if endpoint not in behind]
+    return sorted(found)

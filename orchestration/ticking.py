@@ -63,6 +63,7 @@ def run_ticks(
         DataError: a tick failed; the ticks before it are committed, it is not.
     """
     axis = TickAxis(flow.ticks)
+    runner.plan(flow)  # what is wrong with a program is said by it, and not by Dagster
     runner.warm_up()
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
@@ -156,7 +157,8 @@ def _failed(
         Diagnostic(
             code="runtime",
             message=f"{name} failed: {report.problem}",
-            help="mend its cause and run it again; the ticks before it are committed and stay",
+            help=report.cure
+            or "mend its cause and run it again; the ticks before it are committed and stay",
         )
     )
 

@@ -6,7 +6,9 @@ expected of an output is expected of its rows, or of those of one tick.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from assets.spec import FlowAsset
@@ -21,17 +23,29 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline_prepared import Prepared
 
 
-def judge(
-    flow: FlowAsset, pipeline: Pipeline, prepared: Prepared
-) -> tuple[list[tuple[str, Verdict]], Mapping[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdicts on ticks that were judged together, each with its asset; how many rows each
+    tick had in the outputs that were judged; and the facts that the ledger keeps.
+    """
+
+    verdicts: Sequence[tuple[str, Verdict]]
+    rows: Mapping[str, Counter[int]]
+    facts: Mapping[str, Any]
+
+
+def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
     """The verdicts on ticks that are written, and the facts that the ledger keeps of them."""
     facts = state_facts(prepared, pipeline.ledger.last_run)
     laws = validate_rows(laws_suite(flow.name), laws_frame(facts), "table")
     verdicts = [(f"state/{slot}", verdict) for slot, found in laws.items() for verdict in found]
+    rows: dict[str, Counter[int]] = {}
     for output in flow.expect:
-        verdicts += _judge_output(flow, output, prepared.shown(output))
+        shown = prepared.shown(output)
+        rows[output] = Counter(shown[TICK].to_pylist())
+        verdicts += _judge_output(flow, output, shown)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
-    return verdicts, kept(facts, specs)
+    return Judged(verdicts, rows, kept(facts, specs))
 
 
 def judge_again(flow: FlowAsset, pipeline: Pipeline, tick: int, asset: str) -> tuple[Verdict, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pyarrow as pa
@@ -83,26 +84,41 @@ class Run:
         self.flow, self.instance = flow, instance
         self._defs = project_definitions([flow], runner)
 
-    def __call__(self, first: int, last: int | None = None) -> dg.ExecuteInProcessResult:
-        """Runs a tick, or a range of them as one run."""
+    def __call__(
+        self,
+        first: int,
+        last: int | None = None,
+        *,
+        among: Sequence[dg.AssetsDefinition] | None = None,
+        only: str | None = None,
+    ) -> dg.ExecuteInProcessResult:
+        """Runs a tick, or a range of them as one run: of the flow alone; or as "Materialize all"
+        does it, together with its checks and the assets `among` which it stands; or asked for
+        `only` one asset.
+        """
         ends = self.axis.window(first).key, self.axis.window(first if last is None else last).key
         tags = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
-        return self._defs.resolve_job_def("small_job").execute_in_process(
+        job = self._defs.resolve_job_def("small_job")
+        if among is not None:
+            defs = dg.Definitions.merge(self._defs, dg.Definitions(assets=among))
+            job = defs.resolve_implicit_global_asset_job_def()
+        return job.execute_in_process(
             instance=self.instance,
             partition_key=None if tags else ends[0],
             tags=tags,
+            asset_selection=None if only is None else [asset_key(self.flow, only)],
             raise_on_error=False,
             run_config=_QUIET,
         )
 
-    def check(self, asset: str, tick: int) -> dg.ExecuteInProcessResult:
-        """Runs the checks of a committed tick by themselves."""
+    def check(self, asset: str, tick: int | None = None) -> dg.ExecuteInProcessResult:
+        """Runs the checks of an asset by themselves: of a committed tick, or as "Execute all"."""
         key = asset_key(self.flow, asset)
         job = dg.define_asset_job("checks", dg.AssetSelection.checks_for_assets(key))
         defs = dg.Definitions.merge(self._defs, dg.Definitions(jobs=[job]))
         return defs.resolve_job_def("checks").execute_in_process(
             instance=self.instance,
-            tags={"dagster/partition": self.axis.window(tick).key},
+            tags={} if tick is None else {"dagster/partition": self.axis.window(tick).key},
             raise_on_error=False,
             run_config=_QUIET,
         )
@@ -117,6 +133,28 @@ class Run:
         """The checks that a run shows as failed."""
         found = self.checks(result)
         return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
+
+    def painted(self) -> dict[str, tuple[str, str]]:
+        """What the pages of checks show of each: how it ended last, and at which tick."""
+        keys = list(self._defs.resolve_asset_graph().asset_check_keys)
+        found = self.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+        shown = {}
+        for key, record in found.items():
+            judged = isinstance(record.evaluation, dg.AssetCheckEvaluation)
+            tick = str(record.evaluation.metadata["tick"].value) if judged else ""
+            shown[f"{key.asset_key.path[-1]}:{key.name}"] = (record.status.value, tick)
+        return shown
+
+    def shown(self, result: dg.ExecuteInProcessResult, asset: str) -> dict[str, dict[str, Any]]:
+        """What a run recorded of an asset, by tick."""
+        key = asset_key(self.flow, asset)
+        return {
+            event.partition: {
+                name: value.value for name, value in event.materialization.metadata.items()
+            }
+            for event in result.get_asset_materialization_events()
+            if event.asset_key == key
+        }
 
     def recorded(self, asset: str) -> list[str]:
         """The ticks that Dagster has of an asset."""

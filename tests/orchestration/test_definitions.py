@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import dagster as dg
 import pytest
 
 from assets import ALL_ASSETS
+from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
+from orchestration import commands
 from orchestration.definitions import defs
-from orchestration.programs import plan_of
-from orchestration.shape import shape_of
+from orchestration.factory import project_definitions
+from orchestration.runner import TickRunner
+from orchestration.settings import ProjectSettings
 
 pytestmark = pytest.mark.dagster
 
@@ -34,26 +39,88 @@ def test_everything_resolves():
 
 
 @pytest.mark.parametrize("flow", ALL_ASSETS, ids=lambda f: f.name)
-def test_inside_a_flow_every_asset_has_one_parent_at_most(flow):
+def test_no_asset_depends_on_itself_and_any_can_be_asked_for(flow):
+    """Dagster takes an asset that depends on itself out of the run of the others, and rejects
+    backfills of what can be reached on two ways unless its assets can be asked for one by one.
+    """
     graph = defs.resolve_asset_graph()
-    inside = {
-        key
-        for key in graph.materializable_asset_keys
-        if key.path[0] == flow.name and key.path[1] != "landing"
+    made = [key for key in graph.materializable_asset_keys if key.path[0] == flow.name]
+    assert made
+    for key in made:
+        assert key not in graph.get(key).parent_keys
+        assert graph.get(key).execution_set_asset_keys == {key}
+
+
+def test_edges_are_what_the_program_reads():
+    graph = defs.resolve_asset_graph()
+
+    def above(asset):
+        parents = graph.get(dg.AssetKey(["flights", *asset.split("/")])).parent_keys
+        return {"/".join(key.path[1:]) for key in parents}
+
+    assert above("departures") == {
+        "landing/flights",
+        "landing/weather",
+        "state/planes_state",
     }
-    assert inside
-    for key in inside:
-        parents = (graph.get(key).parent_keys & inside) - {key}
-        assert len(parents) <= 1, key
+    assert above("state/planes_state") == {"landing/planes"}
+    assert above("back_in_service") == {"landing/flights", "state/today_state"}
+    assert "landing/weather" not in above("delay_statistics")
 
 
-def test_states_depend_on_the_tick_before_and_outputs_do_not():
+def test_columns_lead_to_those_of_the_inputs():
     graph = defs.resolve_asset_graph()
-    keys = [key for key in graph.materializable_asset_keys if key.path[0] == "flights"]
-    states = {key for key in keys if key.path[1] == "state"}
-    assert len(states) == len(shape_of(plan_of(FLIGHTS)).states) > 0
-    for key in keys:
-        assert (key in graph.get(key).parent_keys) == (key in states)
+    lineage = graph.get(dg.AssetKey(["flights", "new_routes"])).metadata["dagster/column_lineage"]
+    found = {
+        column: {(dep.asset_key.path[-1], dep.column_name) for dep in deps}
+        for column, deps in lineage.deps_by_column.items()
+    }
+    assert found["airline"] == {("airlines", "name")}
+    assert ("flights", "carrier") in found["carrier"]
+
+
+def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
+    broken = tmp_path / "broken.hydro"
+    broken.write_text("flights -> persst() -> departures\n", encoding="utf-8")
+    flows = [CHAT, replace(FLIGHTS, program=broken)]
+    found = project_definitions(flows, TickRunner(ProjectSettings(home=tmp_path)))
+    dg.Definitions.validate_loadable(found)
+    graph = found.resolve_asset_graph()
+    whole = {key for key in graph.materializable_asset_keys if key.path[0] == "chat"}
+    assert whole
+    assert graph.materializable_asset_keys == whole
+    departures = graph.get(dg.AssetKey(["flights", "departures"]))
+    assert departures.group_name == "flights"
+    assert "persst" in departures.description
+    assert "did you mean `persist`" in departures.description
+
+
+def test_what_the_program_says_of_an_output_is_its_description(tmp_path):
+    silent = replace(FLIGHTS, outputs={})
+    found = project_definitions([silent], TickRunner(ProjectSettings(home=tmp_path)))
+    graph = found.resolve_asset_graph()
+
+    def described(output):
+        return graph.get(dg.AssetKey(["flights", output])).description
+
+    assert described("back_in_service") == "Aircraft that fly today and did not fly yesterday."
+    assert described("delay_statistics").startswith("Running delay statistics per carrier")
+    place = graph.get(dg.AssetKey(["flights", "new_routes"])).metadata["dagster/code_references"]
+    (reference,) = place.code_references
+    line = Path(reference.file_path).read_text(encoding="utf-8").splitlines()
+    assert "new_routes" in line[reference.line_number - 1]
+
+
+def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):
+    broken = tmp_path / "broken.hydro"
+    broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
+    monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
+    monkeypatch.setattr(commands, "ALL_ASSETS", [replace(CHAT, program=broken), FLIGHTS])
+    assert commands.status([]) == 1
+    said = capsys.readouterr().out
+    assert "error[unknown-operator]: " in said
+    assert said.count("does not compile") == 1
+    assert "flights" in said
 
 
 def test_every_declared_expectation_is_a_blocking_check():

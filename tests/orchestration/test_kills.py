@@ -72,7 +72,7 @@ def test_killed_within_a_tick(
         statuses = [run.status for run in instance.get_runs()]
         assert statuses.count(dg.DagsterRunStatus.FAILURE) == 1
         assert statuses.count(dg.DagsterRunStatus.SUCCESS) == len(statuses) - 1
-        for asset in ("stratum_0", "state/payments", "totals", "before"):
+        for asset in ("state/payments", "totals", "before"):
             key = asset_key(flow, asset)
             assert len(instance.get_materialized_partitions(key)) == TICKS
 

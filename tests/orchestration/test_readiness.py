@@ -85,7 +85,7 @@ def test_a_tick_of_the_future_is_not_committed(tmp_path: Path) -> None:
     reports = list(runner.run(flow, windows, log=lambda _: None))
     assert [report.committed for report in reports] == [True, True, True, False]
     assert "tick 2026-01-04 may not run yet: its window ends at 2026-01-05" in reports[-1].problem
-    assert "the last tick that may run is 2026-01-03" in reports[-1].problem
+    assert "the last tick that may run is 2026-01-03" in reports[-1].cure
     assert runner.next_tick(flow) == 3
 
 
@@ -96,7 +96,7 @@ def test_the_sensor_waits_for_what_lands_and_says_so(tmp_path: Path) -> None:
     (tick,) = [n for n, batch in enumerate(BATCHES) if n == len(BATCHES) - 1]
     with dg.DagsterInstance.ephemeral() as instance:
         context = dg.build_sensor_context(instance=instance)
-        sensor = flow_definitions(flow, runner).sensor
+        (sensor,) = flow_definitions(flow, runner).sensors
         assert sensor(context).tags == {
             "flow": "small",
             "dagster/asset_partition_range_start": "2026-01-01",

@@ -1,0 +1,165 @@
+"""The assets of a flow as Dagster shows them: inputs, strata, states and outputs.
+
+An edge says what is computed from what. That a state goes on from what the tick before left of it
+is no edge: Dagster takes an asset that depends on itself out of the run of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets.spec import FlowAsset
+from hydro_core.errors import HydroError, Span
+from orchestration.drawing import drawing
+from orchestration.shape import FlowShape, OutputShape, StateShape
+from orchestration.ticks import TickAxis
+
+
+def tick_step(flow: FlowAsset) -> str:
+    """The name of the step that runs ticks of a flow."""
+    return f"{flow.name}__tick"
+
+
+def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
+    """The key of an asset of the flow: of "state/NAME", "landing/NAME", or an output."""
+    kind, _, name = asset.rpartition("/")
+    # The UI shows the last part of a key, and a state often has the name of an input.
+    match kind:
+        case "":
+            return dg.AssetKey([flow.name, name])
+        case "state":
+            return dg.AssetKey([flow.name, kind, f"{name}_state"])
+        case _:
+            return dg.AssetKey([flow.name, kind, name])
+
+
+def flow_specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.AssetSpec]:
+    """The assets that a tick makes, parents first."""
+    common = {
+        "skippable": True,
+        "group_name": flow.name,
+        "owners": list(flow.owners),
+        "partitions_def": axis.partitions,
+        "kinds": {"deltalake"},
+    }
+    picture = dg.MetadataValue.md(drawing(shape))
+    states = [_state(flow, state, picture, common) for state in shape.states]
+    return [*states, *(_output(flow, output, picture, common) for output in shape.outputs)]
+
+
+def _state(
+    flow: FlowAsset, state: StateShape, picture: dg.MetadataValue, common: Mapping[str, Any]
+) -> dg.AssetSpec:
+    earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
+    return dg.AssetSpec(
+        asset_key(flow, f"state/{state.name}"),
+        deps=[asset_key(flow, name) for name in state.parents],
+        description=state.says,
+        tags={"role": "state"},
+        metadata={
+            "dagster/column_schema": _schema(state.columns),
+            "program": picture,
+            "stratum": state.stratum,
+            **({"reads of the tick before": earlier} if earlier else {}),
+            **_code(state.place),
+        },
+        **common,
+    )
+
+
+def _output(
+    flow: FlowAsset, output: OutputShape, picture: dg.MetadataValue, common: Mapping[str, Any]
+) -> dg.AssetSpec:
+    lineage = {
+        column: [
+            dg.TableColumnDep(asset_key(flow, f"landing/{name}"), field) for name, field in sources
+        ]
+        for column, sources in output.sources.items()
+    }
+    return dg.AssetSpec(
+        asset_key(flow, output.name),
+        deps=[asset_key(flow, name) for name in output.parents],
+        description=flow.outputs.get(output.name)
+        or _comment(output.place)
+        or f"The output `{output.name}` of {flow.name}.",
+        tags={"role": "output"},
+        metadata={
+            "dagster/column_schema": _schema(output.columns),
+            "dagster/column_lineage": dg.TableColumnLineage(lineage),
+            "program": picture,
+            "stratum": output.stratum,
+            **_code(output.place),
+        },
+        **common,
+    )
+
+
+def _comment(place: Span | None) -> str:
+    """The comment above the statements that a place is among."""
+    if place is None or not Path(place.file).is_file():
+        return ""
+    lines = Path(place.file).read_text(encoding="utf-8").splitlines()[: place.line]
+    above = dropwhile(lambda line: line.strip() and not line.startswith("#"), reversed(lines))
+    comment = list(takewhile(lambda line: line.startswith("#"), above))
+    return " ".join(line.lstrip("# ").rstrip() for line in reversed(comment))
+
+
+def _code(place: Span | None) -> dict[str, Any]:
+    """Where the program says it, as the UI's link to code."""
+    if place is None or not Path(place.file).is_file():
+        return {}
+    where = dg.LocalFileCodeReference(
+        file_path=str(Path(place.file).absolute()), line_number=place.line
+    )
+    return {
+        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[where]),
+    }
+
+
+def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
+    """The landing tables, which others write."""
+    for name, columns in shape.inputs.items():
+        landing = flow.inputs[name]
+        by = (
+            f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
+        )
+        yield dg.AssetSpec(
+            asset_key(flow, f"landing/{name}"),
+            group_name=flow.name,
+            description=f"Landing table `{landing.path}`, {by}.",
+            kinds={"deltalake"},
+            tags={"role": "input"},
+            metadata={
+                "dagster/column_schema": _schema(columns),
+                "program": dg.MetadataValue.md(drawing(shape)),
+            },
+        )
+
+
+def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:
+    # Of the names of a type, the UI knows those of SQL.
+    return dg.TableSchema(
+        [dg.TableColumn(name, "bigint" if kind == "long" else kind) for name, kind in columns]
+    )
+
+
+def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
+    """A flow whose program is wrong: what it says of its outputs and inputs, under their keys,
+    and why none of it can run.
+    """
+    says = f"The program of `{flow.name}` does not compile, so nothing of it can run:\n\n"
+    shown = {
+        "description": f"{says}```text\n{error}\n```",
+        "group_name": flow.name,
+        "owners": list(flow.owners),
+        "metadata": {"error": str(error), "program": str(flow.program)},
+        "kinds": {"broken"},
+    }
+    outputs = dict.fromkeys((*flow.outputs, *flow.expect))
+    for asset in (*(f"landing/{name}" for name in flow.inputs), *outputs, "program"):
+        yield dg.AssetSpec(asset_key(flow, asset), **shown)

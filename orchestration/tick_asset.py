@@ -1,0 +1,96 @@
+"""The asset that runs ticks: one multi-asset per flow, one run for a tick or a range of them.
+
+Every tick is recorded when it is done, on all assets of the flow, with what it did. Dagster counts
+as results for later steps only outputs that are yielded, one per asset and run; and of an output
+it would record every partition of the run anew, with the same metadata. So ticks are recorded one
+by one, and at the end the step only says that all of its outputs are there.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import dagster as dg
+from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
+
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError
+from orchestration.asset_specs import asset_key, tick_step
+from orchestration.checks import RunEvaluations
+from orchestration.records import refuse_lost_pipeline, unrecorded
+from orchestration.report import TickReport
+from orchestration.run_tags import JUDGED_TAG
+from orchestration.runner import TickRunner
+from orchestration.ticks import TickAxis
+
+
+def tick_asset(
+    flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
+) -> dg.AssetsDefinition:
+    """The multi-asset that runs ticks of `flow` and records them on the assets of `specs`."""
+    plan = runner.plan(flow)
+    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
+    names = {asset_key(flow, table): table for table in tables}
+
+    @dg.multi_asset(
+        name=tick_step(flow),
+        specs=specs,
+        can_subset=True,
+        pool=flow.name,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        description=flow.description or None,
+    )
+    def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        windows = {axis.window_of(key) for key in context.partition_keys}
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+        found = RunEvaluations(flow, context)
+        for report in runner.run(flow, list(windows), log=context.log.info):
+            yield from found.of_tick(report)
+            if not report.committed:
+                if report.judged:
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
+                yield from found.of_run(runner.last_committed(flow))
+                raise dg.Failure(report.failure, metadata=report.metadata, allow_retries=False)
+            if report.again:
+                context.log.warning(report.again)
+            yield from _arrivals(flow, report)
+            for spec in specs:
+                yield _materialization(spec.key, names.get(spec.key, ""), report)
+        yield from found.of_run(None)
+        yield from _outputs(context)
+
+    return tick
+
+
+def _materialization(key: dg.AssetKey, asset: str, report: TickReport) -> dg.AssetMaterialization:
+    return dg.AssetMaterialization(
+        key,
+        description=report.again or None,
+        partition=report.window.key,
+        metadata=report.metadata_of(asset),
+    )
+
+
+def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservation]:
+    """How many rows the tick read of each input, on the asset of the input."""
+    for asset, rows in report.rows.items():
+        if asset.startswith("landing/"):
+            yield dg.AssetObservation(
+                asset_key(flow, asset), metadata={"tick": report.window.key, "rows read": rows}
+            )
+
+
+def _outputs(context: dg.AssetExecutionContext) -> Iterator[dg.DagsterEvent]:
+    """Says that every output of the step is there, for steps of the same run that wait for it."""
+    step = context.get_step_execution_context()
+    for output in step.step.step_outputs:
+        if output.name not in context.op_execution_context.selected_output_names:
+            continue
+        handle = StepOutputHandle(step.step.key, output.name)
+        yield dg.DagsterEvent.step_output_event(step, StepOutputData(handle))

@@ -1,0 +1,90 @@
+"""The shape of a flow: what its states and outputs are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hydro_core.analysis.infer import infer
+from hydro_core.analysis.strata import stratify
+from hydro_core.lang.flow import Flow
+from hydro_core.plan.planner import plan
+from orchestration.shape import FlowShape, shape_of
+from tests.orchestration.small import PROGRAM
+
+
+def shape(program: str) -> FlowShape:
+    typed = infer(Flow.parse(program).graph())
+    return shape_of(plan(typed, stratify(typed)))
+
+
+def parents(found: FlowShape) -> Mapping[str, tuple[str, ...]]:
+    return {part.name: part.parents for part in (*found.states, *found.outputs)}
+
+
+def test_an_output_hangs_on_the_states_and_inputs_that_it_reads() -> None:
+    found = parents(shape(PROGRAM))
+    assert found["before"] == ("state/payments",)
+    (totals,) = [name for name in found if name not in ("totals", "before", "payments")]
+    assert set(found["totals"]) >= {f"state/{totals}"}
+    assert found["payments"] == ("landing/payments",)
+
+
+def test_inputs_that_meet_nowhere_have_nothing_in_common() -> None:
+    found = parents(
+        shape("""
+        a = source("x long")
+        b = source("x long")
+        a -> persist() -> all_of_a
+        b -> sort() -> limit(1) -> least_of_b
+        """)
+    )
+    assert found["all_of_a"] == ("state/a",)
+    assert found["least_of_b"] == ("landing/b",)
+
+
+def test_a_state_that_a_later_stratum_uses_has_an_edge_to_it() -> None:
+    found = parents(
+        shape("""
+        a = source("x long")
+        b = source("x long")
+        seen = a -> persist()
+        b -> difference(neg=seen) -> persist() -> news
+        """)
+    )
+    (kept,) = [name for name in found if name not in ("a", "news")]
+    assert found["news"] == (f"state/{kept}",)
+    assert found[kept] == ("landing/b", "state/a")
+
+
+def test_states_that_feed_each_other_keep_the_edges_that_close_no_circle() -> None:
+    found = shape("""
+        a = source("x long")
+        x = union()
+        y = union()
+        a -> x
+        y -> prev() -> x
+        a -> y
+        x -> old() -> y
+        x -> out
+        """)
+    above = {f"state/{state.name}": set(state.parents) for state in found.states}
+    done: set[str] = set()
+    for name, parents_of in above.items():
+        assert {p for p in parents_of if p.startswith("state/")} <= done
+        done.add(name)
+    assert any(state.earlier for state in found.states)
+    for state in found.states:
+        assert not set(state.earlier) & set(state.parents)
+
+
+def test_columns_lead_to_the_columns_of_inputs() -> None:
+    found = shape("""
+        payments = source("user string, amount long")
+        payments -> persist() -> aggregate(by="user", total=sum("amount")) -> totals
+        payments -> map(lambda user, amount: (amount + 1, user)) -> pairs
+        """)
+    sources = {output.name: output.sources for output in found.outputs}
+    assert sources["totals"]["user"] == (("payments", "user"),)
+    assert ("payments", "amount") in sources["totals"]["total"]
+    assert sources["pairs"]["_2"] == (("payments", "user"),)
+    assert sources["pairs"]["_1"] == (("payments", "amount"),)
