@@ -48,10 +48,18 @@ class Firing:
 
 
 class EGraph:
-    """The e-graph of one problem."""
+    """The e-graph of one problem; `equal` are streams of it that are known to be equal."""
 
-    def __init__(self, problem: Problem, rules: Iterable[Rule], *, log: bool = False) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        rules: Iterable[Rule],
+        *,
+        log: bool = False,
+        equal: Iterable[tuple[str, str]] = (),
+    ) -> None:
         self.problem = problem
+        self._equal = tuple(equal)
         self.rules = tuple(rules)
         self.numbering: tuple[tuple[str, Any], ...] = ()
         """The classes as sorts with raw values, in the order of their numbers in the last space."""
@@ -181,6 +189,8 @@ class EGraph:
             yield f"(let $n{i}_ ({' '.join((self._of[definition.shape], *payload, *inputs))}))"
         for cut, name in self.problem.cuts.items():
             yield f"(union {refer(cut)} {refer(name)})"
+        for one, other in self._equal:
+            yield f"(union {refer(one)} {refer(other)})"
         for fact, args in self.problem.facts:
             values = (refer(a) if isinstance(a, str) else str(a) for a in args)
             yield f"({_relation(fact)} {' '.join(values)})"

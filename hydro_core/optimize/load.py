@@ -44,6 +44,8 @@ class Loaded:
     """The nodes by the names of their definitions."""
     steps: frozenset[str] = frozenset()
     """The shapes of loops that can go on from the tick before."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The definition, or the cut of one, that a stream of the program is."""
 
 
 @dataclass(slots=True)
@@ -109,7 +111,7 @@ def load(typed: Typed) -> Loaded:
     steps = frozenset(
         name for name, (loop, end) in builder.looped.items() if goes_on(graph, loop, end)
     )
-    return Loaded(problem, typed, builder.looped, builder.origins, steps)
+    return Loaded(problem, typed, builder.looped, builder.origins, steps, builder.defined)
 
 
 def _visit(builder: _Builder, root: Endpoint) -> None:

@@ -55,11 +55,13 @@ def with_facts(loaded: Loaded) -> Problem:
     numbers = {p: i for i, p in enumerate(problem.payloads)}
     facts = _Facts(problem, numbers, {})
     for payload, nodes in _by_payload(loaded, numbers).items():
-        first = nodes[0]
-        if all(n.op.name in FOLDS and _resumes(loaded, n) for n in nodes):
+        # what goes on from a stored result may have the arguments of the fold
+        folds = [n for n in nodes if n.op.name in FOLDS]
+        if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
-        if first.op.name in KEYED and first.op.name != "aggregate":
-            facts.add("semi_on", payload, facts.number(Payload(_semi(first.args["by"]))))
+        keyed = next((n for n in nodes if n.op.name in KEYED and n.op.name != "aggregate"), None)
+        if keyed is not None:
+            facts.add("semi_on", payload, facts.number(Payload(_semi(keyed.args["by"]))))
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):

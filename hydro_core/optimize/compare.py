@@ -1,0 +1,133 @@
+"""Which streams of several programs are the same: all of them in one e-graph.
+
+Inputs of one name and type are one stream. What the rules make one class is equal, and so is what
+`bisimilar` finds: streams that feed themselves by the same equations. Each may lead to more of the
+other, so they take turns until neither has more to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.spec import Args
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.optimize.alike import bisimilar
+from hydro_core.optimize.arguments_alike import arguments_alike
+from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.load import Loaded, load
+from hydro_core.optimize.loop_form import loop_form
+from hydro_core.optimize.optimizer import prepare
+from hydro_core.optimize.space import ClassId, Definition
+from hydro_core.types.stream import StreamType
+
+MAX_EQUAL = 10_000
+"""Streams that are found equal by their equations; with so many, the rules are not asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream of one of the programs, by the program's number."""
+
+    program: int
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The streams of several programs, in classes of proved equals."""
+
+    classes: Mapping[Stream, ClassId]
+    complete: bool
+    """Whether the rules had nothing more to say; else more may be equal."""
+
+    def same(self, one: Stream, other: Stream) -> bool:
+        """Whether the streams are proved equal, as sequences if both are ordered."""
+        known = self.classes.get(one)
+        return known is not None and known == self.classes.get(other)
+
+
+def compare(programs: Sequence[Typed]) -> Comparison:
+    """The streams of the programs that are equal at every tick, whatever the inputs are.
+
+    Sound, not complete: streams that are told apart may be equal all the same.
+    """
+    together = _together(programs)
+    loaded = _loops_alike(load(together.typed))
+    if not loaded.problem.roots:
+        return Comparison({}, complete=True)
+    problem, rules = prepare(loaded)
+    problem = arguments_alike(problem)
+    known: tuple[tuple[str, str], ...] = ()
+    while True:
+        egraph = EGraph(problem, rules, equal=known)
+        saturation = egraph.saturate()
+        space = egraph.space()
+        found = bisimilar(space, problem.definitions)
+        if not found or len(known) > MAX_EQUAL:
+            break
+        known = (*known, *found)
+    classes = {}
+    for stream, endpoint in together.streams.items():
+        name = loaded.names.get(str(endpoint))
+        if name is not None:
+            classes[stream] = space.named[problem.cuts.get(name, name)]
+    return Comparison(classes, complete=saturation.saturated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    typed: Typed
+    streams: Mapping[Stream, Endpoint]
+    """Where the streams of each program are."""
+
+
+def _together(programs: Sequence[Typed]) -> _Together:
+    """One program of all; inputs of one name and type are shared, and nothing else is."""
+    nodes: dict[NodeId, Node] = {}
+    types: dict[Endpoint, StreamType] = {}
+    streams: dict[Stream, Endpoint] = {}
+    shared: dict[object, NodeId] = {}
+    for number, typed in enumerate(programs):
+        names = {node.id: f"{node.id}@{number}" for node in typed.graph}
+        for name, source in typed.graph.sources.items():
+            item = typed.types[Endpoint(source.id)].item
+            names[source.id] = shared.setdefault((name, item), names[source.id])
+        for node in typed.graph:
+            inputs = tuple(Endpoint(names[e.node], e.port) for e in node.inputs)
+            made = node.with_(id=names[node.id], args=_args(node, names, typed), inputs=inputs)
+            nodes.setdefault(made.id, made)
+        for endpoint, of in typed.types.items():
+            there = Endpoint(names[endpoint.node], endpoint.port)
+            streams[Stream(number, endpoint)] = there
+            types[there] = of
+    return _Together(Typed(Graph.of(nodes.values()), types), streams)
+
+
+def _args(node: Node, names: Mapping[NodeId, NodeId], typed: Typed) -> Args:
+    """The arguments; an input has its type, and inputs and outputs the names of their nodes."""
+    if node.id in {source.id for source in typed.graph.sources.values()}:
+        item = typed.types[Endpoint(node.id)].item
+        return node.args.with_(name=names[node.id], schema=item)
+    if node.op.outputs == "none" and "name" in node.args:
+        return node.args.with_(name=names[node.id])
+    return node.args
+
+
+def _loops_alike(loaded: Loaded) -> Loaded:
+    """Cycles inside a tick that are the same equations of what they read have one shape.
+
+    The least fixpoint is determined by the equations.
+    """
+    first: dict[object, tuple[str, tuple[int, ...]]] = {}
+    definitions: list[Definition] = []
+    for d in loaded.problem.definitions:
+        if d.shape in loaded.loops:
+            form, order = loop_form(loaded.typed, *loaded.loops[d.shape])
+            shape, wanted = first.setdefault(form, (d.shape, order))
+            places = [order[wanted.index(i)] for i in range(len(order))]
+            definitions.append(replace(d, shape=shape, inputs=tuple(d.inputs[i] for i in places)))
+        else:
+            definitions.append(d)
+    return replace(loaded, problem=replace(loaded.problem, definitions=tuple(definitions)))

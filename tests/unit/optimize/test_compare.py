@@ -1,0 +1,150 @@
+"""Which streams of two programs are proved equal, and which must not be."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from hydro_core.analysis.infer import infer
+from hydro_core.lang.resolve import parse
+from hydro_core.optimize.compare import Stream, compare
+
+SOURCES = """
+orders = source("user string, product string, amount long, at date")
+users = source("user string, country string")
+"""
+
+SAME = {
+    "names and order of statements": (
+        """
+        known = users -> persist()
+        orders -> join(right=known, on='user') -> out
+        """,
+        """
+        j = join(on='user')
+        u -> [1]j
+        orders -> [0]j
+        u = users -> persist()
+        j -> out
+        """,
+    ),
+    "a filter before or after a join": (
+        """
+        known = users -> persist()
+        orders -> join(right=known, on='user') -> filter(lambda r: r.country == 'DE') -> out
+        """,
+        """
+        known = users -> filter(lambda u: u['country'] == 'DE') -> persist()
+        orders -> join(right=known, on='user') -> out
+        """,
+    ),
+    "incremental by hand": (
+        """
+        orders -> select('user') -> persist() -> unique() -> delta() -> out
+        """,
+        """
+        seen = orders -> select('user') -> unique()
+        news = seen -> difference(neg=before)
+        before = news -> old()
+        news -> out
+        """,
+    ),
+    "the same cycle, turned": (
+        """
+        x = orders -> union(y)
+        y = x -> prev() -> filter(lambda r: r.amount > 1)
+        x -> out
+        """,
+        """
+        b = a -> prev() -> filter(lambda q: q.amount > 1)
+        a = b -> union(orders)
+        a -> out
+        """,
+    ),
+    "the same cycle within a tick": (
+        """
+        r = union() -> unique()
+        orders -> select('user', 'product') -> r
+        r -> map(lambda x: {'user': x.product, 'product': x.user}) -> r
+        r -> out
+        """,
+        """
+        all = union() -> unique()
+        all -> map(lambda p: {'user': p.product, 'product': p.user})->all
+        orders -> select('user', 'product') -> all
+        all -> out
+        """,
+    ),
+    "projections in other words": (
+        """
+        orders -> select('user', 'amount') -> out
+        """,
+        """
+        orders -> drop('product', 'at') -> out
+        """,
+    ),
+}
+
+DIFFERENT = {
+    "another constant": ("filter(lambda r: r.amount > 1)", "filter(lambda r: r.amount > 2)"),
+    "another type of constant": ("map(lambda r: 1)", "map(lambda r: 1.0)"),
+    "a tick later": ("prev()", "prev() -> prev()"),
+    "history with and without the tick": ("persist()", "old()"),
+    "a longer window": ("window(2)", "window(3)"),
+    "another aggregate": (
+        "persist() -> aggregate(by='user', n=sum('amount'))",
+        "persist() -> aggregate(by='user', n=max('amount'))",
+    ),
+    "another start of a fold": (
+        "persist() -> fold(0, lambda a, r: a + r.amount, commutative=True)",
+        "persist() -> fold(1, lambda a, r: a + r.amount, commutative=True)",
+    ),
+    "once or as often as it comes": ("persist()", "persist() -> unique()"),
+}
+
+
+def same(one: str, other: str) -> bool:
+    programs = [infer(parse(SOURCES + dedent(text))) for text in (one, other)]
+    ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
+    return compare(programs).same(Stream(0, ends[0]), Stream(1, ends[1]))
+
+
+@pytest.mark.parametrize("case", SAME.values(), ids=SAME)
+def test_the_same_in_other_words(case: tuple[str, str]) -> None:
+    assert same(*case)
+
+
+@pytest.mark.parametrize("case", DIFFERENT.values(), ids=DIFFERENT)
+def test_something_else_that_looks_alike(case: tuple[str, str]) -> None:
+    one, other = (f"orders -> {text} -> out" for text in case)
+    assert same(one, one)
+    assert not same(one, other)
+
+
+def test_cycles_that_start_from_something_else_are_different() -> None:
+    """What each tick adds to itself is the same equation, of other inputs."""
+    cycle = "x = {} -> union(y)\ny = x -> prev()\nx -> out"
+    assert not same(
+        cycle.format("orders -> select('user')"), cycle.format("users -> select('user')")
+    )
+
+
+def test_a_cycle_within_a_tick_is_its_least_solution() -> None:
+    """`x = unique(x)` has many; that of a cycle into which nothing flows is empty."""
+    fed = """
+    r = union() -> unique()
+    orders -> r
+    r -> filter(lambda x: True) -> r
+    r -> out
+    """
+    assert same(fed, fed)
+    assert not same(fed, fed.replace("orders -> r", "orders -> filter(lambda x: False) -> r"))
+
+
+def test_an_input_of_another_type_is_another_input() -> None:
+    programs = [
+        infer(parse(f'a = source("{schema}")\na -> persist() -> out')) for schema in ("int", "long")
+    ]
+    ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
+    assert not compare(programs).same(Stream(0, ends[0]), Stream(1, ends[1]))
