@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
+from orchestration.quality.changed import Changed
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
+from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
@@ -51,6 +53,12 @@ class TickReport:
     judged: bool = True
     again: str = ""
     """Says so where the tick had been committed before, and nothing was computed."""
+    commit: int | None = None
+    """The commit that made the tick, by its number in the ledger."""
+    correction: str = ""
+    """Says so where the tick has been computed again, with others and in one commit."""
+    changed: Mapping[str, Changed] = field(default_factory=dict)
+    """By output, how its rows of all these ticks differ from those that had been published."""
 
     @property
     def failure(self) -> str:
@@ -64,22 +72,30 @@ class TickReport:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        note = {"note": self.again} if self.again else {}
-        return {"tick": self.window.key, "tick number": self.window.tick, **note, **total, **read}
+        return {**self._which, **total, **read}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
         if asset not in self.tables:
             return self.metadata
         total = {"dagster/row_count": self.totals[asset]} if asset in self.totals else {}
-        note = {"note": self.again} if self.again else {}
+        changed = self.changed.get(asset)
         return {
-            "tick": self.window.key,
-            "tick number": self.window.tick,
-            **note,
+            **self._which,
+            **(changed.metadata if changed else {}),
             **total,
             **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
+        }
+
+    @property
+    def _which(self) -> dict[str, Any]:
+        """The tick and the commit, and what is to be known of them."""
+        notes = {"commit": self.commit, "correction": self.correction, "note": self.again}
+        return {
+            "tick": self.window.key,
+            "tick number": self.window.tick,
+            **{name: value for name, value in notes.items() if value not in (None, "")},
         }
 
 
@@ -125,7 +141,7 @@ def reports_of(
                 if asset not in totals or window.tick in totals[asset]
             },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
-            tables=_tables(pipeline),
+            tables=tables_of(pipeline),
         )
         for window in windows
     ]
@@ -161,9 +177,12 @@ def report_of_committed(
         verdicts=verdicts,
         rows=rows,
         totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
-        tables=_tables(pipeline),
+        tables=tables_of(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
-        "nothing was computed, it was only recorded again",
+        "nothing was computed, it was only recorded again. To compute it and the ticks after it "
+        f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
+        f"`hydrotick correct {flow.name} --from {window.key}`",
+        commit=commit.sequence,
     )
 
 
@@ -253,7 +272,8 @@ def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: Window)
     return pipeline.store.arrow(spec.name, window.tick, window.tick).num_rows
 
 
-def _tables(pipeline: Pipeline) -> dict[str, str]:
+def tables_of(pipeline: Pipeline) -> dict[str, str]:
+    """Where the table of each asset is."""
     return {asset_of(spec): str(pipeline.directory / spec.name) for spec in pipeline.tables}
 
 

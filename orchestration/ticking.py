@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,13 @@ from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.correction import Planned
 from orchestration.factory import project_definitions
 from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
 from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
 from orchestration.report import TickReport
-from orchestration.run_tags import range_tags
+from orchestration.run_tags import CORRECT, CORRECT_TAG, range_tags
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
 
@@ -63,6 +64,38 @@ def run_ticks(
         DataError: a tick failed; the ticks before it are committed, it is not.
     """
     axis = TickAxis(flow.ticks)
+    with _job_of(flow, runner) as (job, instance):
+        for tick in range(runner.next_tick(flow), last + 1, together):
+            first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
+            started(first)
+            begin = time.monotonic()
+            result = _execute(job, instance, first, window)
+            report = _last_report(flow, runner, result)
+            if report is None:
+                raise _failed(flow, first, runner.last_report(flow), result)
+            yield TickDone(first, window, report, time.monotonic() - begin)
+
+
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> TickReport:
+    """Computes committed ticks again in one run, and gives the report of the last of them.
+
+    Raises:
+        DataError: one of them failed; everything is as it was.
+    """
+    with _job_of(flow, runner) as (job, instance):
+        tags = {CORRECT_TAG: CORRECT}
+        result = _execute(job, instance, planned.asked, planned.last, tags)
+        report = _last_report(flow, runner, result)
+        if report is None:
+            raise _failed(flow, planned.asked, runner.last_report(flow), result)
+        return report
+
+
+@contextmanager
+def _job_of(
+    flow: FlowAsset, runner: TickRunner
+) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
+    """The flow's job and the instance that records it, with what was left behind put right."""
     runner.plan(flow)  # what is wrong with a program is said by it, and not by Dagster
     runner.warm_up()
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
@@ -70,17 +103,17 @@ def run_ticks(
         end_orphans(instance, flow)
         refuse_lost_pipeline(instance, flow, runner)
         record_committed(flow, runner, instance)
-        for tick in range(runner.next_tick(flow), last + 1, together):
-            first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
-            started(first)
-            begin = time.monotonic()
-            result = _execute(job, instance, first, window)
-            if _was_interrupted(result):
-                raise KeyboardInterrupt
-            report = runner.last_report(flow)
-            if not result.success or report is None or not report.committed:
-                raise _failed(flow, first, report, result)
-            yield TickDone(first, window, report, time.monotonic() - begin)
+        yield job, instance
+
+
+def _last_report(
+    flow: FlowAsset, runner: TickRunner, result: dg.ExecuteInProcessResult
+) -> TickReport | None:
+    """The report of the last tick of a run that committed all of them; else None."""
+    if _was_interrupted(result):
+        raise KeyboardInterrupt
+    report = runner.last_report(flow)
+    return report if result.success and report is not None and report.committed else None
 
 
 @contextmanager
@@ -133,9 +166,13 @@ def record_committed(
 
 
 def _execute(
-    job: dg.JobDefinition, instance: dg.DagsterInstance, first: Window, last: Window
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    first: Window,
+    last: Window,
+    more: Mapping[str, str] | None = None,
 ) -> dg.ExecuteInProcessResult:
-    tags = {PROCESS_TAG: this_process()}
+    tags = {PROCESS_TAG: this_process(), **(more or {})}
     if first != last:
         tags |= range_tags(first.key, last.key)
     return job.execute_in_process(
@@ -148,7 +185,10 @@ def _execute(
 
 
 def _failed(
-    flow: FlowAsset, first: Window, report: TickReport | None, result: dg.ExecuteInProcessResult
+    flow: FlowAsset,
+    first: Window,
+    report: TickReport | None,
+    result: dg.ExecuteInProcessResult,
 ) -> Exception:
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:

@@ -80,8 +80,12 @@ class Rework:
         made = self.beside.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
-    def replace(self) -> Commit:
+    def replace(self, checks: Mapping[str, Any] | None = None) -> Commit:
         """Puts the tables beside in the place of those that serve, by one row of the ledger.
+
+        Args:
+            checks: what the ledger keeps for the checks of the next tick; without it, what the last
+                commit beside has kept.
 
         Raises:
             DataError: another writer was faster (code `state`); then nothing of this counts.
@@ -89,7 +93,7 @@ class Rework:
         if self._decided or not self.is_complete:
             raise RuntimeError("what is taken over is complete, and taken over once")
         self._take_over()
-        commit = self._commit()
+        commit = self._commit(checks)
         self.serving.ledger.append(commit)
         self.target.step("ledger")
         self._end()
@@ -114,7 +118,7 @@ class Rework:
             table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
             self.target.step(name)
 
-    def _commit(self) -> Commit:
+    def _commit(self, checks: Mapping[str, Any] | None) -> Commit:
         now, made = self._now, self.beside.ledger.last
         if now is None:
             raise AssertionError("only what is committed is computed again")
@@ -132,7 +136,7 @@ class Rework:
             start=commits[0].start if commits else None,
             started=self._started,
             committed=datetime.now(UTC),
-            checks=_of_both(now.checks, made.checks if made else {}, tables),
+            checks=_of_both(now.checks, checks or (made.checks if made else {}), tables),
             tables={name: table.spec.record() for name, table in tables.items()},
         )
 
@@ -161,6 +165,13 @@ def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Re
         beside = _begun(pipeline, base, facts)
         ticks = (base.tick + 1, now.last)
         return Rework(pipeline, pipeline, beside, ticks, tuple(pipeline.store.tables))
+
+
+def first_again(pipeline: Pipeline, first: int) -> int:
+    """The tick with which a correction from a committed tick on begins; nothing is changed."""
+    commit = pipeline.ledger.refresh()
+    pipeline.store.check(commit)
+    return base_before(pipeline.store, pipeline.ledger, first).tick + 1
 
 
 def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: Wanted) -> Rework:

@@ -91,21 +91,22 @@ class Run:
         *,
         among: Sequence[dg.AssetsDefinition] | None = None,
         only: str | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> dg.ExecuteInProcessResult:
         """Runs a tick, or a range of them as one run: of the flow alone; or as "Materialize all"
         does it, together with its checks and the assets `among` which it stands; or asked for
-        `only` one asset.
+        `only` one asset; with `tags` of the run.
         """
         ends = self.axis.window(first).key, self.axis.window(first if last is None else last).key
-        tags = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
+        range_ = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
         job = self._defs.resolve_job_def("small_job")
         if among is not None:
             defs = dg.Definitions.merge(self._defs, dg.Definitions(assets=among))
             job = defs.resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
             instance=self.instance,
-            partition_key=None if tags else ends[0],
-            tags=tags,
+            partition_key=None if range_ else ends[0],
+            tags={**range_, **(tags or {})},
             asset_selection=None if only is None else [asset_key(self.flow, only)],
             raise_on_error=False,
             run_config=_QUIET,
