@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, Wanted
-from hydro_core.spark.as_it_was import Base, Facts, base_before, begin, held_at, moved, summed
+from hydro_core.spark.as_it_was import Base, base_before, begin, held_at, moved, summed
 from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
@@ -146,7 +146,7 @@ class Rework:
         self.serving.lock.release()
 
 
-def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Rework:
+def correction(pipeline: Pipeline, first: int) -> Rework:
     """The ticks of a pipeline from `first` on, to be computed again.
 
     Where the past before that tick is not to be had any more, an earlier tick is the first.
@@ -154,7 +154,6 @@ def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Re
     Args:
         pipeline: the one that serves.
         first: the first tick to compute again.
-        facts: gives what the ledger keeps of the tables after a tick that ended no commit.
 
     Raises:
         DataError: the tick is not committed, or another writer is at work (code `state`).
@@ -162,7 +161,7 @@ def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Re
     with _locked(pipeline):
         now = _committed(pipeline, first)
         base = base_before(pipeline.store, pipeline.ledger, first)
-        beside = _begun(pipeline, base, facts)
+        beside = _begun(pipeline, base)
         ticks = (base.tick + 1, now.last)
         return Rework(pipeline, pipeline, beside, ticks, tuple(pipeline.store.tables))
 
@@ -203,7 +202,7 @@ def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: 
         return Rework(serving, target, beside, (0, now.last), taken, changed_from=since)
 
 
-def rollback(serving: Pipeline, target: Pipeline, facts: Facts | None = None) -> Rework:
+def rollback(serving: Pipeline, target: Pipeline) -> Rework:
     """The tables of an earlier program as it left them, and the ticks since then by that program.
 
     Raises:
@@ -212,7 +211,7 @@ def rollback(serving: Pipeline, target: Pipeline, facts: Facts | None = None) ->
     with _locked(serving):
         now = _committed(serving, 0)
         base = _left_by(target, serving.ledger)
-        beside = _begun(target, base, facts)
+        beside = _begun(target, base)
         return Rework(
             serving, target, beside, (base.tick + 1, now.last), tuple(target.store.tables)
         )
@@ -235,11 +234,11 @@ def _emptied(pipeline: Pipeline) -> Path:
     return directory
 
 
-def _begun(target: Pipeline, base: Base, facts: Facts | None) -> Pipeline:
+def _begun(target: Pipeline, base: Base) -> Pipeline:
     """A pipeline of the target's program beside it, as its tables were after the base's tick."""
     tables = Tables(target.state_tables, target.output_tables)
     beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
-    begin(beside.store, beside.ledger, base, beside.fingerprint, facts)
+    begin(beside.store, beside.ledger, base, beside.fingerprint)
     return beside
 
 

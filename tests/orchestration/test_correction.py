@@ -1,4 +1,4 @@
-"""Corrections: as if the rows had landed in time, in one commit, recorded by Dagster, or nothing."""
+"""Corrections: as if rows had landed in time, in one commit, recorded by Dagster; or nothing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from assets.spec import FlowAsset
 from hydro_core.cli.main import main
 from hydro_core.spark.rework import BESIDE
 from orchestration import backfill, show
+from orchestration.correction import planned
 from orchestration.factory import asset_key
 from orchestration.records import unrecorded
 from orchestration.run_tags import CORRECT, CORRECT_TAG
@@ -63,7 +64,8 @@ def ran(home: Path, instance: dg.DagsterInstance) -> tuple[FlowAsset, TickRunner
     """The flow with its ticks committed, and then two rows that are late."""
     flow, runner = opened(home)
     run = Run(flow, runner, instance)
-    assert run(0, LAST).success
+    assert run(0).success
+    assert run(1, LAST).success
     land(runner.project, IN_TIME)
     return flow, runner, run
 
@@ -85,7 +87,7 @@ def test_a_correction_is_as_if_the_rows_had_landed_in_time(
         assert list(shown) == DAYS[1:]
         for of_tick in shown.values():
             assert of_tick["commit"] == commit.sequence
-            assert of_tick["correction"].startswith("commit 1 computed 2026-01-02 to 2026-01-04")
+            assert of_tick["correction"].startswith("commit 2 computed 2026-01-02 to 2026-01-04")
     # ann's totals of two ticks are others, dan's is new; what was before it came a tick later
     assert added_and_removed(run.shown(result, "totals")[DAYS[1]]) == (3, 2)
     assert added_and_removed(run.shown(result, "before")[DAYS[1]]) == (2, 0)
@@ -96,6 +98,22 @@ def test_a_correction_is_as_if_the_rows_had_landed_in_time(
 
 def added_and_removed(shown: Mapping[str, object]) -> tuple[object, object]:
     return shown["rows added"], shown["rows removed"]
+
+
+def test_what_was_one_range_is_corrected_from_its_first_tick(
+    tmp_path: Path, instance: dg.DagsterInstance, in_time: Mapping[str, list[str]]
+) -> None:
+    """What `delta` remembers is the last tick's, so that of a tick within a range is gone."""
+    flow, runner = opened(tmp_path)
+    run = Run(flow, runner, instance)
+    assert run(0, LAST).success
+    land(runner.project, IN_TIME)
+    plan = planned(runner, flow, DAYS[2])
+    assert (plan.asked.key, plan.first.key, plan.last.key) == (DAYS[2], DAYS[0], DAYS[LAST])
+    result = run(2, tags={CORRECT_TAG: CORRECT})
+    assert result.success, reason(result)
+    assert list(run.shown(result, "totals")) == DAYS
+    assert contents(flow, runner) == in_time
 
 
 def test_ranges_of_a_correction_are_one_commit_whose_laws_hold(
@@ -138,7 +156,8 @@ def test_a_run_that_corrects_goes_on_with_the_open_ticks(
 ) -> None:
     flow, runner = opened(tmp_path)
     run = Run(flow, runner, instance)
-    assert run(0, 2).success
+    assert run(0).success
+    assert run(1, 2).success
     land(runner.project, IN_TIME)
     result = run(1, LAST, tags={CORRECT_TAG: CORRECT})
     assert result.success, reason(result)
@@ -187,7 +206,7 @@ def test_killed_within_a_correction(
     tmp_path: Path, in_time: Mapping[str, list[str]], moment: str
 ) -> None:
     flow, runner = opened(tmp_path)
-    list(run_ticks(flow, runner, LAST, lambda _: None, together=LAST + 1))
+    run_in_two(flow, runner)
     before = contents(flow, runner)
     land(runner.project, IN_TIME)
     done = subprocess.run(
@@ -212,7 +231,13 @@ def test_killed_within_a_correction(
             dg.AssetRecordsFilter(asset_key=key, asset_partitions=[DAYS[1]]), limit=1
         ).records[0]
         assert made.asset_materialization is not None
-        assert made.asset_materialization.metadata["commit"].value == 1
+        assert made.asset_materialization.metadata["commit"].value == 2
+
+
+def run_in_two(flow: FlowAsset, runner: TickRunner) -> None:
+    """The first tick, then the others: a table that holds its last tick alone is had after it."""
+    for last in (0, LAST):
+        list(run_ticks(flow, runner, last, lambda _: None, together=LAST))
 
 
 def window(flow: FlowAsset, tick: int) -> object:
@@ -227,7 +252,7 @@ def flow_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FlowAss
         monkeypatch.setattr(module, "ALL_ASSETS", [flow])
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
     monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
-    list(run_ticks(flow, runner, LAST, lambda _: None, together=LAST + 1))
+    run_in_two(flow, runner)
     land(runner.project, IN_TIME)
     return flow
 
@@ -257,7 +282,7 @@ class TestCommands:
             "first": DAYS[1],
             "last": DAYS[LAST],
             "ticks": 3,
-            "commit": 2,
+            "commit": 3,
             "outputs": {
                 "totals": {"added": 0, "removed": 0},
                 "before": {"added": 0, "removed": 0},
