@@ -135,8 +135,6 @@ def test_rows_of_a_tick_and_of_its_table(run: Run) -> None:
 
 
 def test_check_numbers_of_a_range_are_those_of_each_tick(run: Run, tmp_path: Path) -> None:
-    alone = Run(*opened(tmp_path / "alone"), run.instance)
-
     def numbers(found: list[dg.AssetCheckEvaluation]) -> dict[tuple[str, str, str], dict[str, int]]:
         return {
             (str(e.asset_key), e.check_name, str(e.partition)): {
@@ -148,7 +146,9 @@ def test_check_numbers_of_a_range_are_those_of_each_tick(run: Run, tmp_path: Pat
         }
 
     together = numbers(run.checks(run(0, 3)))
-    one_by_one = numbers([e for tick in range(4) for e in alone.checks(alone(tick))])
+    with dg.DagsterInstance.ephemeral() as apart:
+        alone = Run(*opened(tmp_path / "alone"), apart)
+        one_by_one = numbers([e for tick in range(4) for e in alone.checks(alone(tick))])
     assert together.keys() == one_by_one.keys()
     for key, found in together.items():
         # Of a state that each tick replaces, a range stores that of its last tick alone.

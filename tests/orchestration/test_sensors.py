@@ -122,7 +122,7 @@ def test_the_page_says_which_tick_comes_and_when(case: Case) -> None:
 def test_the_page_of_the_sensor_shows_it_at_once(case: Case) -> None:
     case.commit(0, 2)
     case.run(RUN.FAILURE, 3, judged=True)
-    sensor = flow_definitions(case.flow, case.runner).sensor
+    (sensor,) = flow_definitions(case.flow, case.runner).sensors
     context = dg.build_sensor_context(instance=case.instance)
     skipped = sensor(context)
     assert isinstance(skipped, dg.SkipReason)

@@ -129,7 +129,8 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     assert run(1, 3).success
     assert run.recorded("totals") == DAYS
     _, other = opened(tmp_path / "other")
-    assert Run(flow, other, instance)(0, 3).success
+    with dg.DagsterInstance.ephemeral() as apart:
+        assert Run(flow, other, apart)(0, 3).success
     assert contents(flow, runner) == contents(flow, other)
 
 
