@@ -7,15 +7,16 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TextIO
 
 from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.corrected import Corrected
 from orchestration.correction import Planned, planned
 from orchestration.ranges import span
 from orchestration.readiness import Ready
-from orchestration.report import TickReport
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.ticking import correct_ticks, run_ticks
@@ -59,10 +60,10 @@ def correct(arguments: Sequence[str]) -> int:
     flow, runner = _opened(options.flow)
     as_json = options.format == "json"
     plan = planned(runner, flow, options.first)
-    report = _correct(flow, runner, plan, options.yes, sys.stderr if as_json else sys.stdout)
-    if report is not None and as_json:
-        sys.stdout.write(json.dumps(_as_json(flow, plan, report)) + "\n")
-    return 0 if report is not None else 1
+    found = _correct(flow, runner, plan, options.yes, sys.stderr if as_json else sys.stdout)
+    if found is not None and as_json:
+        sys.stdout.write(json.dumps(_as_json(flow, plan, found)) + "\n")
+    return 0 if found is not None else 1
 
 
 def _begun(
@@ -110,7 +111,7 @@ def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> i
 
 def _correct(
     flow: FlowAsset, runner: TickRunner, plan: Planned, yes: bool, to: TextIO
-) -> TickReport | None:
+) -> Corrected | None:
     """Says what would be done, asks, and does it; None where it was not wanted."""
     ticks = f"{_between(plan.first, plan.last)} ({plan.ticks:,} tick(s))"
     _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
@@ -127,25 +128,24 @@ def _correct(
         _say(f"{span(windows)}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
 
     runner.computed_again = computed
-    report = correct_ticks(flow, runner, plan)
-    _say(f"{flow.name}: corrected in {time.monotonic() - began:.1f} s (commit {report.commit})", to)
-    width = max(map(len, report.changed), default=0)
-    for name, changed in report.changed.items():
-        _say(f"  {name:<{width}}  {changed}", to)
-    return report
+    corrected = correct_ticks(flow, runner, plan)
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})", to)
+    width = max(map(len, (*corrected.inputs, *corrected.outputs)), default=0)
+    for name, what in (*corrected.inputs.items(), *corrected.outputs.items()):
+        _say(f"  {name:<{width}}  {what}", to)
+    return corrected
 
 
-def _as_json(flow: FlowAsset, plan: Planned, report: TickReport) -> dict[str, object]:
+def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, object]:
     return {
         "flow": flow.name,
         "first": plan.first.key,
         "last": plan.last.key,
         "ticks": plan.ticks,
-        "commit": report.commit,
-        "outputs": {
-            name: {"added": changed.added, "removed": changed.removed}
-            for name, changed in report.changed.items()
-        },
+        "commit": corrected.commit,
+        "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
+        "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
     }
 
 

@@ -6,19 +6,22 @@ their place by one commit. If one of them fails, everything is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
-from orchestration.quality.changed import Changed, changed
+from orchestration.corrected import Corrected, Read
+from orchestration.quality.changed import changed
 from orchestration.ranges import Log, is_of_the_tick, span
 from orchestration.report import TickReport, report_of_error, tables_of
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.spark.ledger import Commit
     from hydro_core.spark.rework import Rework
     from orchestration.runner import TickRunner
 
@@ -73,7 +76,7 @@ def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Ite
             reports = _computed(runner, flow, rework, log)
             if reports[-1].committed:
                 reports = _replaced(runner, flow, rework, reports)
-                log(reports[-1].correction)
+                log(str(reports[-1].corrected))
     except HydroError as error:
         reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
     if not reports[-1].committed:
@@ -105,25 +108,43 @@ def _replaced(
 
     pipeline, beside = rework.serving, rework.beside
     parts = list(_parts(runner, rework))
-    found: Mapping[str, Changed] = {
+    outputs = {
         name: changed(pipeline.store, beside.store, spec, parts)
         for name, spec in pipeline.output_tables.items()
     }
+    read = _read(pipeline.ledger.commits(since=rework.first), rework.first)
     made = beside.ledger.commits(since=rework.first)
-    checks: dict[str, Any] = {**made[-1].checks, "tables": kept_of_all(made)}
-    commit = rework.replace(checks)
-    windows = [report.window for report in reports]
-    says = f"commit {commit.sequence} computed {span(windows)} again from what was landed by then"
+    commit = rework.replace({**made[-1].checks, "tables": kept_of_all(made)})
+    corrected = Corrected(
+        span([report.window for report in reports]),
+        commit.sequence,
+        {one.name: Read(one.rows or 0, read.get(one.name)) for one in commit.inputs},
+        outputs,
+    )
+    tables = tables_of(pipeline)
     return [
-        replace(
-            report,
-            commit=commit.sequence,
-            correction=says,
-            changed=found,
-            tables=tables_of(pipeline),
-        )
+        replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
         for report in reports
     ]
+
+
+def _read(commits: Iterable[Commit], first: int) -> Mapping[str, int]:
+    """How many rows of each input the commits have read that made the ticks from `first` on.
+
+    Nothing where that cannot be told: one of them has made earlier ticks, too, or ticks that were
+    made again since.
+    """
+    made_by: dict[int, Commit] = {}
+    for commit in commits:
+        made_by = {tick: one for tick, one in made_by.items() if tick < commit.first}
+        made_by |= dict.fromkeys(commit.ticks, commit)
+    standing = {commit.sequence: commit for commit in made_by.values()}.values()
+    if sum(len(commit.ticks) for commit in standing) > sum(tick >= first for tick in made_by):
+        return {}
+    found: Counter[str] = Counter()
+    for read in (read for commit in standing for read in commit.inputs):
+        found[read.name] += read.rows or 0
+    return found
 
 
 def _parts(runner: TickRunner, rework: Rework) -> Iterator[range]:

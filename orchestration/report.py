@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
-from orchestration.quality.changed import Changed
+from orchestration.corrected import Corrected
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.run_tags import CORRECT, CORRECT_TAG
@@ -55,10 +55,8 @@ class TickReport:
     """Says so where the tick had been committed before, and nothing was computed."""
     commit: int | None = None
     """The commit that made the tick, by its number in the ledger."""
-    correction: str = ""
-    """Says so where the tick has been computed again, with others and in one commit."""
-    changed: Mapping[str, Changed] = field(default_factory=dict)
-    """By output, how its rows of all these ticks differ from those that had been published."""
+    corrected: Corrected | None = None
+    """The correction by which the tick has been computed again, with others."""
 
     @property
     def failure(self) -> str:
@@ -72,30 +70,28 @@ class TickReport:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        return {**self._which, **total, **read}
+        return {**self._about(""), **total, **read}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
         if asset not in self.tables:
             return self.metadata
         total = {"dagster/row_count": self.totals[asset]} if asset in self.totals else {}
-        changed = self.changed.get(asset)
         return {
-            **self._which,
-            **(changed.metadata if changed else {}),
+            **self._about(asset),
             **total,
             **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
         }
 
-    @property
-    def _which(self) -> dict[str, Any]:
+    def _about(self, asset: str) -> dict[str, Any]:
         """The tick and the commit, and what is to be known of them."""
-        notes = {"commit": self.commit, "correction": self.correction, "note": self.again}
         return {
             "tick": self.window.key,
             "tick number": self.window.tick,
-            **{name: value for name, value in notes.items() if value not in (None, "")},
+            **({} if self.commit is None else {"commit": self.commit}),
+            **({} if self.corrected is None else self.corrected.metadata_of(asset)),
+            **({"note": self.again} if self.again else {}),
         }
 
 

@@ -104,7 +104,7 @@ def _is_correction(run: dg.DagsterRun) -> bool:
 def _materialization(key: dg.AssetKey, asset: str, report: TickReport) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         key,
-        description=report.correction or report.again or None,
+        description=str(report.corrected) if report.corrected else report.again or None,
         partition=report.window.key,
         metadata=report.metadata_of(asset),
     )

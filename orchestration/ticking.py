@@ -19,6 +19,7 @@ from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.corrected import Corrected
 from orchestration.correction import Planned
 from orchestration.factory import project_definitions
 from orchestration.instance import prepare_instance
@@ -76,8 +77,8 @@ def run_ticks(
             yield TickDone(first, window, report, time.monotonic() - begin)
 
 
-def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> TickReport:
-    """Computes committed ticks again in one run, and gives the report of the last of them.
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corrected:
+    """Computes committed ticks again in one run, and says what that has done.
 
     Raises:
         DataError: one of them failed; everything is as it was.
@@ -86,9 +87,9 @@ def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Tick
         tags = {CORRECT_TAG: CORRECT}
         result = _execute(job, instance, planned.asked, planned.last, tags)
         report = _last_report(flow, runner, result)
-        if report is None:
+        if report is None or report.corrected is None:
             raise _failed(flow, planned.asked, runner.last_report(flow), result)
-        return report
+        return report.corrected
 
 
 @contextmanager

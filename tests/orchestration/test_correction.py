@@ -274,8 +274,9 @@ class TestCommands:
         said = capsys.readouterr().out
         assert "small: 2026-01-02 to 2026-01-04 (3 tick(s)) are computed again" in said
         assert "2026-01-02 to 2026-01-04: computed; 3 of 3 after" in said
-        assert "totals  3 row(s) added, 2 removed" in said
-        assert "before  2 row(s) added, 0 removed" in said
+        assert "payments  6 row(s) read, 4 before" in said
+        assert "totals    3 row(s) added, 2 removed" in said
+        assert "before    2 row(s) added, 0 removed" in said
         assert main(["correct", "small", "--from", DAYS[1], "--yes", "--format", "json"]) == 0
         assert json.loads(capsys.readouterr().out) == {
             "flow": "small",
@@ -283,6 +284,7 @@ class TestCommands:
             "last": DAYS[LAST],
             "ticks": 3,
             "commit": 3,
+            "inputs": {"payments": {"rows": 6, "before": 6}},
             "outputs": {
                 "totals": {"added": 0, "removed": 0},
                 "before": {"added": 0, "removed": 0},
