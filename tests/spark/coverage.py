@@ -33,6 +33,11 @@ def compiled(vector: Vector, *, optimize: bool) -> Compiled:
     return optimized(found, goal="range") if optimize else found
 
 
+def errors_of(vector: Vector) -> list[str]:
+    """The codes of the errors that a vector may end in, none where it has a result."""
+    return [vector["error"], *vector.get("error_alternatives", [])] if "error" in vector else []
+
+
 def covering(vectors: Iterable[Vector], *, optimize: bool) -> list[Vector]:
     """Few of the vectors that have all features which any of them has."""
     known: dict[str, frozenset[Feature]] = {}
@@ -40,8 +45,9 @@ def covering(vectors: Iterable[Vector], *, optimize: bool) -> list[Vector]:
     for name, vector in named.items():
         try:
             known[name] = features(compiled(vector, optimize=optimize))
-        except HydroError:
-            continue
+        except HydroError as problem:
+            if problem.code not in errors_of(vector):
+                raise
     return [named[name] for name in cover(known)]
 
 

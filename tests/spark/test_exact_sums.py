@@ -1,4 +1,5 @@
-"""A sum must have 64 bits at the end of a tick; what it is made of need not."""
+"""Sums are exact: they must have 64 bits at the end of a tick, what they are made of need not, and
+decimals keep their digits."""
 
 from __future__ import annotations
 
@@ -61,3 +62,30 @@ def test_a_total_beyond_64_bits_fails_the_tick(spark: SparkSession, engine: str,
     with pytest.raises(HydroError, match="64 bits") as caught:
         run_json(parse(text), {}, ticks, options)
     assert caught.value.code == "runtime"
+
+
+DECIMALS = """
+rows = source("k string, v decimal(38,30)")
+rows -> persist() -> aggregate(by="k", total=sum("v")) -> grown
+kept = rows -> window(n=2)
+kept -> aggregate(by="k", total=sum("v"), n=count()) -> keyed
+kept -> aggregate(total=sum("v")) -> whole
+kept -> aggregate(by="k", total=sum("v")) -> delta() -> changed
+rows -> aggregate(mean=avg("v")) -> now
+"""
+DIGITS = ["1.123456789012345678901234567890", "-2.000000000000000000000000000001", "3.5"]
+
+
+@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
+@pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
+def test_decimals_keep_their_digits(spark: SparkSession, optimized: bool, as_range: bool) -> None:
+    graph = parse(DECIMALS)
+    ticks = [{"rows": [{"k": "a", "v": v}, {"k": "b", "v": v}]} for v in DIGITS]
+    wanted = run_json(graph, {}, ticks, Options("reference"))
+    options = Options("spark", optimized=optimized, as_range=as_range, spark=spark)
+    found = run_json(graph, {}, ticks, options)
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert {n: sorted(map(str, i)) for n, i in ours.items()} == {
+            n: sorted(map(str, i)) for n, i in theirs.items()
+        }
+    assert {row["total"] for row in found[1]["keyed"]} == {"-0.876543210987654321098765432111"}

@@ -34,6 +34,8 @@ def aggregate_column(
         found = F.count_distinct(arguments[0][0], *(column for column, _ in arguments[1:]))
     else:
         found = _SIMPLE[name](*arguments[0])
+    if name == "total":
+        return or_zero(found, result)
     return found.cast(spark_type(result))
 
 
@@ -62,12 +64,21 @@ def _sum(column: Column, item: ItemType) -> Column:
 
 
 def _total(column: Column, item: ItemType) -> Column:
-    """The sum in a type that has room for it, 0 over nothing."""
+    """The sum in a type that has room for it."""
     if is_integer(item):
         found = F.sum(column.cast("decimal(20,0)"))
     else:
         found = F.sum(column if isinstance(item, Decimal) else column.cast("double"))
-    return F.coalesce(found, F.lit(0))
+    return found
+
+
+def or_zero(total: Column, result: ItemType) -> Column:
+    """The total as the result's type, 0 where it is null.
+
+    A 0 of another type would take digits after the point from a long decimal.
+    """
+    of_type = spark_type(result)
+    return F.coalesce(total.cast(of_type), F.lit(0).cast(of_type))
 
 
 def _average(column: Column, item: ItemType) -> Column:

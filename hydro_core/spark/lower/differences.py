@@ -8,6 +8,7 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import consolidated, copies
+from hydro_core.spark.lower.aggregates import or_zero
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import fail
@@ -75,7 +76,7 @@ def aggregate_moved(step: Step) -> Relation:
 
     def sums(_: Step) -> list[Column]:
         return [
-            F.coalesce(F.sum(f"a{i}"), F.lit(0)).cast(spark_type(types[name])).alias(f"a{i}")
+            or_zero(F.sum(f"a{i}"), types[name]).alias(f"a{i}")
             for i, (name, _) in enumerate(named_parts)
         ]
 

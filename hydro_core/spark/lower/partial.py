@@ -54,4 +54,7 @@ def counted(is_counted: Column) -> Partial:
 
 def exact_sum(value: Column) -> Partial:
     """The sum of decimals, of which none is lost when others go."""
-    return Partial(F.sum(value), F.sum, lambda sign: F.sum(value * sign))
+    # A product with the sign would round a decimal that has many digits after the point.
+    return Partial(
+        F.sum(value), F.sum, lambda sign: F.sum(F.when(sign > 0, value).otherwise(-value))
+    )

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
-from hydro_core.spark.lower.aggregates import Argument, argument_of
+from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
@@ -151,10 +151,7 @@ def _with_room(column: Column, item: ItemType) -> Column:
 def _total(column: Column, item: ItemType, result: ItemType) -> Running:
     """The sum with 0 for no values."""
     found = _sum(column, item, result)
-    zero = F.lit(0)
-    return Running(
-        found.partials, lambda parts: F.coalesce(parts[0], zero).cast(spark_type(result))
-    )
+    return Running(found.partials, lambda parts: or_zero(parts[0], result))
 
 
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:

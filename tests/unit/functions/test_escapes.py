@@ -50,13 +50,17 @@ def test_the_module_beside_tells_when_it_is_imported(
 
 @pytest.mark.parametrize("name", ESCAPES)
 def test_a_text_reads_back_as_the_same_function(name: str) -> None:
-    function, _ = ESCAPES[name]
+    function, code = ESCAPES[name]
+    refused, written = None, ""
     try:
-        graph = parse(f'a = source("string")\na -> map({function}, returns="string") -> out')
-    except HydroError:
-        return
-    written = to_text(graph)
-    assert to_text(parse(written)) == written
+        written = to_text(
+            parse(f'a = source("string")\na -> map({function}, returns="string") -> out')
+        )
+    except HydroError as problem:
+        refused = problem.code
+    assert refused in (None, code)
+    if refused is None:
+        assert to_text(parse(written)) == written
 
 
 @pytest.mark.parametrize(

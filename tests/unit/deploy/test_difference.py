@@ -1,0 +1,139 @@
+"""What becomes of outputs and states when another program is deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from hydro_core.compile import compile_text
+from hydro_core.deploy.deployment import Deployment
+from hydro_core.deploy.difference import Difference, difference
+from hydro_core.deploy.make import deployment_of
+from hydro_core.optimize.optimizer import optimize
+
+SOURCES = """
+orders = source("user string, product string, amount long")
+users = source("user string, country string")
+"""
+BEFORE = """
+known = users -> persist()
+orders -> join(right=known, on="user") -> german
+orders -> persist() -> aggregate(by="product", total=sum("amount"), n=count()) -> totals
+orders -> select("user") -> persist() -> unique() -> delta() -> firsts
+"""
+
+
+def deployed(text: str) -> Deployment:
+    compiled = compile_text(SOURCES + dedent(text))
+    found = optimize(compiled.typed)
+    return deployment_of("shop", compiled.typed, found)
+
+
+def records(deployment: Deployment) -> Mapping[str, Mapping[str, Any]]:
+    """What the ledger says of its tables."""
+    kinds = {"event": "E", "history": "H", "general": "G"}
+    return {
+        f"{t.role}/{t.name}": {
+            "role": t.role,
+            "of": t.name,
+            "kind": kinds.get(t.kind, "E"),
+            "ordered": t.ordered,
+        }
+        for t in deployment.tables
+    }
+
+
+def changed(before: str, after: str) -> Difference:
+    old = deployed(before)
+    return difference(old, deployed(after), records(old))
+
+
+def outputs(found: Difference) -> dict[str, str]:
+    return {name: output.change for name, output in found.outputs.items()}
+
+
+def test_the_same_program_keeps_everything() -> None:
+    found = changed(BEFORE, BEFORE)
+    assert found.is_nothing
+    assert not found.wanted
+
+
+def test_a_program_in_other_words_keeps_everything() -> None:
+    found = changed(
+        BEFORE,
+        """
+        # renamed, the incremental form by hand, statements in another order
+        seen = orders -> select("user") -> unique()
+        news = seen -> difference(neg=before)
+        before = news -> old()
+        news -> firsts
+        everybody = users -> persist()
+        history = orders -> persist()
+        history -> aggregate(by="product", total=sum("amount"), n=count()) -> totals
+        orders -> join(right=everybody, on="user") -> german
+        """,
+    )
+    assert outputs(found) == {"firsts": "same", "totals": "same", "german": "same"}
+    assert {state.change for state in found.states.values()} == {"kept"}
+    assert found.is_nothing
+
+
+def test_a_column_more_is_seen_and_made_anew() -> None:
+    found = changed(BEFORE, BEFORE.replace("n=count()", 'n=count(), most=max("amount")'))
+    assert outputs(found)["totals"] == "columns"
+    assert found.outputs["totals"].columns == ("most",)
+    assert found.wanted.outputs == {"totals"}
+    assert found.made_by.inputs == ("orders",)
+
+
+def test_a_column_less_is_seen() -> None:
+    found = changed(BEFORE, BEFORE.replace(", n=count()", ""))
+    assert outputs(found)["totals"] == "columns"
+    assert found.outputs["totals"].columns == ("n",)
+
+
+def test_another_constant_is_another_output_and_the_others_stay() -> None:
+    filtered = BEFORE.replace('on="user") ->', 'on="user") -> filter(lambda r: r.amount > 5) ->')
+    found = changed(filtered, filtered.replace("> 5", "> 6"))
+    assert outputs(found) == {"german": "changed", "totals": "same", "firsts": "same"}
+    assert found.wanted.outputs == {"german"}
+    assert not found.wanted.slots
+
+
+def test_what_is_new_begins_with_what_is_stored() -> None:
+    """The users are stored, so their landed past is not read; that of the orders is."""
+    found = changed(
+        BEFORE, BEFORE + 'users -> persist() -> aggregate(by="country", n=count()) -> lands'
+    )
+    assert outputs(found)["lands"] == "new"
+    assert found.made_by.inputs == ()
+    assert [leaf.table for leaf in found.made_by.tables.values()] == ["state/users"]
+    made = [s for s in found.states.values() if s.change == "derived"]
+    assert made
+    assert {t for s in made for t in s.tables} == {"state/users"}
+
+
+def test_what_is_gone_and_dropped_is_said() -> None:
+    fewer = "\n".join(line for line in BEFORE.splitlines() if "totals" not in line)
+    found = changed(BEFORE, fewer)
+    assert outputs(found)["totals"] == "gone"
+    assert [n for n, s in found.states.items() if s.change == "dropped"]
+    assert not found.wanted
+    assert not found.is_nothing
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('total=sum("amount")', 'total=max("amount")'),
+        ('by="product"', 'by="user"'),
+        ("persist() -> unique()", "window(3) -> unique()"),
+    ],
+)
+def test_what_is_not_the_same_is_not_said_to_be(one: str, other: str) -> None:
+    found = changed(BEFORE, BEFORE.replace(one, other))
+    assert "changed" in outputs(found).values()
+    assert found.wanted.outputs
