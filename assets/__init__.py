@@ -1,13 +1,14 @@
 """Pipelines that run as they stand: a folder each.
 
-`ALL_ASSETS` is what the code location shows. Add a folder and its name here, and it is scheduled,
-checked and backfillable.
+`ALL_ASSETS` is what the code location shows. Add a folder with an `asset.py`, and what it declares
+is scheduled, checked and backfillable.
 """
 
 from __future__ import annotations
 
-from assets.chat.asset import CHAT
-from assets.flights.asset import FLIGHTS
+from pathlib import Path
+
+from assets.discover import found_in
 from assets.spec import FlowAsset
 
-ALL_ASSETS: tuple[FlowAsset, ...] = (FLIGHTS, CHAT)
+ALL_ASSETS: tuple[FlowAsset, ...] = found_in(Path(__file__).parent, __name__)

@@ -55,7 +55,7 @@ class Ticks:
 @dataclass(frozen=True, slots=True)
 class Expect:
     """What must hold of a column of an output in every tick; a broken one stops the tick before it
-    commits.
+    commits, or is only shown where its `severity` is "warn".
     """
 
     column: str
@@ -65,14 +65,16 @@ class Expect:
     at_most: float | int | date | None = None
     one_of: tuple[Any, ...] = ()
     matches: str | None = None
+    severity: Literal["error", "warn"] = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class FlowAsset:
     """A flow as an asset folder gives it.
 
-    `program` is a `*.hydro` file or `module:attribute`. `schemas` types the inputs that the program
-    does not declare, as Spark DDL. `outputs` has a sentence for each output, which the UI shows.
+    `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
+    types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
+    each output, which the UI shows.
     """
 
     name: str
@@ -86,3 +88,5 @@ class FlowAsset:
     owners: tuple[str, ...] = ()
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
+    folder: Path | None = None
+    """The asset's folder, by whoever has found it there."""

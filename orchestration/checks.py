@@ -100,6 +100,9 @@ def _step(flow: FlowAsset) -> str:
     return f"{flow.name}__judge_again"
 
 
+_SEVERITIES = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeverity.WARN}
+
+
 def _evaluation(
     key: dg.AssetKey, verdict: Verdict, window: Window, *, of_tick: bool = False
 ) -> dg.AssetCheckEvaluation:
@@ -108,7 +111,8 @@ def _evaluation(
         check_name=verdict.check,
         passed=verdict.passed,
         description=None if verdict.passed else f"broken: {verdict.says}",
-        blocking=True,
+        severity=_SEVERITIES[verdict.severity],
+        blocking=verdict.severity == "error",
         partition=window.key if of_tick else None,
         metadata={"tick": window.key, **_shown(verdict.seen)},
     )

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from assets.check import check_declaration, check_expectations, schemas_of
 from assets.spec import FlowAsset
 from hydro_core.analysis.infer import infer
 from hydro_core.analysis.strata import stratify
-from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.types.ddl import parse_ddl
 
 
 def plan_of(flow: FlowAsset) -> TickPlan:
     """The plan by which the ticks of `flow` run.
 
     Raises:
-        ProgramError: the program is wrong.
+        ProgramError: the program, or what the asset says of it, is wrong.
     """
-    program = flow.program if isinstance(flow.program, str) else str(Path(flow.program))
-    schemas = {name: parse_ddl(text) for name, text in flow.schemas.items()}
-    graph = load(program)
-    _same_inputs(flow, graph)
-    typed = infer(graph, schemas)
+    graph = load(program_of(flow))
+    check_declaration(flow, graph.sources, graph.sinks)
+    typed = infer(graph, schemas_of(flow))
+    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
     return plan(typed, stratify(typed))
 
 
-def _same_inputs(flow: FlowAsset, graph: Graph) -> None:
-    read, landed = set(graph.sources), set(flow.inputs)
-    if read == landed:
-        return
-    names = ", ".join(f"`{name}`" for name in sorted(read ^ landed))
-    raise ProgramError(
-        Diagnostic(
-            code="config",
-            message=f"the flow `{flow.name}` and its program do not have the same inputs: {names}",
-            help="say in the asset's `inputs` where each input of the program lands",
-        )
-    )
+def program_of(flow: FlowAsset) -> str:
+    """The program as it is loaded; a file is relative to the asset's folder."""
+    program = flow.program
+    if flow.folder is None or (isinstance(program, str) and not program.endswith(".hydro")):
+        return str(program)
+    return str(flow.folder / Path(program))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.ledger import Commit, InputRead
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
@@ -57,6 +57,8 @@ class TickReport:
     """The commit that made the tick, by its number in the ledger."""
     corrected: Corrected | None = None
     """The correction by which the tick has been computed again, with others."""
+    empty: tuple[str, ...] = ()
+    """The inputs of which no row is of the tick."""
 
     @property
     def failure(self) -> str:
@@ -92,6 +94,7 @@ class TickReport:
             **({} if self.commit is None else {"commit": self.commit}),
             **({} if self.corrected is None else self.corrected.metadata_of(asset)),
             **({"note": self.again} if self.again else {}),
+            **({"inputs without rows": ", ".join(self.empty)} if self.empty else {}),
         }
 
 
@@ -108,7 +111,7 @@ def reports_of(
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
-    broken = [(asset, verdict) for asset, verdict in judged.verdicts if not verdict.passed]
+    broken = [(asset, verdict) for asset, verdict in judged.verdicts if verdict.stops]
     ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
     counted |= {f"landing/{name}": _arrived(batch, windows) for name, batch in batches.items()}
@@ -138,6 +141,7 @@ def reports_of(
             },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
             tables=tables_of(pipeline),
+            empty=_empty([batch.read for batch in batches.values()], window),
         )
         for window in windows
     ]
@@ -179,14 +183,20 @@ def report_of_committed(
         f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
         f"`hydrotick correct {flow.name} --from {window.key}`",
         commit=commit.sequence,
+        empty=_empty(commit.inputs, window),
     )
 
 
+def _empty(reads: Iterable[InputRead], window: Window) -> tuple[str, ...]:
+    return tuple(read.name for read in reads if window.tick in read.empty)
+
+
 def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
-    """The checks by asset, as the ledger keeps them."""
+    """The checks that passed by asset, as the ledger keeps them."""
     found: dict[str, list[str]] = {}
     for asset, verdict in verdicts:
-        found.setdefault(asset, []).append(verdict.check)
+        if verdict.passed:
+            found.setdefault(asset, []).append(verdict.check)
     return found
 
 

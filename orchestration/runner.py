@@ -27,7 +27,7 @@ from orchestration.ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches, Landing
+    from hydro_core.spark.batches_landing import InputBatches
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.quality.validate import Verdict
 
@@ -87,11 +87,17 @@ class TickRunner:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
         def latest(name: str) -> int | datetime | None:
-            from hydro_core.spark.batches_landing import latest
-
-            return latest(self._landing(flow, name), flow.ticks.zone)
+            return self._inputs(flow).latest(name)
 
         return ready(flow, flow.ticks.calendar, latest, self.now())
+
+    def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The inputs of which the last committed tick had no row; the ledger tells."""
+        from hydro_core.spark.ledger import Ledger
+
+        ledger = Ledger(self.directory(flow))
+        reads, last = ledger.last_reads(), ledger.last_tick
+        return tuple(read.name for read in reads if last in read.empty)
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
         """The report of the tick that this process ran last; None before the first."""
@@ -187,24 +193,21 @@ class TickRunner:
 
     def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
         first, last = windows[0].tick, windows[-1].tick
-        return self._inputs(flow).read(first, last, times_of(windows))
+        before = self.pipeline(flow).ledger.last_reads()
+        return self._inputs(flow).read(first, last, times_of(windows), before=before)
 
     def _inputs(self, flow: FlowAsset) -> InputBatches:
-        from hydro_core.spark.batches_landing import InputBatches
+        from hydro_core.spark.batches_landing import InputBatches, Landing
 
-        plan, pipeline = self.plan(flow), self.pipeline(flow)
+        plan = self.plan(flow)
         landings, items = {}, {}
         for name, node in plan.graph.sources.items():
-            landings[name] = self._landing(flow, name)
+            where = flow.inputs[name]
+            landings[name] = Landing(self.project.landing / where.path, where.column)
             items[name] = plan.typed.types[Endpoint(node.id)].item
         small = self.settings.spark.small_write_rows
-        return InputBatches(landings, items, lambda: pipeline.spark, small)
-
-    def _landing(self, flow: FlowAsset, name: str) -> Landing:
-        from hydro_core.spark.batches_landing import Landing
-
-        where = flow.inputs[name]
-        return Landing(self.project.landing / where.path, where.column)
+        spark = lambda: self.pipeline(flow).spark  # noqa: E731
+        return InputBatches(landings, items, spark, small, flow.ticks.zone)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

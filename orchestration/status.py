@@ -61,6 +61,8 @@ class FlowStatus:
     stopped: bool
     next: str
     tables: str
+    empty: tuple[str, ...]
+    """The inputs of which the last committed tick had no row."""
 
     @property
     def is_well(self) -> bool:
@@ -125,6 +127,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         stopped=following.stopped,
         next=following.says,
         tables=str(runner.directory(flow)),
+        empty=runner.empty_inputs(flow),
     )
 
 
@@ -167,6 +170,7 @@ def _details(flow: FlowStatus) -> list[str]:
         lines += [f"failed: {_ticks(failed.ticks)}: {said[0] if said else ''}"]
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
+    lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
     return lines

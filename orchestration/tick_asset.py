@@ -52,6 +52,8 @@ def tick_asset(
         found = RunEvaluations(flow, context)
         for report in _reports(flow, context, runner, (asked, windows)):
             yield from found.of_tick(report)
+            for name in report.empty:
+                context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
             if not report.committed:
                 if report.judged:
                     run_id = context.run.run_id

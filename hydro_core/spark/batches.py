@@ -19,11 +19,15 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
+from hydro_core.spark.files.workers import column_of
 from hydro_core.spark.ledger import InputRead
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.spark.types import spark_type
+from hydro_core.ticks.arrow import plain_table
+from hydro_core.ticks.landed import ArrowRows, misfit, required_columns
 from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +101,35 @@ def batch_of(
 def _arrow_rows(
     name: str, data: pa.Table, item: ItemType, tick: int | str | pa.Array[Any]
 ) -> pa.Table:
-    wanted = arrow_type(item)
+    wanted: Any = arrow_type(item)
     found = _columns(name, item, data.column_names)
     try:
-        if isinstance(item, Row | Tuple):
-            items = _struct(data, found, wanted)
-        else:
-            items = data[found[0]].combine_chunks().cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise _unfit(name, item, str(error)) from error
-    ticks = _ticks(data, tick)
-    return pa.table({ITEM: items, TICK: ticks})
+        rows = ArrowRows(plain_table(data.select(found)), found)
+        parts = [
+            _part(rows, column, of, required=name in required_columns(item))
+            for column, (name, of) in zip(found, flattened(item), strict=True)
+        ]
+    except ValueProblem as problem:
+        raise _unfit(name, item, str(problem)) from problem
+    items: Any = parts[0] if parts else None
+    if isinstance(item, Row | Tuple):
+        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+        nothing = pa.array([{}] * data.num_rows, wanted)
+        items = pa.StructArray.from_arrays(parts, fields=fields) if fields else nothing
+    return pa.table({ITEM: items, TICK: _ticks(data, tick)})
+
+
+def _part(rows: ArrowRows, column: str, of: ItemType, *, required: bool) -> pa.Array[Any]:
+    """A column of the items, by the rules of data in files."""
+    misfits: list[ValueProblem] = []
+
+    def note(row: int, why: str) -> None:
+        misfits.append(misfit(why, row, column))
+
+    found = column_of(rows, column, of, note, required=required)
+    if misfits:
+        raise misfits[0]
+    return found
 
 
 def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
@@ -117,18 +139,6 @@ def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
         column: pa.Array[Any] = data[tick].combine_chunks().cast(pa.int64())
         return column
     return tick
-
-
-def _struct(data: pa.Table, names: list[str], wanted: Any) -> pa.Array[Any]:
-    fields = [wanted.field(i) for i in range(wanted.num_fields)]
-    if not fields:
-        empty: pa.Array[Any] = pa.array([{}] * data.num_rows, wanted)
-        return empty
-    parts = [
-        data[name].combine_chunks().cast(field.type)
-        for name, field in zip(names, fields, strict=True)
-    ]
-    return pa.StructArray.from_arrays(parts, fields=fields)
 
 
 def _spark_rows(

@@ -1,38 +1,49 @@
 """Batches from landing tables: the rows whose column says that they are of a tick.
 
-A landing table is a Delta table, or Parquet files; its column holds the number of the tick, or a
-date or timestamp that lies in the tick's window. A table without such a column arrives whole at
-tick 0. Of a Delta table the version is fixed when a range is first read.
+A landing is what `hydrotick run --input` reads, read the same way: a Delta table, or files of
+Parquet, CSV or JSON lines. Its column tells the ticks; without one it arrives whole at tick 0. Of a
+Delta table the version is fixed when a range is first read, and what an input once was it stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
+from typing import NoReturn
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.batches import Batch, batch_of
+from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
+from hydro_core.spark.files.frames import Arrived, is_exact, quoted
+from hydro_core.spark.files.places import DELTA, Found, find
+from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.landed_pieces import read_by_workers, read_here
 from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
-from hydro_core.types.item import ItemType
+from hydro_core.ticks.arrow import plain_table
+from hydro_core.ticks.batches import InputFile, moment_of, refuse, require_columns
+from hydro_core.ticks.landed import declared_columns, required_columns
+from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.values import ValueProblem
 
-Window = tuple[datetime, datetime]
-
-_TICK = "__tick"
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this, if Arrow cannot read them whole, are read by Spark's workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +53,23 @@ class Landing:
     path: Path
     column: str | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """An input at a range of ticks."""
+
+    arrived: Arrived
+    columns: Mapping[str, ItemType]
+    axis: Axis | None
+    read: InputRead
+
     @property
-    def is_delta(self) -> bool:
-        """Whether it is a Delta table."""
-        return (self.path / "_delta_log").is_dir()
+    def name(self) -> str:
+        return self.arrived.file.name
+
+    @property
+    def found(self) -> Found:
+        return self.arrived.found
 
 
 class InputBatches:
@@ -56,6 +80,7 @@ class InputBatches:
         items: the items' types, by the inputs' names.
         spark: gives the session, when rows are too many to be collected.
         small: up to this many rows a batch is read without Spark.
+        zone: the time zone of dates, and of times that name none.
     """
 
     def __init__(
@@ -64,8 +89,10 @@ class InputBatches:
         items: Mapping[str, ItemType],
         spark: Callable[[], SparkSession],
         small: int = 100_000,
+        zone: str = "UTC",
     ) -> None:
         self._landings, self._items, self._spark, self._small = landings, items, spark, small
+        self._zone = zone
 
     def read(
         self,
@@ -73,224 +100,242 @@ class InputBatches:
         last: int,
         times: Mapping[int, Window] | None = None,
         versions: Mapping[str, int] | None = None,
+        before: Sequence[InputRead] = (),
     ) -> Mapping[str, Batch]:
-        """The batches of a range; `versions` are those of an earlier reading that is repeated.
+        """The batches of a range.
+
+        Args:
+            first: the first tick of the range.
+            last: its last tick.
+            times: the windows of its ticks.
+            versions: those of an earlier reading that is repeated.
+            before: what was read of the inputs for the ticks before.
 
         Raises:
-            DataError: a table is not there or has other columns (code `input`).
+            DataError: an input is not there, is not what it was, or has other columns (`input`).
         """
-        windows = times or {}
-        return {
-            name: self._batch(name, (first, last), windows, (versions or {}).get(name))
-            for name in self._landings
-        }
+        known = {read.name: read for read in before}
+        found = {}
+        for name in self._landings:
+            version = (versions or {}).get(name)
+            found[name] = self._batch(name, (first, last), times or {}, version, known.get(name))
+        return found
+
+    def latest(self, name: str) -> int | datetime | None:
+        """The last tick, or the last moment, that a row of an input is of; None: it has no rows.
+
+        Raises:
+            DataError: the input cannot be read (code `input`).
+        """
+        if self._landings[name].column is None or not self._is_there(name):
+            return None
+        part = self._range(name, (0, 0), {}, None, None)
+        axis, found = part.axis, part.found
+        if axis is None:
+            return None
+        if found.dataset is None or not is_exact(part.arrived, {}):
+            made = Made({}, axis.column, frozenset(), self._zone)
+            return read_here(part.arrived, made, None, found.files).latest
+        batches = found.dataset.to_batches(columns=[axis.column])
+        extremes = [pc.max(batch[axis.column]).as_py() for batch in batches]
+        last = max((value for value in extremes if value is not None), default=None)
+        return None if last is None else moment_of(last, self._zone)
+
+    def _is_there(self, name: str) -> bool:
+        path = self._landings[name].path
+        return path.exists() or bool(set("*?[") & set(str(path)))
 
     def _batch(
-        self, name: str, ticks: tuple[int, int], times: Mapping[int, Window], version: int | None
+        self,
+        name: str,
+        ticks: tuple[int, int],
+        times: Mapping[int, Window],
+        version: int | None,
+        before: InputRead | None,
     ) -> Batch:
         landing, item = self._landings[name], self._items[name]
-        if not landing.path.exists():
-            raise _wrong(name, f"{landing.path} is not there", "land its data first")
+        if not self._is_there(name):
+            _refuse(name, f"{landing.path} is not there", "land its data first")
         if landing.column is None and ticks[0] > 0:
-            return batch_of(name, _empty(item), item, 0, InputRead(name, 0, str(landing.path)))
-        data, version = _dataset(name, landing, version)
-        axis = _axis(name, landing, data.schema, ticks, times)
-        where = None if axis is None else axis.within
-        count = data.count_rows(filter=where)
-        read = InputRead(name, count, str(landing.path), version)
-        if count > self._small:
-            frame = _frame(self._spark(), landing, version)
-            if axis is not None:
-                frame = axis.numbered(frame)
-            return batch_of(name, frame, item, 0 if axis is None else _TICK, read)
-        columns = [c for c, _ in flattened(item) if c in data.schema.names]
-        if axis is not None:
-            columns.append(axis.column)
-        table = data.to_table(columns=list(dict.fromkeys(columns)) or None, filter=where)
-        return batch_of(name, table, item, 0 if axis is None else axis.numbers(table), read)
+            nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
+            return batch_of(name, nothing, item, 0, InputRead(name, 0, str(landing.path)))
+        part = self._range(name, ticks, times, version, before)
+        try:
+            rows = part.found.dataset
+            if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
+                return self._by_pieces(part)
+            return self._whole(part, rows)
+        except ValueProblem as problem:
+            refuse(part.arrived.file, str(problem), "give the start and end of each tick")
 
-
-def latest(landing: Landing, zone: str = "UTC") -> int | datetime | None:
-    """The last tick or moment that a row of a landing table is of; None where it has no rows."""
-    if landing.column is None or not landing.path.exists():
-        return None
-    data, _ = _dataset(landing.path.name, landing, None)
-    if landing.column not in data.schema.names:
-        raise _without(landing.path.name, landing, data.schema)
-    found = [pc.max(batch[landing.column]).as_py() for batch in data.to_batches([landing.column])]
-    last = max((value for value in found if value is not None), default=None)
-    if isinstance(last, date) and not isinstance(last, datetime):
-        return datetime.combine(last, time.min, ZoneInfo(zone))
-    return last
-
-
-class _Axis:
-    """From the values of a tick column to ticks, for a range."""
-
-    def __init__(
+    def _range(
         self,
-        column: str,
-        kind: pa.DataType,
+        name: str,
         ticks: tuple[int, int],
-        starts: list[datetime] | None = None,
-    ) -> None:
-        self.column = column
-        self._first, self._last = ticks
-        self._starts = starts
-        field = ds.field(column)
-        if starts is None:
-            self.within = (field >= self._first) & (field <= self._last)
+        times: Mapping[int, Window],
+        version: int | None,
+        before: InputRead | None,
+    ) -> _Range:
+        landing, item = self._landings[name], self._items[name]
+        file = InputFile(name, str(landing.path), landing.column)
+        columns = declared_columns(item) or {}
+        found = find(file, columns, version=version)
+        _refuse_another_kind(file, found, before)
+        require_columns(file, columns, found.names)
+        arrived = Arrived(file, found, item)
+        _refuse_no_ticks(arrived)
+        axis = landing.column and Axis.of(landing.column, ticks, times, self._zone)
+        read = InputRead(name, None, str(landing.path), found.version, found.kind)
+        return _Range(arrived, columns, axis or None, read)
+
+    def _whole(self, part: _Range, rows: ds.Dataset) -> Batch:
+        """Arrow or Spark reads the rows by itself."""
+        axis, item = part.axis, part.arrived.item
+        where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
+        if axis is not None:
+            _refuse_nulls(part.arrived, rows, axis.column)
+        native = part.found.native
+        if native is None or rows.count_rows(filter=where) <= self._small:
+            columns = [*part.columns, *([axis.column] if axis else [])]
+            names = list(dict.fromkeys(columns)) or None
+            table = plain_table(rows.to_table(columns=names, filter=where))
+            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
+            return _small(part, table.filter(pa.array(numbers != NONE)), numbers)
+        frame = native(self._spark())
+        if axis is None:
+            counts = Counter({0: rows.count_rows()})
+            return batch_of(part.name, frame, item, 0, _counted(part, counts))
+        counts = Counter[int]()
+        for batch in rows.to_batches(columns=[axis.column], filter=where):
+            counts.update(_count(axis.numbers(batch[axis.column])))
+        value = quoted(axis.column)
+        of = (part.found.types or {})[axis.column]
+        if is_integer(of):
+            tick = value.cast("long")
         else:
-            # Bounds of the column's own type let the file's statistics tell what need not be read.
-            low, high = (_bound(moment, kind) for moment in (starts[0], starts[-1]))
-            self.within = (field >= low) & (field < high)
+            moment = axis.moment(value, is_wall=of in (DATE, TIMESTAMP_NTZ))
+            tick = axis.number(F.lit(None).cast("long"), moment)
+        numbered = frame.withColumn("__tick", tick)
+        kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
+        return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 
-    def numbers(self, table: pa.Table) -> pa.Array[Any]:
-        """The ticks of the rows of a table."""
-        values: Any = table[self.column].combine_chunks()
-        if self._starts is None:
-            numbers: pa.Array[Any] = values.cast(pa.int64())
-            return numbers
-        moments = values.cast(_TIME).cast(pa.int64()).to_numpy(zero_copy_only=False)
-        starts = np.array([_micros(start) for start in self._starts])
-        found = np.searchsorted(starts, moments, side="right") - 1 + self._first
-        return pa.array(found.tolist(), pa.int64())
-
-    def numbered(self, frame: DataFrame) -> DataFrame:
-        """The rows of the range, with their ticks in a column of their own."""
-        quoted = self.column.replace("`", "``")
-        value = F.col(f"`{quoted}`")
-        if self._starts is None:
-            rows = frame.where(value.between(self._first, self._last))
-            return rows.withColumn(_TICK, value.cast("long"))
-        moment = F.unix_micros(value.cast("timestamp"))
-        starts = [_micros(start) for start in self._starts]
-        rows = frame.where((moment >= starts[0]) & (moment < starts[-1]))
-        return rows.withColumn(_TICK, _position(moment, starts) + F.lit(self._first))
+    def _by_pieces(self, part: _Range) -> Batch:
+        """The rows are read piece by piece, as what they are is told by each of them."""
+        files = _of_range(part)
+        required = required_columns(part.arrived.item)
+        made = Made(part.columns, part.arrived.file.column, required, self._zone)
+        if sum(file.stat().st_size for file in files) > _HERE:
+            frame, counts = read_by_workers(self._spark(), part.arrived, made, part.axis, files)
+            return Batch(frame, part.arrived.item, _counted(part, counts))
+        rows = read_here(part.arrived, made, part.axis, files)
+        read = _counted(part, _count(rows.numbers))
+        table = pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)})
+        return Batch(table, part.arrived.item, read)
 
 
-_TIME = pa.timestamp("us", tz="UTC")
+def _small(part: _Range, table: pa.Table, numbers: Numbers) -> Batch:
+    kept = numbers[numbers != NONE]
+    read = _counted(part, _count(kept))
+    return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
 
 
-def _axis(
-    name: str,
-    landing: Landing,
-    schema: pa.Schema,
-    ticks: tuple[int, int],
-    times: Mapping[int, Window],
-) -> _Axis | None:
-    if landing.column is None:
-        return None
-    if landing.column not in schema.names:
-        raise _without(name, landing, schema)
-    kind = schema.field(landing.column).type
-    if pa.types.is_integer(kind):
-        return _Axis(landing.column, kind, ticks)
-    if not (pa.types.is_date(kind) or pa.types.is_timestamp(kind)):
-        raise _wrong(
-            name,
-            f"the column `{landing.column}` of {landing.path} is {kind}, which tells no tick",
+def _lacks(part: _Range, rows: ds.Dataset) -> bool:
+    """Whether there are nulls that may not be, of which the rows tell piece by piece."""
+    required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
+    if not required:
+        return False
+    some = reduce(or_, required)
+    axis = part.axis
+    if axis is not None:
+        some &= axis.within(rows.schema.field(axis.column).type)
+    return bool(rows.count_rows(filter=some))
+
+
+def _zeros(table: pa.Table) -> Numbers:
+    return np.zeros(table.num_rows, np.int64)
+
+
+def _count(numbers: Numbers) -> Counter[int]:
+    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
+def _counted(part: _Range, counts: Counter[int]) -> InputRead:
+    """What the ledger is to keep: how many rows there were, and the ticks that had none."""
+    axis = part.axis
+    ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
+    empty = tuple(tick for tick in ticks if not counts[tick])
+    return replace(part.read, rows=counts.total(), empty=empty)
+
+
+def _of_range(part: _Range) -> Sequence[Path]:
+    """The files without those whose folder says that they are of other ticks."""
+    if part.axis is None or part.found.kind != "Parquet":
+        return part.found.files
+    return [file for file in part.found.files if _may_hold(file, part)]
+
+
+def _may_hold(file: Path, part: _Range) -> bool:
+    axis = part.axis
+    if axis is None:
+        return True
+    for folder in file.parent.parts:
+        column, equals, value = folder.partition("=")
+        if not equals or column != axis.column:
+            continue
+        try:
+            moment = moment_of(unquote(value), axis.zone)
+        except ValueProblem:
+            return True
+        if not isinstance(moment, datetime):
+            return True
+        found = axis.of_moments(pa.array([moment.astimezone(UTC)], pa.timestamp("us", "UTC")))
+        return bool(found[0] != NONE)
+    return True
+
+
+def _refuse_another_kind(file: InputFile, found: Found, before: InputRead | None) -> None:
+    """Refuses an input that was something else when the ticks before were read, in that place."""
+    if before is None or before.location != file.path:
+        return
+    was = before.kind or (DELTA if before.version is not None else found.kind)
+    if was != found.kind:
+        lost = " (its `_delta_log` is gone)" if was == DELTA else ""
+        refuse(
+            file,
+            f"it was a {was} when the last ticks were read, and is {found.kind} now{lost}",
+            "restore it as it was, or let it land in another place and change its `path`",
+        )
+
+
+def _refuse_no_ticks(arrived: Arrived) -> None:
+    """Refuses a tick column that tells no ticks, as far as its type says so."""
+    column, types = arrived.file.column, arrived.found.types
+    if column is None or types is None or column not in types:
+        return
+    if str(types[column]) in ("boolean", "float", "double", "binary"):
+        refuse(
+            arrived.file,
+            f"the tick column `{column}` is {types[column]}, which tells no tick",
             "use a column with the tick's number, a date or a timestamp",
         )
-    missing = [t for t in range(ticks[0], ticks[1] + 1) if t not in times]
-    if missing:
-        raise _wrong(
-            name,
-            f"tick {missing[0]} has no window, so a {kind} cannot tell it",
-            "give the start and end of each tick",
-        )
-    windows = [times[t] for t in range(ticks[0], ticks[1] + 1)]
-    for (_, end), (start, _) in pairwise(windows):
-        if end != start:
-            raise ValueError("the windows of a range follow each other without a gap")
-    starts = [*(start for start, _ in windows), windows[-1][1]]
-    return _Axis(landing.column, kind, ticks, starts)
 
 
-def _without(name: str, landing: Landing, schema: pa.Schema) -> DataError:
-    return _wrong(
-        name,
-        f"{landing.path} has no column `{landing.column}`",
-        f"its columns are {', '.join(f'`{c}`' for c in schema.names)}",
-    )
-
-
-def _position(moment: Column, starts: list[int]) -> Column:
-    """The number of the window that holds the moment."""
-    steps = {later - start for start, later in pairwise(starts)}
-    if len(steps) == 1:
-        step = steps.pop()
-        since = moment - F.lit(starts[0])
-        # A whole number of steps, so the division is exact.
-        return ((since - since % F.lit(step)) / F.lit(step)).cast("long")
-    passed = F.filter(F.array(*map(F.lit, starts)), lambda start: start <= moment)
-    return (F.size(passed) - 1).cast("long")
-
-
-def _bound(moment: datetime, kind: pa.DataType) -> Any:
-    """The moment as a value of a tick column; a date begins at its midnight in UTC."""
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    if pa.types.is_date(kind):
-        is_midnight = moment.time() == time.min
-        day = moment.date() if is_midnight else moment.date() + timedelta(days=1)
-        return pa.scalar(day, pa.date32()).cast(kind)
-    return pa.scalar(moment, pa.timestamp("us")).cast(kind)
-
-
-def _dataset(name: str, landing: Landing, version: int | None) -> tuple[ds.Dataset, int | None]:
-    if not landing.is_delta:
-        return ds.dataset(landing.path, format="parquet"), None
-    try:
-        table = DeltaTable(landing.path, version=version)
-        rows = table.to_pyarrow_dataset()
-    except DeltaError as error:
-        first_line = str(error).strip().partition("\n")[0]
-        at = "" if version is None else f" at version {version}"
-        raise _wrong(
-            name, f"{landing.path} cannot be read{at}: {first_line}", "land its data again"
-        ) from error
-    if landing.column is not None:
-        _refuse_nulls(name, landing, table)
-    return rows, table.version()
-
-
-def _refuse_nulls(name: str, landing: Landing, table: DeltaTable) -> None:
-    """Rows without a tick would never arrive; the table's statistics tell of them."""
-    counts = f"null_count.{landing.column}"
-    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-    nulls = sum(action.get(counts) or 0 for action in actions)
+def _refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
+    """Rows without a tick would never arrive; the files' statistics tell of them."""
+    if arrived.found.version is None:
+        nulls = rows.count_rows(filter=ds.field(column).is_null())
+    else:
+        table = DeltaTable(arrived.file.path, version=arrived.found.version)
+        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        nulls = sum(action.get(f"null_count.{column}") or 0 for action in actions)
     if nulls:
-        raise _wrong(
-            name,
-            f"{nulls} of its rows in {landing.path} have a null in `{landing.column}`",
+        refuse(
+            arrived.file,
+            f"{nulls:,} of its rows have a null in `{column}`",
             "give every row its tick when it lands",
         )
 
 
-def _frame(spark: SparkSession, landing: Landing, version: int | None) -> DataFrame:
-    if version is None:
-        return spark.read.parquet(str(landing.path))
-    reader = spark.read.format("delta").option("versionAsOf", version)
-    return reader.load(str(landing.path))
-
-
-def _empty(item: ItemType) -> pa.Table:
-    return pa.table({column: pa.array([], pa.null()) for column, _ in flattened(item)})
-
-
-def _micros(moment: datetime) -> int:
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
-
-
-def _wrong(name: str, message: str, cure: str) -> DataError:
-    return DataError(
-        Diagnostic(
-            code="input",
-            message=f"the input `{name}` cannot be read: {message}",
-            operator="source",
-            help=cure,
-        )
-    )
+def _refuse(name: str, message: str, cure: str) -> NoReturn:
+    raise DataError(Diagnostic("input", f"input `{name}`: {message}", help=cure))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,10 @@ class InputRead:
     rows: int | None = None
     location: str | None = None
     version: int | None = None
+    kind: str | None = None
+    """What the input is: a Delta table, or files of which kind; None: not known."""
+    empty: tuple[int, ...] = ()
+    """The ticks of the commit that no row was of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ _INPUT: list[tuple[str, pa.DataType]] = [
     ("rows", pa.int64()),
     ("location", pa.string()),
     ("version", pa.int64()),
+    ("kind", pa.string()),
+    ("empty", pa.list_(pa.int64())),
 ]
 _TIME = pa.timestamp("us", tz="UTC")
 _COLUMNS: dict[str, pa.DataType] = {
@@ -181,6 +187,14 @@ class Ledger:
         found = [commit for commit in self.commits(since=tick) if tick in commit.ticks]
         return found[-1] if found else None
 
+    def last_reads(self) -> tuple[InputRead, ...]:
+        """What the last ticks that are committed have read of the inputs."""
+        if self.last is None or self.last.inputs:
+            return () if self.last is None else self.last.inputs
+        # The last row may be of maintenance, which reads no input.
+        found = [commit for commit in self.commits(since=self.last.last) if commit.inputs]
+        return found[-1].inputs if found else ()
+
     def append(self, commit: Commit) -> None:
         """Adds a commit: with that its ticks are done.
 
@@ -199,7 +213,14 @@ class Ledger:
             custom_metadata={"ticks": f"{commit.first}..{commit.last}"},
         )
         try:
-            write_deltalake(table, _rows([commit]), mode="append", commit_properties=properties)
+            write_deltalake(
+                table,
+                _rows([commit]),
+                mode="append",
+                # A ledger that an earlier version made has fewer columns.
+                schema_mode="merge",
+                commit_properties=properties,
+            )
         except CommitFailedError as error:
             raise _overtaken(self.directory, commit) from error
         self._last = commit
@@ -294,10 +315,7 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
             "plan": c.plan,
             "versions": sorted(c.versions.items()),
             "rows": sorted(c.rows.items()),
-            "inputs": [
-                {"name": i.name, "rows": i.rows, "location": i.location, "version": i.version}
-                for i in c.inputs
-            ],
+            "inputs": [asdict(read) for read in c.inputs],
             "start": c.start,
             "end": c.end,
             "started": c.started,
@@ -312,10 +330,14 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
 
 def _commit(row: Mapping[str, Any]) -> Commit:
     known: dict[str, Any] = {field.name: row[field.name] for field in _SCHEMA if field.name in row}
-    known["inputs"] = tuple(InputRead(**found) for found in known["inputs"])
+    known["inputs"] = tuple(_input_read(found) for found in known["inputs"])
     known["checks"] = json.loads(known["checks"])
     known["tables"] = json.loads(known["tables"])
     return Commit(**known)
+
+
+def _input_read(found: Mapping[str, Any]) -> InputRead:
+    return InputRead(**{**found, "empty": tuple(found.get("empty") or ())})
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:

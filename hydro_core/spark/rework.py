@@ -285,10 +285,11 @@ def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
 
 
 def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
-    """What was read of each input: as it was read last, and all rows."""
+    """What was read of each input: as it was read last, all rows, and all ticks without one."""
     found: dict[str, InputRead] = {}
     for read in (read for commit in commits for read in commit.inputs):
         before = found.get(read.name)
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
-        found[read.name] = replace(read, rows=rows)
+        empty = (*(before.empty if before else ()), *read.empty)
+        found[read.name] = replace(read, rows=rows, empty=empty)
     return tuple(found.values())

@@ -6,11 +6,13 @@ such a column arrives whole at tick 0. Ticks without rows are ticks, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
+from zoneinfo import ZoneInfo
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.every import Every
@@ -204,8 +206,11 @@ def _column(landing: Landing, column: str) -> list[Any]:
         refuse(landing.file, f"the tick column `{column}`: {problem}")
 
 
-def moment_of(value: Any) -> Any:
-    """What a value of a tick column is: the number of a tick, or a time in UTC."""
+def moment_of(value: Any, zone: str = "UTC") -> Any:
+    """What a value of a tick column is: the number of a tick, or a time in UTC.
+
+    Dates, and times that name no zone, are of `zone`.
+    """
     match value:
         case None:
             raise ValueProblem("a row has no tick: it is null")
@@ -214,11 +219,27 @@ def moment_of(value: Any) -> Any:
         case int():
             return value
         case str() | datetime():
-            return conform(value, TIMESTAMP)
+            return _in_zone(conform(value, TIMESTAMP), zone, is_wall=_names_no_zone(value))
         case date():
-            return conform(value.isoformat(), TIMESTAMP)
+            return _in_zone(conform(value.isoformat(), TIMESTAMP), zone, is_wall=True)
         case _:
             raise ValueProblem(f"{value!r} is neither a whole number nor a time")
+
+
+_OFFSET = re.compile(r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
+
+
+def _names_no_zone(value: str | datetime) -> bool:
+    if isinstance(value, datetime):
+        return value.tzinfo is None
+    # The hyphens of a date are none of an offset.
+    return not ("T" in value or ":" in value) or _OFFSET.search(value.strip()) is None
+
+
+def _in_zone(moment: datetime, zone: str, *, is_wall: bool) -> datetime:
+    if not is_wall or zone == "UTC":
+        return moment
+    return moment.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
 
 
 def _by_tick(

@@ -6,16 +6,17 @@ import csv
 import glob
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import arrow_type, plain_table
+from hydro_core.ticks.arrow import arrow_type, item_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
@@ -93,6 +94,12 @@ def _within(place: Path) -> Iterable[Path]:
     """The files of a place; what begins with `_` or `.` is not data."""
     if place.is_file():
         return [place]
+    inner = next(place.rglob("_delta_log"), None)
+    if inner is not None:
+        refuse(
+            f"there is a Delta table at `{inner.parent}`, some of whose files count no more",
+            "name the table by itself",
+        )
     return (
         file
         for file in place.rglob("*")
@@ -121,7 +128,8 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
         found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
     except (DeltaError, ValueProblem, pa.ArrowException, OSError) as problem:
-        refuse(f"the Delta table `{path}` cannot be read: {problem}")
+        first_line = str(problem).strip().partition("\n")[0]
+        refuse(f"the Delta table `{path}` cannot be read: {first_line}", "land its data again")
 
 
 def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
@@ -171,8 +179,36 @@ def _read_csv(files: list[Path], declared: Declared, wanted: Wanted) -> Landed:
             tables.append(plain_table(pyarrow.csv.read_csv(str(file), convert_options=options)))
             names |= dict.fromkeys(header)
         except (pa.ArrowException, ValueProblem, OSError) as problem:
-            refuse(f"`{file}` cannot be read: {problem}")
+            refuse_csv(file, problem)
     return ArrowRows(together(str(files[0].parent), tables), list(names))
+
+
+MISFIT = re.compile(
+    r"In CSV column #(?P<column>\d+):.*CSV conversion error to (?P<type>[^:]+)"
+    r"(: invalid value '(?P<value>.*)')?"
+)
+"""What Arrow says of a field that is no value of its column's type."""
+
+
+def refuse_csv(file: Path, problem: Exception) -> NoReturn:
+    """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
+    found = MISFIT.search(str(problem))
+    if found is None or found["value"] is None:
+        refuse(f"`{file}` cannot be read: {problem}")
+    place = int(found["column"])
+    with _text(file) as lines:
+        rows = csv.reader(lines)
+        header = next(rows, [])
+        bad = (row for row in rows if len(row) > place and row[place] == found["value"])
+        line = f"line {rows.line_num}, " if next(bad, None) is not None else ""
+    # Arrow counts the columns that it reads; all of the file are read by their places.
+    column = header[place] if place < len(header) else f"#{place}"
+    alias: Any = found["type"].partition("[")[0]
+    of = item_type(pa.type_for_alias(alias))
+    refuse(
+        f"`{file}`, {line}column `{column}`: {found['value']!r} is not of type {of}",
+        "mend the file, or declare the type that the column has",
+    )
 
 
 def csv_options(
@@ -191,9 +227,14 @@ def csv_options(
 
 def header_of(file: Path) -> list[str]:
     """The names of the columns of a CSV file."""
-    opened = gzip.open if file.suffix == ".gz" else open
-    with opened(file, "rt", encoding="utf-8-sig", newline="") as lines:
+    with _text(file) as lines:
         return next(csv.reader(lines), [])
+
+
+def _text(file: Path) -> TextIO:
+    opened = gzip.open if file.suffix == ".gz" else open
+    found: Any = opened(file, "rt", encoding="utf-8-sig", newline="")
+    return found  # type: ignore[no-any-return]
 
 
 def csv_type(name: str, item: ItemType) -> pa.DataType:

@@ -6,7 +6,6 @@ error. Types that only all rows of all files tell are found first, by a survey.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -18,6 +17,7 @@ import pyarrow.csv
 
 from hydro_core.ticks.arrow import plain_table, plain_type
 from hydro_core.ticks.files import (
+    MISFIT,
     Declared,
     Wanted,
     among,
@@ -27,6 +27,7 @@ from hydro_core.ticks.files import (
     json_lines,
     parquet_file,
     refuse,
+    refuse_csv,
 )
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
 from hydro_core.types.common import merge
@@ -36,8 +37,6 @@ from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
 """The rows of a piece: a few MiB of usual ones."""
-
-_MISFIT = re.compile(r"In CSV column #(\d+):.*CSV conversion error to ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,8 @@ def pieces(file: Path, form: Form) -> Iterator[Landed]:
     try:
         yield from readers[form.kind]()
     except (pa.ArrowException, ValueProblem, OSError) as problem:
+        if form.kind == "CSV":
+            refuse_csv(file, problem)
         refuse(f"`{file}` cannot be read: {problem}")
 
 
@@ -130,10 +131,10 @@ def _csv_schema(file: Path, form: Form) -> pa.Schema:
                     pass
             break
         except pa.ArrowInvalid as problem:
-            misfit = _MISFIT.search(str(problem))
+            misfit = MISFIT.search(str(problem))
             if misfit is None:
                 raise
-            name = header[int(misfit[1])]
+            name = header[int(misfit["column"])]
             found[name] = _LOOSER[found[name]]
     return pa.schema([(name, plain_type(found[name])) for name in columns])
 

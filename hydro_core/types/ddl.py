@@ -55,7 +55,9 @@ def parse_ddl(text: str) -> ItemType:
         raise TypeProblem("the schema is empty", 'give columns as in "user string, at timestamp"')
     first, second = parser.peek(0).lower(), parser.peek(1)
     sized = first in (*_DECIMALS, "char", "varchar")
-    bare = first == "(" or second in ("", "<") or (second == "(" and sized)
+    # A column may have the name of a type: what follows tells, a size or the column's own type.
+    sized = sized and second == "(" and parser.peek(2).lower() not in ("(", *_NAMES)
+    bare = first == "(" or second in ("", "<") or sized
     result = parser.type() if bare else parser.fields("")
     if parser.at < len(parser.tokens):
         raise parser.problem(f"`{parser.peek(0)}` is not expected here")

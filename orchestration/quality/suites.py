@@ -181,6 +181,12 @@ def _expectations(expect: Expect) -> list[Any]:
         "matches": partial(gxe.ExpectColumnValuesToMatchRegex, column=column, regex=expect.matches),
     }
     return [
-        made[kind](meta={"check": check_name(kind, column), "says": says})
+        made[kind](
+            meta={
+                "check": check_name(kind, column),
+                "says": says,
+                "severity": expect.severity,
+            }
+        )
         for kind, says in _kinds(expect).items()
     ]

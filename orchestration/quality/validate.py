@@ -18,13 +18,19 @@ _SHOWN = 5
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What one check found on one subject: `passed`, and for a person what was expected and what
-    was seen.
+    was seen. Only one of the `severity` "error" stops a tick.
     """
 
     check: str
     passed: bool
     says: str
     seen: dict[str, Any] = field(default_factory=dict)
+    severity: str = "error"
+
+    @property
+    def stops(self) -> bool:
+        """Whether the tick may not be committed."""
+        return not self.passed and self.severity == "error"
 
 
 def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, ...]:
@@ -34,7 +40,9 @@ def validate(suite: gx.ExpectationSuite, frame: pd.DataFrame) -> tuple[Verdict, 
     """
     found: dict[str, Verdict] = {}
     for one, meta in _results(suite, frame):
-        found[meta["check"]] = Verdict(meta["check"], bool(one.success), meta["says"], _seen(one))
+        severity = meta.get("severity", "error")
+        passed = bool(one.success)
+        found[meta["check"]] = Verdict(meta["check"], passed, meta["says"], _seen(one), severity)
     return tuple(found.values())
 
 

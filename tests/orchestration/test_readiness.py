@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from assets.spec import FlowAsset, Landing, Ticks
+from assets.spec import Expect, FlowAsset, Landing, Ticks
 from orchestration import commands
 from orchestration.factory import flow_definitions, last_key
 from orchestration.readiness import Latest, ready
@@ -141,6 +141,25 @@ def test_commands_refuse_and_tell(
     assert "tick 2026-01-03 is next: its window ends at" in capsys.readouterr().out
 
 
+def test_a_tick_without_rows_of_an_input_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = opened(tmp_path)
+    windows = [flow.ticks.calendar.window(n) for n in range(len(BATCHES))]
+    nothing = [("payments",) if not batch else () for batch in BATCHES]
+    reports = list(runner.run(flow, windows[:3], log=lambda _: None))
+    assert [report.empty for report in reports] == nothing[:3]
+    assert reports[2].metadata_of("totals")["inputs without rows"] == "payments"
+    assert runner.empty_inputs(flow) == ("payments",)
+    monkeypatch.setattr(commands, "ALL_ASSETS", (flow,))
+    monkeypatch.setattr(commands, "project_settings", lambda: runner.project)
+    commands.status(["small"])
+    assert "empty:  the last tick had no row of `payments`" in capsys.readouterr().out
+    again = list(runner.run(flow, windows, log=lambda _: None))
+    assert [report.empty for report in again] == nothing
+    assert runner.empty_inputs(flow) == ()
+
+
 def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:
     flow, runner = opened(tmp_path)
     flow = replace(flow, inputs={"payments": Landing("small/payments", "tok", wait="landed")})
@@ -148,4 +167,15 @@ def test_a_landing_that_cannot_be_read_is_a_report(tmp_path: Path) -> None:
         flow, [flow.ticks.calendar.window(0)], log=lambda _: None
     )
     assert not report.committed
-    assert "no column `tok`" in report.problem
+    assert "the tick column `tok` is missing" in report.problem
+
+
+def test_what_is_only_warned_of_stops_no_tick(tmp_path: Path) -> None:
+    flow, runner = opened(tmp_path)
+    warned = Expect("total", at_least=5, severity="warn")
+    flow = replace(flow, expect={"totals": (warned, Expect("user", unique=True))})
+    (report,) = runner.run(flow, [flow.ticks.calendar.window(0)], log=lambda _: None)
+    assert report.committed
+    assert [v.check for _, v in report.verdicts if not v.passed] == ["total_between"]
+    (again,) = runner.run(flow, [flow.ticks.calendar.window(0)], log=lambda _: None)
+    assert "total_between" not in {v.check for _, v in again.verdicts}

@@ -52,15 +52,19 @@ def test_the_forms_have_fifteen_lines_at_most() -> None:
 
 @pytest.mark.dagster
 def test_the_asset_is_one(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from assets.discover import found_in
     from orchestration.factory import project_definitions
     from orchestration.runner import TickRunner
     from orchestration.settings import ProjectSettings
 
-    monkeypatch.chdir(directory)
-    names: dict[str, object] = {}
-    exec(blocks("python")[1], names)
-    runner = TickRunner(ProjectSettings(home=directory))
-    defs = project_definitions([names["TOTALS"]], runner)  # type: ignore[list-item]
+    folder = directory / "readme_assets" / "totals"
+    folder.mkdir(parents=True)
+    (directory / "totals.hydro").rename(folder / "totals.hydro")
+    (folder / "asset.py").write_text(blocks("python")[1], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(directory))
+    flows = found_in(folder.parent, "readme_assets")
+    assert [flow.name for flow in flows] == ["totals"]
+    defs = project_definitions(flows, TickRunner(ProjectSettings(home=directory)))
     keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
     assert {"totals/landing/payments", "totals/state/payments_state", "totals/totals"} <= keys
 

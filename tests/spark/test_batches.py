@@ -78,7 +78,12 @@ def test_rows_of_other_ticks_are_refused() -> None:
 def landed(tmp_path: Path, kind: str, values: list[object]) -> Path:
     path = tmp_path / "landing"
     table = pa.table(
-        {"when": values, "user": [f"u{i}" for i in range(len(values))], "n": range(len(values))}
+        {
+            "when": values,
+            "user": [f"u{i}" for i in range(len(values))],
+            "n": range(len(values)),
+            "share": [0.5] * len(values),
+        }
     )
     if kind == "delta":
         write_deltalake(path, table)
@@ -134,7 +139,9 @@ def test_a_reading_is_repeated_at_its_version(spark: SparkSession, tmp_path: Pat
     path = landed(tmp_path, "delta", [0, 0])
     inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark)
     assert inputs.read(0, 0)["x"].read.rows == 2
-    write_deltalake(path, pa.table({"when": [0], "user": ["late"], "n": [9]}), mode="append")
+    write_deltalake(
+        path, pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]}), mode="append"
+    )
     now, then = inputs.read(0, 0)["x"], inputs.read(0, 0, versions={"x": 0})["x"]
     assert (now.read.rows, now.read.version) == (3, 1)
     assert (then.read.rows, then.read.version) == (2, 0)
@@ -151,8 +158,9 @@ def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_pa
     ("landing", "message"),
     [
         (Landing(Path("nowhere")), "is not there"),
-        (Landing(Path("landing"), "day"), "has no column `day`"),
-        (Landing(Path("landing"), "user"), "tells no tick"),
+        (Landing(Path("landing"), "day"), "the tick column `day` is missing"),
+        (Landing(Path("landing"), "user"), "the tick column `user`: "),
+        (Landing(Path("landing"), "share"), "`share` is double, which tells no tick"),
         (Landing(Path("landing"), "when"), "has no window"),
     ],
 )
@@ -170,5 +178,5 @@ def test_a_wrong_landing_table_is_an_input_error(
 def test_rows_without_a_tick_are_refused(tmp_path: Path) -> None:
     path = landed(tmp_path, "delta", [0, None, 1])
     inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
-    with pytest.raises(DataError, match="1 of its rows in"):
+    with pytest.raises(DataError, match="1 of its rows have a null"):
         inputs.read(0, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,6 +28,7 @@ from hydro_core.spark.files.workers import (
     fits_whole,
     input_error,
     read_in_workers,
+    survey,
     tells_ticks,
 )
 from hydro_core.spark.files.workers import Wanted as Made
@@ -66,7 +67,7 @@ def arrive(
     for file in files:
         of = declared.get(file.name, UNKNOWN)
         columns = declared_columns(of) or {}
-        found = find(session, file, columns)
+        found = find(file, columns, partial(survey, session))
         require_columns(file, columns, found.names)
         arrived.append(Arrived(file, found, of if columns else _item_type(file, found)))
     return arrived
@@ -118,8 +119,8 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
     columns = declared_columns(arrived.item) or {}
     native = arrived.found.native
-    if native is not None and _is_exact(arrived, columns):
-        frame = _native(native, arrived, columns)
+    if native is not None and is_exact(arrived, columns):
+        frame = _native(native(session), arrived, columns)
         # Where there are nulls that may not be, the workers tell their rows.
         if not _has_nulls(arrived, frame):
             return Rows(arrived, frame, _summary(arrived, frame), checked=False)
@@ -128,7 +129,7 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        _refuse_unread(arrived, frame, columns)
+        refuse_unread(arrived, frame, columns)
         return Rows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
@@ -158,7 +159,7 @@ def quoted(name: str) -> Column:
     return F.col(f"`{escaped}`")
 
 
-def _is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
+def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
     """Whether casts make the items, and tell the ticks."""
     types = arrived.found.types or {}
     column = arrived.file.column
@@ -190,7 +191,7 @@ def _native(
     )
 
 
-def _refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
+def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
     """Refuses files that cannot be read, columns that are missing, rows that are of no tick."""
     place = F.struct(FILE, ROW)
     said = F.struct(PROBLEM, CURE)
@@ -342,6 +343,15 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     """The numbers of files by the names that Spark gives them."""
     uris = (path.absolute().as_uri() for path in arrived.found.files)
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
+
+
+def refuse_misfit(
+    arrived: Arrived, tick: int, problem: str, where: tuple[Path, int, str]
+) -> NoReturn:
+    """Refuses a value that is no item; it is told by its file, its row there and its column."""
+    file, row, column = where
+    told = misfit(problem, row, column)
+    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}")
 
 
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:

@@ -1,13 +1,14 @@
-"""What lies at a path, and how Spark reads it: whole by itself where it reads exactly that.
+"""What lies at a path, and how it is read: whole by Arrow or Spark where they read exactly that.
 
-Spark reads Delta tables, and Parquet of plain types, by itself; the rest its workers read with
-Arrow. Either way a `Found` says what the columns are before any row is read.
+Both read Delta tables, and Parquet of plain types, by themselves; the rest is read piece by piece,
+by Spark's workers where there is much of it. Either way a `Found` says what the columns are before
+any row is read.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
-from hydro_core.spark.files.workers import survey
 from hydro_core.spark.paths import literal
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type, plain_type
@@ -57,38 +57,77 @@ class Found:
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
     types: Mapping[str, ItemType] | None = None
     """The types of the columns that were read; None: not known, and not needed."""
-    native: DataFrame | None = None
+    dataset: dataset.Dataset | None = None
+    """The rows as Arrow reads them by itself, where it does."""
+    native: Callable[[SparkSession], DataFrame] | None = None
     """The rows as Spark reads them by itself, where it does."""
     bytes: int = 0
     """What the files take."""
+    version: int | None = None
+    """The version of a Delta table."""
+    kind: str = ""
+    """What it is: a Delta table, or files of a kind."""
 
 
-def find(session: SparkSession, file: InputFile, declared: Declared) -> Found:
-    """What lies at the path of an input."""
+Ask = Callable[[Path], bytes]
+"""What is asked of a file."""
+Survey = Callable[[Sequence[Path], Ask], Sequence[bytes | DataError]]
+"""Asks it of many files: what each answers, or the error that it raises."""
+
+DELTA = "Delta table"
+
+
+def survey_here(files: Sequence[Path], found: Ask) -> Sequence[bytes | DataError]:
+    """A survey by this process alone."""
+    return [found(file) for file in files]
+
+
+def find(
+    file: InputFile, declared: Declared, survey: Survey = survey_here, version: int | None = None
+) -> Found:
+    """What lies at the path of an input.
+
+    Args:
+        file: the input's name, path and tick column.
+        declared: the columns that the program declares.
+        survey: how files are asked for what only all of their rows tell.
+        version: of a Delta table; None: the latest.
+    """
     wanted = wanted_of(declared, file.column)
     if is_delta(file.path):
-        return _delta(session, file.path, declared, wanted)
+        return _delta(file.path, declared, wanted, version)
     kind, files = files_at(file.path)
     form = Form(kind, base_of(file.path), declared, wanted)
-    finders = {"Parquet": _parquet, "CSV": _csv, "JSON lines": _json}
-    return finders[kind](session, file.path, files, form)
+    match kind:
+        case "CSV":
+            return _csv(survey, files, form)
+        case "JSON lines":
+            return _json(survey, files, form)
+        case _:
+            return _parquet(file.path, files, form)
 
 
-def _delta(session: SparkSession, path: str, declared: Declared, wanted: Wanted) -> Found:
+def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -> Found:
     try:
-        table = DeltaTable(path)
+        table = DeltaTable(path, version=version)
         names = [field.name for field in table.schema().fields]
         rows: Any = table.to_pyarrow_dataset()
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
         types = {name: item_type(of) for name, of in fields}
     except (DeltaError, ValueProblem, pa.ArrowException) as problem:
-        refuse(f"the Delta table `{path}` cannot be read: {problem}")
-    reader = session.read.format("delta").option("versionAsOf", table.version())
+        first_line = str(problem).strip().partition("\n")[0]
+        at = "" if version is None else f" at version {version}"
+        refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
+    at_version = table.version()
+
+    def native(session: SparkSession) -> DataFrame:
+        reader = session.read.format("delta").option("versionAsOf", at_version)
+        return reader.load(str(Path(path).absolute()))
+
     constants = _constants(path, rows)
     form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
     size = sum(file.stat().st_size for file in constants)
-    native = reader.load(str(Path(path).absolute()))
-    return Found(list(constants), form, names, types, native, size)
+    return Found(list(constants), form, names, types, rows, native, size, at_version, DELTA)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
@@ -101,7 +140,7 @@ def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
     return found
 
 
-def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
     names, schemas = dict[str, None](), list[pa.Schema]()
     plain = True
     for file in files:
@@ -117,13 +156,27 @@ def _parquet(session: SparkSession, path: str, files: Sequence[Path], form: Form
             refuse(f"`{file}` cannot be read: {problem}")
     schema = together(path, [s.empty_table() for s in schemas]).schema
     types = {field.name: item_type(field.type) for field in schema}
-    native = None
-    if plain and all(s.equals(schema) for s in schemas):
-        fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
-        reader = session.read.schema(spark.StructType(fields))
-        native = reader.parquet(*(literal(file) for file in files))
+    rows, native = None, None
+    if all(s.equals(schema) for s in schemas):
+        rows = dataset.dataset(
+            [str(file) for file in files],
+            format="parquet",
+            partitioning=dataset.partitioning(flavor="hive"),
+            partition_base_dir=form.base,
+        )
+        native = partial(_by_spark, files, types) if plain else None
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
-    return Found(files, form, list(names), types, native, _size(files))
+    size = _size(files)
+    return Found(files, form, list(names), types, rows, native, size, kind=form.kind)
+
+
+def _by_spark(
+    files: Sequence[Path], types: Mapping[str, ItemType], session: SparkSession
+) -> DataFrame:
+    """Parquet files as Spark reads them by itself."""
+    fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
+    reader = session.read.schema(spark.StructType(fields))
+    return reader.parquet(*(literal(file) for file in files))
 
 
 def _is_plain(schema: pa.Schema, file: Path, columns: Sequence[str]) -> bool:
@@ -153,7 +206,7 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file) for file in files]
@@ -163,12 +216,12 @@ def _csv(session: SparkSession, path: str, files: Sequence[Path], form: Form) ->
         typed = {n: csv_type(n, t) for n, t in form.declared.items() if n in names}
         schema = pa.schema(list(typed.items()))
     else:
-        answers = survey(session, files, partial(_surveyed_csv, form=form))
+        answers = survey(files, partial(_surveyed_csv, form=form))
         tables = [pickle.loads(_told(a)).empty_table() for a in answers]  # noqa: S301 - our own
         schema = together(str(files[0].parent), tables).schema
     types = {field.name: item_type(field.type) for field in schema}
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
-    return Found(files, form, names, types, None, _size(files))
+    return Found(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
 def _header(file: Path) -> list[str]:
@@ -182,14 +235,14 @@ def _surveyed_csv(file: Path, form: Form) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(session: SparkSession, path: str, files: Sequence[Path], form: Form) -> Found:
+def _json(survey: Survey, files: Sequence[Path], form: Form) -> Found:
     if form.declared:
-        return Found(files, form, [], None, None, _size(files))
-    answers = [pickle.loads(_told(a)) for a in survey(session, files, _surveyed_json)]  # noqa: S301
+        return Found(files, form, [], bytes=_size(files), kind=form.kind)
+    answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
     names = list(dict.fromkeys(name for _, found in answers for name in found))
     common: Any = merge(t for t, _ in answers)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
-    return Found(files, form, names, types, None, _size(files))
+    return Found(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
 def _surveyed_json(file: Path) -> bytes:

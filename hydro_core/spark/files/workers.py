@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,8 @@ class Wanted:
     columns: Mapping[str, ItemType]
     tick: str | None
     required: Required
+    zone: str = "UTC"
+    """That of dates, and of times that name none, in the tick column."""
 
     @property
     def schema(self) -> spark.StructType:
@@ -90,7 +93,7 @@ def read_in_workers(
         # Paths are relative to where the command runs; a worker may have started elsewhere.
         with chdir(here):
             for number in _numbers(batches):
-                yield from _file(files[number], number, form, wanted)
+                yield from rows_of_file(files[number], number, form, wanted)
 
     return _tasks(session, len(files)).mapInArrow(rows, wanted.schema)
 
@@ -156,7 +159,8 @@ class Places:
     names: str | None = None
 
 
-def _file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
     seen = dict[str, None]()
     at = 0
     try:
@@ -194,6 +198,10 @@ class _Problems:
     def add(self, row: int, stage: Stage, place: int, problem: str) -> None:
         self.found.setdefault(row, (stage, place, problem))
 
+    def value(self, place: int, row: int, problem: str) -> None:
+        """Adds a value of the column at this place that is no item."""
+        self.add(row, Stage.VALUE, place, problem)
+
     def columns(self, rows: int) -> list[pa.Array[Any]]:
         if not self.found:
             return [_nulls(rows, arrow_type(t)) for t in (LONG, LONG, STRING)]
@@ -208,9 +216,9 @@ class _Problems:
 
 def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
     problems, rows = _Problems(), len(piece)
-    ticks = _ticks(piece, wanted.tick, problems)
+    ticks = _ticks(piece, wanted, problems)
     items = [
-        _column(piece, name, to, place, problems, required=name in wanted.required)
+        column_of(piece, name, to, partial(problems.value, place), required=name in wanted.required)
         for place, (name, to) in enumerate(wanted.columns.items())
     ]
     names = pa.array([places.names, *[None] * (rows - 1)], pa.string())
@@ -219,20 +227,21 @@ def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, wanted.schema.names)
 
 
-def _ticks(piece: Landed, column: str | None, problems: _Problems) -> list[pa.Array[Any]]:
+def _ticks(piece: Landed, wanted: Wanted, problems: _Problems) -> list[pa.Array[Any]]:
     """The numbers and the times that the tick column holds."""
-    rows = len(piece)
+    rows, column = len(piece), wanted.tick
     if column is None or column not in piece.names:
         return [_nulls(rows, pa.int64()), _nulls(rows, arrow_type(TIMESTAMP))]
-    found = [_moment(value, i, problems) for i, value in enumerate(piece.values(column))]
+    values = enumerate(piece.values(column))
+    found = [_moment(value, wanted.zone, row, problems) for row, value in values]
     numbers = [value if isinstance(value, int) else None for value in found]
     times = [None if isinstance(value, int) else value for value in found]
     return [pa.array(numbers, pa.int64()), pa.array(times, arrow_type(TIMESTAMP))]
 
 
-def _moment(value: Any, row: int, problems: _Problems) -> Any:
+def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:
     try:
-        found = moment_of(value)
+        found = moment_of(value, zone)
         if isinstance(found, int) and not LONG_MIN <= found <= LONG_MAX:
             raise ValueProblem(f"{found} is beyond 64 bits")
     except ValueProblem as problem:
@@ -241,13 +250,18 @@ def _moment(value: Any, row: int, problems: _Problems) -> Any:
     return found
 
 
-def _column(
-    piece: Landed, name: str, to: ItemType, place: int, problems: _Problems, *, required: bool
+def column_of(
+    piece: Landed,
+    name: str,
+    to: ItemType,
+    problem: Callable[[int, str], None],
+    *,
+    required: bool,
 ) -> pa.Array[Any]:
-    """A column of the items; a value that does not fit is a problem of its row."""
+    """A column of the items; `problem` is told of each value that does not fit, with its row."""
     if name not in piece.names:
         for row in range(len(piece) if required else 0):
-            problems.add(row, Stage.VALUE, place, NOT_NULL)
+            problem(row, NOT_NULL)
         return _nulls(len(piece), arrow_type(to))
     if isinstance(piece, ArrowRows):
         of = item_type(piece.table.schema.field(name).type)
@@ -258,8 +272,8 @@ def _column(
     for row, value in enumerate(piece.values(name)):
         try:
             items.append(read(value))
-        except ValueProblem as problem:
-            problems.add(row, Stage.VALUE, place, str(problem))
+        except ValueProblem as found:
+            problem(row, str(found))
             items.append(None)
     return to_arrow(items, to)
 

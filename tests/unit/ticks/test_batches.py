@@ -180,7 +180,8 @@ def test_csv_without_a_schema(tmp_path: Path) -> None:
 def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
     path.write_text("a\nx\n")
-    with pytest.raises(HydroError, match="cannot be read") as caught:
+    says = "`, line 2, column `a`: 'x' is not of type long"
+    with pytest.raises(HydroError, match=says) as caught:
         ticks_of(f"o={path}", schemas={"o": "a long"})
     assert caught.value.code == "input"
 

@@ -41,6 +41,8 @@ def test_reads_what_it_prints(item: ItemType) -> None:
         ("decimal(5)", Decimal(5, 0)),
         ("numeric(5, 2)", Decimal(5, 2)),
         ("decimal decimal(3,1)", Row((Field("decimal", Decimal(3, 1)),))),
+        ("decimal (boolean)", Row((Field("decimal", Tuple((Scalar("boolean"),))),))),
+        ("char ((long))", Row((Field("char", Tuple((Tuple((LONG,)),))),))),
         ("pos (long, long)", Row((Field("pos", Tuple((LONG, LONG))),))),
         ("varchar(10)", STRING),
         ("struct<_1: long, _2: string>", Tuple((LONG, STRING))),

@@ -1,0 +1,223 @@
+"""Judges what an asset folder declares, before anything of it runs: against itself and its program.
+
+All that is wrong is told at once, each with where it stands in the asset and what was likely meant.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from assets.spec import Expect, FlowAsset
+from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import Decimal as DecimalType
+
+WAITS = ("closed", "landed")
+SEVERITIES = ("error", "warn")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+Problems = Iterator[Diagnostic]
+
+
+def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[str]) -> None:
+    """Judges what can be judged by the names of the program's inputs and outputs.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    sources, sinks = tuple(inputs), tuple(outputs)
+    _raise(
+        [
+            *_name(flow),
+            *_ticks(flow),
+            *_inputs(flow, sources),
+            *_schemas(flow, sources),
+            *_known(flow, "outputs", flow.outputs, "output", sinks),
+            *_known(flow, "expect", flow.expect, "output", sinks),
+        ]
+    )
+
+
+def check_expectations(flow: FlowAsset, outputs: Mapping[str, ItemType]) -> None:
+    """Judges what is expected of the outputs, whose items have these types.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    _raise(
+        [
+            problem
+            for output, expected in flow.expect.items()
+            for expect in expected
+            for problem in _expect(flow, output, expect, outputs[output])
+        ]
+    )
+
+
+def schemas_of(flow: FlowAsset) -> Mapping[str, ItemType]:
+    """The types that the asset gives to inputs of its program; they have been judged."""
+    return {name: parse_ddl(text) for name, text in flow.schemas.items()}
+
+
+def _raise(problems: list[Diagnostic]) -> None:
+    if problems:
+        raise ProgramError(*problems)
+
+
+def _wrong(flow: FlowAsset, place: str, message: str, cure: str | None = None) -> Diagnostic:
+    return Diagnostic("config", f"flow `{flow.name}`, `{place}`: {message}", help=cure)
+
+
+def _name(flow: FlowAsset) -> Problems:
+    if not _NAME.fullmatch(str(flow.name)):
+        yield _wrong(
+            flow, "name", f"{flow.name!r} is no name", "take letters, digits and underscores"
+        )
+
+
+def _ticks(flow: FlowAsset) -> Problems:
+    try:
+        _ = flow.ticks.calendar
+    except HydroError as error:
+        for found in error.diagnostics:
+            yield _wrong(flow, "ticks", found.message, found.help)
+
+
+def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
+    yield from _known(flow, "inputs", flow.inputs, "input", sources)
+    for name in sources:
+        if name not in flow.inputs:
+            cure = f"say where it lands: `inputs` has a `Landing` for `{name}`"
+            yield _wrong(flow, "inputs", f"`{name}`, which the program reads, is missing", cure)
+    for name, landing in flow.inputs.items():
+        place = f"inputs.{name}"
+        if landing.wait not in WAITS:
+            yield _wrong(
+                flow, f"{place}.wait", f"there is no {landing.wait!r}", _choice(landing.wait, WAITS)
+            )
+        elif landing.wait == "landed" and landing.column is None:
+            cure = "say which `column` tells the ticks, or leave `wait` out"
+            yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+        if "://" in str(landing.path):
+            yield _wrong(
+                flow, f"{place}.path", f"{landing.path} is a URL", "let it land in a directory"
+            )
+
+
+def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
+    yield from _known(flow, "schemas", flow.schemas, "input", sources)
+    for name, text in flow.schemas.items():
+        try:
+            parse_ddl(text)
+        except TypeProblem as problem:
+            yield _wrong(flow, f"schemas.{name}", problem.message, problem.help)
+
+
+def _known(
+    flow: FlowAsset, place: str, names: Iterable[str], what: str, known: tuple[str, ...]
+) -> Problems:
+    for name in names:
+        if name not in known:
+            message = f"the program has no {what} `{name}`"
+            yield _wrong(flow, place, message, _choice(name, known))
+
+
+def _choice(word: object, known: Iterable[str]) -> str:
+    listed = tuple(known)
+    there = ", ".join(f"`{name}`" for name in listed) or "none"
+    return did_you_mean(str(word), listed) or f"there are {there}"
+
+
+def _expect(flow: FlowAsset, output: str, expect: Expect, item: ItemType) -> Problems:
+    columns = declared_columns(item) or {"item": item}
+    place = f"expect.{output}"
+    if expect.column not in columns:
+        cure = _choice(expect.column, columns)
+        yield _wrong(flow, place, f"the output has no column `{expect.column}`", cure)
+        return
+    place, of = f"{place}.{expect.column}", columns[expect.column]
+    if expect.severity not in SEVERITIES:
+        cure = _choice(expect.severity, SEVERITIES)
+        yield _wrong(flow, f"{place}.severity", f"there is no {expect.severity!r}", cure)
+    if not _says_something(expect):
+        yield _wrong(flow, place, "nothing is expected", "say `not_null`, `unique`, `at_least`, …")
+    yield from _pattern(flow, f"{place}.matches", expect.matches, of)
+    yield from _bounds(flow, place, expect, of)
+
+
+def _says_something(expect: Expect) -> bool:
+    told = (expect.at_least, expect.at_most, expect.matches)
+    given = any(value is not None for value in told)
+    return given or bool(expect.not_null or expect.unique or expect.one_of)
+
+
+def _pattern(flow: FlowAsset, place: str, pattern: str | None, of: ItemType) -> Problems:
+    if pattern is None:
+        return
+    if of != STRING:
+        yield _wrong(flow, place, f"only text matches a pattern, and the column is {of}")
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as problem:
+        yield _wrong(flow, place, f"{pattern!r} is no regular expression: {problem}")
+
+
+def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Problems:
+    named = {"at_least": expect.at_least, "at_most": expect.at_most}
+    bounds = {name: value for name, value in named.items() if value is not None}
+    misfit = False
+    for name, value in (*bounds.items(), *(("one_of", value) for value in expect.one_of)):
+        if not _fits(value, of):
+            misfit = True
+            message = f"{value!r} cannot be compared with a column of type {of}"
+            yield _wrong(flow, f"{place}.{name}", message, _example(of))
+    if not misfit and len(bounds) == 2 and named["at_least"] > named["at_most"]:  # type: ignore[operator]
+        yield _wrong(
+            flow,
+            f"{place}.at_least",
+            f"no value is at least {expect.at_least} and at most {expect.at_most}",
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+_FITTING: tuple[tuple[Callable[[ItemType], bool], Callable[[Any], bool], str], ...] = (
+    (is_integer, lambda v: _is_number(v) and not math.isnan(v), "a number, such as 0"),
+    (
+        lambda of: isinstance(of, DecimalType) or str(of) in ("float", "double"),
+        lambda v: _is_number(v) and not math.isnan(v),
+        "a number, such as 0",
+    ),
+    (
+        lambda of: of == DATE,
+        lambda v: isinstance(v, date) and not isinstance(v, datetime),
+        "a date, such as `date(2026, 1, 1)`",
+    ),
+    (
+        lambda of: of in (TIMESTAMP, TIMESTAMP_NTZ),
+        lambda v: isinstance(v, datetime),
+        "a time, such as `datetime(2026, 1, 1)`",
+    ),
+    (lambda of: of == STRING, lambda v: isinstance(v, str), "a text"),
+    (lambda of: str(of) == "boolean", lambda v: isinstance(v, bool), "True or False"),
+)
+"""Of which types a value is compared with which columns, and what to write instead."""
+
+
+def _fits(value: Any, of: ItemType) -> bool:
+    return any(is_of(of) and takes(value) for is_of, takes, _ in _FITTING)
+
+
+def _example(of: ItemType) -> str:
+    found = [example for is_of, _, example in _FITTING if is_of(of)]
+    return f"write {found[0]}" if found else "columns of this type have no bounds"

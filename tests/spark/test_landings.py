@@ -1,0 +1,275 @@
+"""A flow's landing is read as `hydrotick run --input` reads it: same rows, types and errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from hydro_core.errors import DataError
+from hydro_core.spark import batches_landing
+from hydro_core.spark.batches_landing import InputBatches, Landing
+from hydro_core.spark.ledger import InputRead
+from hydro_core.ticks.batches import InputFile, cut, land
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.every import Every
+from hydro_core.types.ddl import parse_ddl
+
+pytestmark = pytest.mark.spark
+
+ITEM = parse_ddl("user string, v long")
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+TICKS = 3
+TIMES = dict(enumerate(pairwise(DAY + timedelta(days=t) for t in range(TICKS + 1))))
+ROWS: list[dict[str, Any]] = [
+    {"day": date(2026, 1, 1), "user": "ann", "v": 1},
+    {"day": date(2026, 1, 3), "user": None, "v": None},
+    {"day": date(2026, 1, 1), "user": "b,b", "v": -3},
+    {"day": date(2026, 1, 3), "user": "", "v": 2**53 + 1},
+]
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows)
+
+
+def _delta(path: Path, rows: list[dict[str, Any]]) -> str:
+    write_deltalake(path / "table", _table(rows))
+    return "table"
+
+
+def _parquet(path: Path, rows: list[dict[str, Any]]) -> str:
+    pq.write_table(_table(rows), path / "rows.parquet")
+    return "rows.parquet"
+
+
+def _two_types(path: Path, rows: list[dict[str, Any]]) -> str:
+    """Files whose columns have different types, and one that lacks one."""
+    first = _table(rows[1:]).cast(
+        pa.schema([("day", pa.date32()), ("user", pa.large_string()), ("v", pa.int64())])
+    )
+    second = _table(rows[:1])
+    pq.write_table(first, path / "1.parquet")
+    pq.write_table(second.set_column(2, "v", second["v"].cast(pa.int32())), path / "2.parquet")
+    return "*.parquet"
+
+
+def _hive(path: Path, rows: list[dict[str, Any]]) -> str:
+    for number, row in enumerate(rows):
+        folder = path / f"day={row['day']}"
+        folder.mkdir(exist_ok=True)
+        rest = {name: value for name, value in row.items() if name != "day"}
+        schema = pa.schema([("user", pa.string()), ("v", pa.int64())])
+        pq.write_table(pa.Table.from_pylist([rest], schema=schema), folder / f"{number}.parquet")
+    return "."
+
+
+def _csv(path: Path, rows: list[dict[str, Any]]) -> str:
+    def field(value: Any) -> str:
+        return "" if value is None else f'"{value}"' if isinstance(value, str) else str(value)
+
+    lines = ["day,user,v", *(",".join(map(field, row.values())) for row in rows)]
+    (path / "rows.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "rows.csv"
+
+
+def _json(path: Path, rows: list[dict[str, Any]]) -> str:
+    text = "".join(json.dumps({**row, "day": str(row["day"])}) + "\n" for row in rows)
+    (path / "rows.jsonl").write_text(text, encoding="utf-8")
+    return "rows.jsonl"
+
+
+Write = Callable[[Path, list[dict[str, Any]]], str]
+FORMS: list[Write] = [_delta, _parquet, _two_types, _hive, _csv, _json]
+
+
+def by_run(path: Path, column: str = "day") -> list[list[Any]]:
+    """The ticks as `run --input` has them, on the reference."""
+    (landing,) = landings = land([InputFile("x", str(path), column)], {"x": ITEM})
+    ticks = cut(landings, Every.parse("1d"), DAY)
+    found = [sorted(map(repr, t.batches["x"])) for t in ticks.ticks([landing], {"x": ITEM})]
+    return found + [[] for _ in range(TICKS - len(found))]
+
+
+def by_flow(
+    path: Path, spark: SparkSession, small: int = 100, column: str = "day"
+) -> list[list[Any]]:
+    """The ticks as a flow has them, each by itself, and all as one range."""
+    inputs = InputBatches({"x": Landing(path, column)}, {"x": ITEM}, lambda: spark, small)
+    alone = [_items(inputs.read(t, t, TIMES)["x"].frame(spark), t) for t in range(TICKS)]
+    whole = inputs.read(0, TICKS - 1, TIMES)["x"]
+    assert [_items(whole.frame(spark), t) for t in range(TICKS)] == alone
+    assert whole.read.rows == sum(map(len, alone))
+    assert whole.read.empty == tuple(t for t in range(TICKS) if not alone[t])
+    return alone
+
+
+def _items(frame: Any, tick: int) -> list[str]:
+    table = frame.select("item", "t").toArrow().to_pylist()
+    return sorted(repr(row["item"]) for row in table if row["t"] == tick)
+
+
+@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("write", FORMS)
+def test_the_rows_are_those_of_run(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    where: str,
+) -> None:
+    path = tmp_path / write(tmp_path, ROWS)
+    if where == "workers":
+        monkeypatch.setattr(batches_landing, "_HERE", 0)
+    found = by_flow(path, spark, small=100 if where == "here" else 0)
+    assert found == by_run(path)
+    assert [len(tick) for tick in found] == [2, 0, 2]
+
+
+@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("write", [_delta, _parquet, _json])
+def test_text_is_no_number_however_many_rows_there_are(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    where: str,
+) -> None:
+    rows = [{**row, "v": "12"} for row in ROWS]
+    path = tmp_path / write(tmp_path, rows)
+    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    with pytest.raises(DataError) as by_reference:
+        by_run(path)
+    with pytest.raises(DataError) as by_landing:
+        by_flow(path, spark, small=100 if where == "here" else 0)
+    assert "in tick 0, '12' is not of type long (row 0, column `v`)" in str(by_reference.value)
+    assert "'12' is not of type long (row 0, column `v`)" in str(by_landing.value)
+
+
+def test_what_is_wrong_at_another_tick_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{**row, "v": "many" if row["day"].day == 3 else 1} for row in ROWS]
+    inputs = InputBatches(
+        {"x": Landing(tmp_path / _json(tmp_path, rows), "day")}, {"x": ITEM}, lambda: spark
+    )
+    assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
+    with pytest.raises(DataError, match=r"in tick 2, `rows.jsonl`: .*\(row 1, column `v`\)"):
+        inputs.read(1, 2, TIMES)
+
+
+@pytest.mark.parametrize("read", [by_run, lambda path: by_flow(path, None)])
+def test_a_field_of_csv_that_does_not_fit_is_told_by_line_and_column(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('day,user,v\n2026-01-01,"a\nb",1\n2026-01-02,c,many\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"rows.csv`, line 4, column `v`: 'many' is not of type"):
+        read(path)
+
+
+def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / _hive(tmp_path, ROWS)
+    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: spark)
+    read = batches_landing.read_here
+    seen: list[int] = []
+
+    def counted(arrived: Any, columns: Any, axis: Any, files: Any) -> Any:
+        seen.append(len(files))
+        return read(arrived, columns, axis, files)
+
+    batches_landing.read_here = counted
+    try:
+        for tick in range(TICKS):
+            inputs.read(tick, tick, TIMES)
+    finally:
+        batches_landing.read_here = read
+    assert seen == [2, 0, 2]
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write: Write) -> None:
+    path = tmp_path / write(tmp_path, ROWS)
+    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: spark)
+    assert inputs.latest("x") == datetime(2026, 1, 3, tzinfo=UTC)
+    shutil.rmtree(tmp_path)
+    if "*" not in path.name:
+        assert inputs.latest("x") is None
+
+
+def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path) -> None:
+    path = tmp_path / _delta(tmp_path, ROWS)
+    write_deltalake(path, _table(ROWS), mode="overwrite")
+    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
+    before = inputs.read(0, 0, TIMES)["x"].read
+    assert (before.rows, before.kind) == (2, "Delta table")
+    shutil.rmtree(path / "_delta_log")
+    old = InputRead("x", 2, str(path), 1)
+    for known in (before, old):
+        with pytest.raises(DataError, match=r"was a Delta table .* is Parquet now") as caught:
+            inputs.read(1, 1, TIMES, before=[known])
+        assert caught.value.code == "input"
+    elsewhere = InputRead("x", 2, str(tmp_path / "other"), 1)
+    assert inputs.read(1, 1, TIMES, before=[elsewhere])["x"].read.rows == 0
+
+
+def test_a_delta_table_within_a_folder_is_not_read_as_files(tmp_path: Path) -> None:
+    _delta(tmp_path, ROWS)
+    inputs = InputBatches({"x": Landing(tmp_path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
+    for read in (lambda: inputs.read(0, 0, TIMES), lambda: by_run(tmp_path)):
+        with pytest.raises(DataError, match="there is a Delta table at"):
+            read()
+
+
+@pytest.mark.parametrize("write", [_delta, _parquet, _hive, _csv, _json])
+@pytest.mark.parametrize("where", ["here", "workers"])
+def test_dates_are_those_of_the_zone(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    where: str,
+) -> None:
+    days = [date(2026, 10, day) for day in (24, 25, 26)]
+    rows = [{"day": day, "user": str(day), "v": day.day} for day in days]
+    path = tmp_path / write(tmp_path, rows)
+    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    calendar = Calendar(datetime(2026, 10, 24), zone="America/New_York")
+    windows = {t: (w.start, w.end) for t in range(3) for w in [calendar.window(t)]}
+    inputs = InputBatches(
+        {"x": Landing(path, "day")},
+        {"x": ITEM},
+        lambda: spark,
+        100 if where == "here" else 0,
+        calendar.zone,
+    )
+    batch = inputs.read(0, 2, windows)["x"].frame(spark).toArrow().to_pylist()
+    assert sorted((row["t"], row["item"]["v"]) for row in batch) == [(0, 24), (1, 25), (2, 26)]
+    assert inputs.latest("x") == datetime(2026, 10, 26, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("where", ["here", "workers"])
+@pytest.mark.parametrize("write", [_delta, _parquet, _csv, _json])
+def test_a_null_that_may_not_be_is_refused(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Write,
+    where: str,
+) -> None:
+    path = tmp_path / write(tmp_path, ROWS)
+    item = parse_ddl("user string, v long not null")
+    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    small = 100 if where == "here" else 0
+    inputs = InputBatches({"x": Landing(path, "day")}, {"x": item}, lambda: spark, small)
+    assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
+    with pytest.raises(DataError, match=r"in tick 2, .* \(row 1, column `v`\)"):
+        inputs.read(0, 2, TIMES)

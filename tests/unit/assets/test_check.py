@@ -1,0 +1,176 @@
+"""What an asset folder declares is judged when it loads, all of it, with place and cure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assets.discover import found_in
+from assets.spec import Expect, FlowAsset, Landing, Ticks
+from hydro_core.errors import ProgramError
+from orchestration.programs import plan_of
+
+PROGRAM = """
+payments = source("user string, day date, amount long, rate double, paid boolean")
+payments -> totals
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: Path) -> FlowAsset:
+    (tmp_path / "totals.hydro").write_text(PROGRAM, encoding="utf-8")
+    return FlowAsset(
+        name="totals",
+        program=Path("totals.hydro"),
+        ticks=Ticks(datetime(2026, 1, 1)),
+        inputs={"payments": Landing("payments", "day")},
+        folder=tmp_path,
+    )
+
+
+def told(flow: FlowAsset) -> list[str]:
+    with pytest.raises(ProgramError) as caught:
+        plan_of(flow)
+    assert {d.code for d in caught.value.diagnostics} == {"config"}
+    return [f"{d.message} | {d.help}" for d in caught.value.diagnostics]
+
+
+def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
+    expected = (
+        Expect("user", not_null=True, unique=True, matches="[a-z]+"),
+        Expect("amount", at_least=0, at_most=10.5, severity="warn"),
+        Expect("day", at_least=date(2026, 1, 1)),
+        Expect("rate", one_of=(1, 2.5)),
+    )
+    plan = plan_of(replace(flow, expect={"totals": expected}, outputs={"totals": "All."}))
+    assert list(plan.graph.sinks) == ["totals"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"name": "to tals"}, "`name`: 'to tals' is no name | take letters"),
+        (
+            {"outputs": {"total": "All."}},
+            "`outputs`: the program has no output `total` | did you mean `totals`?",
+        ),
+        (
+            {"expect": {"total": ()}},
+            "`expect`: the program has no output `total` | did you mean `totals`?",
+        ),
+        (
+            {"schemas": {"payment": "user string"}},
+            "`schemas`: the program has no input `payment` | did you mean `payments`?",
+        ),
+        ({"schemas": {"payments": "user strin"}}, "`schemas.payments`: "),
+        ({"ticks": Ticks(datetime(2026, 1, 1), "2d")}, "`ticks`: `every`: ticks of 2d have no"),
+        (
+            {"ticks": Ticks(datetime(2026, 1, 2), end=datetime(2026, 1, 1))},
+            "`ticks`: `end`: 2026-01-01 00:00:00 is before the start",
+        ),
+        (
+            {"inputs": {"payments": Landing("p", "day", wait="land")}},  # type: ignore[arg-type]
+            "`inputs.payments.wait`: there is no 'land' | did you mean `landed`?",
+        ),
+        (
+            {"inputs": {"payments": Landing("p", wait="landed")}},
+            "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
+        ),
+        (
+            {"inputs": {"payments": Landing("s3a://bucket/payments", "day")}},
+            "`inputs.payments.path`: s3a://bucket/payments is a URL",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(flow: FlowAsset, changes: dict[str, Any], says: str) -> None:
+    (found,) = told(replace(flow, **changes))
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("expect", "says"),
+    [
+        (
+            Expect("usr", unique=True),
+            "expect.totals`: the output has no column `usr` | did you mean `user`?",
+        ),
+        (Expect("user"), "`expect.totals.user`: nothing is expected"),
+        (Expect("user", matches="[a-"), "user.matches`: '[a-' is no regular expression: "),
+        (Expect("amount", matches="1+"), "only text matches a pattern, and the column is long"),
+        (
+            Expect("user", at_least=1),
+            "user.at_least`: 1 cannot be compared with a column of type string | write a text",
+        ),
+        (Expect("day", at_most=datetime(2026, 1, 1)), "column of type date | write a date"),
+        (Expect("amount", at_least=date(2026, 1, 1)), "column of type long | write a number"),
+        (Expect("amount", at_least=True), "amount.at_least`: True cannot be compared"),
+        (Expect("rate", at_most=float("nan")), "rate.at_most`: nan cannot be compared"),
+        (Expect("paid", one_of=("yes",)), "paid.one_of`: 'yes' cannot be compared"),
+        (Expect("amount", at_least=2, at_most=1), "no value is at least 2 and at most 1"),
+        (
+            Expect("user", unique=True, severity="warning"),  # type: ignore[arg-type]
+            "user.severity`: there is no 'warning' | did you mean `warn`?",
+        ),
+    ],
+)
+def test_what_cannot_be_expected_is_told(flow: FlowAsset, expect: Expect, says: str) -> None:
+    (found,) = told(replace(flow, expect={"totals": (expect,)}))
+    assert says in found
+
+
+def test_inputs_that_one_side_lacks_are_told_together(flow: FlowAsset) -> None:
+    found = told(replace(flow, inputs={"payment": Landing("p"), "x": Landing("x")}))
+    assert found == [
+        "flow `totals`, `inputs`: the program has no input `payment` | did you mean `payments`?",
+        "flow `totals`, `inputs`: the program has no input `x` | there are `payments`",
+        (
+            "flow `totals`, `inputs`: `payments`, which the program reads, is missing"
+            " | say where it lands: `inputs` has a `Landing` for `payments`"
+        ),
+    ]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package of asset folders."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "found_flows").mkdir()
+    yield tmp_path / "found_flows"
+    for name in [n for n in sys.modules if n.startswith("found_flows")]:
+        del sys.modules[name]
+
+
+def _asset(package: Path, folder: str, name: str) -> None:
+    (package / folder).mkdir()
+    (package / folder / "totals.hydro").write_text(PROGRAM, encoding="utf-8")
+    (package / folder / "asset.py").write_text(
+        "from datetime import datetime\n"
+        "from pathlib import Path\n"
+        "from assets.spec import FlowAsset, Landing, Ticks\n"
+        f'X = FlowAsset(name="{name}", program=Path("totals.hydro"), '
+        'ticks=Ticks(datetime(2026, 1, 1)), inputs={"payments": Landing("p")})\n'
+        "Y = X\n",
+        encoding="utf-8",
+    )
+
+
+def test_folders_are_found_and_programs_lie_in_them(package: Path) -> None:
+    _asset(package, "one", "first")
+    _asset(package, "two", "second")
+    flows = found_in(package, "found_flows")
+    assert [flow.name for flow in flows] == ["first", "second"]
+    assert [flow.folder for flow in flows] == [package / "one", package / "two"]
+    assert [list(plan_of(flow).graph.sinks) for flow in flows] == [["totals"], ["totals"]]
+
+
+def test_two_flows_of_one_name_are_refused(package: Path) -> None:
+    _asset(package, "one", "same")
+    _asset(package, "two", "same")
+    with pytest.raises(ProgramError, match="there are two flows `same`"):
+        found_in(package, "found_flows")
