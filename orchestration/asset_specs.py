@@ -6,9 +6,11 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
@@ -18,6 +20,12 @@ from hydro_core.errors import HydroError, Span
 from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
+
+_STATE_COLUMNS = {
+    "item": "what the operator keeps",
+    "t": "the number of the tick that it came with",
+    "ord": "its place in the order of the tick",
+}
 
 
 def tick_step(flow: FlowAsset) -> str:
@@ -62,7 +70,7 @@ def _state(
         description=state.says,
         tags={"role": "state"},
         metadata={
-            "dagster/column_schema": _schema(state.columns),
+            "dagster/column_schema": _schema(state.columns, _STATE_COLUMNS),
             "program": picture,
             "stratum": state.stratum,
             **({"reads of the tick before": earlier} if earlier else {}),
@@ -89,7 +97,7 @@ def _output(
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
         metadata={
-            "dagster/column_schema": _schema(output.columns),
+            "dagster/column_schema": _schema(output.columns, _sources(output)),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             "program": picture,
             "stratum": output.stratum,
@@ -113,12 +121,12 @@ def _code(place: Span | None) -> dict[str, Any]:
     """Where the program says it, as the UI's link to code."""
     if place is None or not Path(place.file).is_file():
         return {}
-    where = dg.LocalFileCodeReference(
-        file_path=str(Path(place.file).absolute()), line_number=place.line
-    )
-    return {
-        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[where]),
-    }
+    file = str(Path(place.file).absolute())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        where = dg.LocalFileCodeReference(file_path=file, line_number=place.line)
+        shown = dg.CodeReferencesMetadataValue(code_references=[where])
+    return {"dagster/code_references": shown}
 
 
 def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
@@ -141,11 +149,20 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
         )
 
 
-def _schema(columns: Sequence[tuple[str, str]]) -> dg.TableSchema:
-    # Of the names of a type, the UI knows those of SQL.
-    return dg.TableSchema(
-        [dg.TableColumn(name, "bigint" if kind == "long" else kind) for name, kind in columns]
-    )
+def _schema(
+    columns: Sequence[tuple[str, str]], says: Mapping[str, str] = MappingProxyType({})
+) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
+
+
+def _sources(output: OutputShape) -> dict[str, str]:
+    """What the columns of an output come from, in words: the free UI has no page for it."""
+    from_inputs = {
+        column: "from " + ", ".join(f"{name}.{field}" for name, field in sources)
+        for column, sources in output.sources.items()
+        if sources
+    }
+    return {**from_inputs, "tick": "the number of the tick that gave the row"}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

@@ -6,6 +6,7 @@ runs. Ticks that are asked for together are computed together, as ranges.
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -110,6 +111,8 @@ class TickRunner:
 
     def warm_up(self) -> None:
         """Starts in the background what the first tick would wait for: the checks' library."""
+        # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
+        importlib.import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:

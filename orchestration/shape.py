@@ -14,13 +14,15 @@ from hydro_core.errors import Span
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
-from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
+from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple
 
 Columns = tuple[tuple[str, str], ...]
-"""Names and types of columns, as Spark DDL."""
+"""Names and types of columns, as SQL names them."""
 
 ColumnSources = Mapping[str, tuple[tuple[str, str], ...]]
 """Of each column of an output: the inputs' columns that it is or is computed from."""
+
+_SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,24 @@ def columns_of(item: ItemType) -> Columns:
     """
     match item:
         case Row(fields):
-            return tuple((field.name, to_ddl(field.type)) for field in fields)
+            return tuple((field.name, _sql(field.type)) for field in fields)
         case Tuple(fields):
-            return tuple((f"_{i + 1}", to_ddl(field)) for i, field in enumerate(fields))
+            return tuple((f"_{i + 1}", _sql(field)) for i, field in enumerate(fields))
         case _:
-            return (("item", to_ddl(item)),)
+            return (("item", _sql(item)),)
+
+
+def _sql(item: ItemType) -> str:
+    """The type of a column that holds such items, by the names of SQL: those the UI knows."""
+    match item:
+        case Row() | Tuple():
+            inside = ", ".join(f"{name}: {kind}" for name, kind in columns_of(item))
+            return f"struct<{inside}>"
+        case Array(element):
+            return f"array<{_sql(element)}>"
+        case _:
+            name = to_ddl(item)
+            return _SQL_NAMES.get(name, name)
 
 
 def _states(plan: TickPlan) -> Iterator[StateShape]:
@@ -127,8 +142,8 @@ def _state(
         kept = "the last tick"
     readers = ", ".join(dict.fromkeys(_reader(plan.graph, reader) for reader in slot.readers))
     says = f"The items of `{slot.stream}` of {kept}, for {readers}."
-    ordered = (("ord", "long"),) if slot.ordered else ()
-    columns = (("item", to_ddl(slot.item)), ("t", "long"), *ordered)
+    ordered = (("ord", "bigint"),) if slot.ordered else ()
+    columns = (("item", _sql(slot.item)), ("t", "bigint"), *ordered)
     stratum = plan.strata.of[slot.node]
     place = plan.graph[slot.node].span
     return StateShape(slot.id, stratum, says, columns, parents, earlier, place)

@@ -88,3 +88,21 @@ def test_columns_lead_to_the_columns_of_inputs() -> None:
     assert ("payments", "amount") in sources["totals"]["total"]
     assert sources["pairs"]["_2"] == (("payments", "user"),)
     assert sources["pairs"]["_1"] == (("payments", "amount"),)
+
+
+def test_columns_have_the_types_that_a_table_of_sql_has() -> None:
+    found = shape("""
+        visits = source("user string, place struct<x: long, tags: array<int>> not null")
+        visits -> persist() -> pairs
+        visits -> map(lambda user, place: ((user, place.x), place)) -> nested
+        """)
+    place = "struct<x: bigint, tags: array<int>>"
+    assert dict(found.inputs["visits"]) == {"user": "string", "place": place}
+    (state,) = found.states
+    assert dict(state.columns) == {"item": f"struct<user: string, place: {place}>", "t": "bigint"}
+    nested = next(output for output in found.outputs if output.name == "nested")
+    assert dict(nested.columns) == {
+        "tick": "bigint",
+        "_1": "struct<_1: string, _2: bigint>",
+        "_2": place,
+    }
