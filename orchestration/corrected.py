@@ -10,7 +10,7 @@ from orchestration.quality.changed import Changed
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RowsRead:
     """How many rows of an input were read, and how many before; None: that is not known."""
 
     rows: int
@@ -29,7 +29,7 @@ class Corrected:
     """The ticks, in words."""
     commit: int
     """The commit's number in the ledger."""
-    inputs: Mapping[str, Read]
+    inputs: Mapping[str, RowsRead]
     outputs: Mapping[str, Changed]
     """How the rows of all these ticks differ from those that had been published."""
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
-from orchestration.corrected import Corrected, Read
+from orchestration.corrected import Corrected, RowsRead
 from orchestration.quality.changed import changed
-from orchestration.ranges import Log, is_of_the_tick, span
+from orchestration.ranges import Log, Ranges, Read, is_of_the_tick, span
 from orchestration.report import TickReport, report_of_error, tables_of
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.spark.batches import Batch
     from hydro_core.spark.ledger import Commit
     from hydro_core.spark.rework import Rework
     from orchestration.runner import TickRunner
@@ -88,7 +89,7 @@ def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Ite
 
 def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> list[TickReport]:
     """The reports of all ticks, computed beside; or the one of the tick that fails."""
-    ranges = runner.ranges(flow, rework.beside, log)
+    ranges = Ranges(flow, rework.beside, _as_of_now(runner, flow), log)
     reports: list[TickReport] = []
     for ticks in _parts(runner, rework):
         windows = [flow.ticks.calendar.window(tick) for tick in ticks]
@@ -98,6 +99,23 @@ def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> 
             reports.append(report)
         runner.computed_again(windows)
     return reports
+
+
+def _as_of_now(runner: TickRunner, flow: FlowAsset) -> Read:
+    """Reads what has landed, in all ranges as the first one finds it.
+
+    The ledger has one version for all of them, and what has landed since is told by it.
+    """
+    versions: dict[str, int] = {}
+
+    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        batches = runner.landed(flow, windows, versions)
+        for name, batch in batches.items():
+            if batch.read.version is not None:
+                versions[name] = batch.read.version
+        return batches
+
+    return read
 
 
 def _replaced(
@@ -118,7 +136,7 @@ def _replaced(
     corrected = Corrected(
         span([report.window for report in reports]),
         commit.sequence,
-        {one.name: Read(one.rows or 0, read.get(one.name)) for one in commit.inputs},
+        {one.name: RowsRead(one.rows or 0, read.get(one.name)) for one in commit.inputs},
         outputs,
     )
     tables = tables_of(pipeline)

@@ -129,7 +129,8 @@ class TickRunner:
             judged = is_of_the_tick(error)
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
-        ranges = self.ranges(flow, self.pipeline(flow), log, may_run)
+        read = partial(self.landed, flow)
+        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse)
         for part in self._parts(flow, windows, may_run.until):
             for report in self._run_part(ranges, part):
                 self._reports[flow.name] = report
@@ -149,12 +150,18 @@ class TickRunner:
             self._reports[flow.name] = report
             yield report
 
-    def ranges(
-        self, flow: FlowAsset, pipeline: Pipeline, log: Log, may_run: Ready | None = None
-    ) -> Ranges:
-        """What runs ticks on a pipeline; without `may_run` they may all run."""
-        read = partial(self._batches, flow)
-        return Ranges(flow, pipeline, read, log, *([may_run.refuse] if may_run else []))
+    def landed(
+        self,
+        flow: FlowAsset,
+        windows: Sequence[Window],
+        versions: Mapping[str, int] | None = None,
+    ) -> Mapping[str, Batch]:
+        """What has landed for ticks, by the inputs' names; as of `versions` where there are some."""
+        before = self.pipeline(flow).ledger.last_reads()
+        first, last = windows[0].tick, windows[-1].tick
+        return self._inputs(flow).read(
+            first, last, times_of(windows), versions=versions, before=before
+        )
 
     def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
@@ -193,11 +200,6 @@ class TickRunner:
             yield self._committed(ranges.flow, windows[0])
         else:
             yield from ranges.run(windows)
-
-    def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
-        first, last = windows[0].tick, windows[-1].tick
-        before = self.pipeline(flow).ledger.last_reads()
-        return self._inputs(flow).read(first, last, times_of(windows), before=before)
 
     def _inputs(self, flow: FlowAsset) -> InputBatches:
         from hydro_core.spark.batches_landing import InputBatches, Landing
