@@ -156,7 +156,7 @@ class TickRunner:
         windows: Sequence[Window],
         versions: Mapping[str, int] | None = None,
     ) -> Mapping[str, Batch]:
-        """What has landed for ticks, by the inputs' names; as of `versions` where there are some."""
+        """What has landed for ticks, by the inputs' names; as of `versions` if there are any."""
         before = self.pipeline(flow).ledger.last_reads()
         first, last = windows[0].tick, windows[-1].tick
         return self._inputs(flow).read(
