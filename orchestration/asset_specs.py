@@ -21,9 +21,13 @@ from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
 
+_OUTPUT_COLUMNS = {
+    "tick": "the number of the tick that gave the row",
+    "position": "its place in the order of the tick",
+}
 _STATE_COLUMNS = {
+    "t": "the number of the tick that the item came with",
     "item": "what the operator keeps",
-    "t": "the number of the tick that it came with",
     "ord": "its place in the order of the tick",
 }
 
@@ -162,7 +166,8 @@ def _sources(output: OutputShape) -> dict[str, str]:
         for column, sources in output.sources.items()
         if sources
     }
-    return {**from_inputs, "tick": "the number of the tick that gave the row"}
+    own = {name: says for name, says in _OUTPUT_COLUMNS.items() if name not in output.sources}
+    return {**own, **from_inputs}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

@@ -78,8 +78,9 @@ def reset(arguments: Sequence[str]) -> int:
 def print_verified(flows: Iterable[FlowAsset], runner: TickRunner, style: str) -> bool:
     """Says of each flow whether its tables are whole, as text or JSON; gives whether all are."""
     from hydro_core.spark.pipeline_verify import verify
+    from orchestration.quality.facts import measure
 
-    found = {flow.name: verify(runner.directory(flow)) for flow in flows}
+    found = {flow.name: verify(runner.directory(flow), measure) for flow in flows}
     if style == "json":
         _say(json.dumps({"flows": [{"flow": name, **asdict(v)} for name, v in found.items()]}))
     else:

@@ -15,6 +15,7 @@ from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple
+from hydro_core.types.stream import Order
 
 Columns = tuple[tuple[str, str], ...]
 """Names and types of columns, as SQL names them."""
@@ -143,7 +144,7 @@ def _state(
     readers = ", ".join(dict.fromkeys(_reader(plan.graph, reader) for reader in slot.readers))
     says = f"The items of `{slot.stream}` of {kept}, for {readers}."
     ordered = (("ord", "bigint"),) if slot.ordered else ()
-    columns = (("item", _sql(slot.item)), ("t", "bigint"), *ordered)
+    columns = (("t", "bigint"), ("item", _sql(slot.item)), *ordered)
     stratum = plan.strata.of[slot.node]
     place = plan.graph[slot.node].span
     return StateShape(slot.id, stratum, says, columns, parents, earlier, place)
@@ -157,9 +158,12 @@ def _reader(graph: Graph, reader: NodeId) -> str:
 def _output(plan: TickPlan, name: str, fields: Lineage) -> OutputShape:
     sinks = plan.graph.sinks[name]
     streams = [endpoint for sink in sinks for endpoint in sink.inputs]
-    item = plan.typed.types[streams[0]].item
+    types = plan.typed.types
+    item, order = types[streams[0]].item, types[streams[0]].order
     stratum = max(plan.strata.of[sink.id] for sink in sinks)
-    columns = (("tick", "bigint"), *columns_of(item))
+    ordered = len(streams) == 1 and order is Order.TOTAL
+    place = (("position", "bigint"),) if ordered else ()
+    columns = (("tick", "bigint"), *columns_of(item), *place)
     sources = _sources(plan, item, fields)
     return OutputShape(
         name, stratum, columns, tuple(_parents(plan, streams)), sources, sinks[0].span

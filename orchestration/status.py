@@ -123,7 +123,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         open=waiting,
         lag_seconds=lag,
         running=tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT)),
-        failed=failed_run(instance, tries[0].run) if tries else None,
+        failed=failed_run(instance, tries[0].run) if tries and not tries[0].terminated else None,
         stopped=following.stopped,
         next=following.says,
         tables=str(runner.directory(flow)),

@@ -9,13 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
-from dagster._utils.error import SerializableErrorInfo
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
@@ -26,7 +25,8 @@ from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
 from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
 from orchestration.report import TickReport
-from orchestration.run_tags import CORRECT, CORRECT_TAG, range_tags
+from orchestration.run_here import RunHere, run_here
+from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
 
@@ -70,10 +70,10 @@ def run_ticks(
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
             started(first)
             begin = time.monotonic()
-            result = _execute(job, instance, first, window)
-            report = _last_report(flow, runner, result)
-            if report is None:
-                raise _failed(flow, first, runner.last_report(flow), result)
+            result = run_here(job, instance, (first.key, window.key))
+            report = runner.last_report(flow)
+            if not result.success or report is None or not report.committed:
+                raise _failed(flow, first, report, result)
             yield TickDone(first, window, report, time.monotonic() - begin)
 
 
@@ -84,11 +84,11 @@ def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corr
         DataError: one of them failed; everything is as it was.
     """
     with _job_of(flow, runner) as (job, instance):
-        tags = {CORRECT_TAG: CORRECT}
-        result = _execute(job, instance, planned.asked, planned.last, tags)
-        report = _last_report(flow, runner, result)
-        if report is None or report.corrected is None:
-            raise _failed(flow, planned.asked, runner.last_report(flow), result)
+        keys = planned.asked.key, planned.last.key
+        result = run_here(job, instance, keys, {CORRECT_TAG: CORRECT})
+        report = runner.last_report(flow)
+        if not result.success or report is None or report.corrected is None:
+            raise _failed(flow, planned.asked, report, result)
         return report.corrected
 
 
@@ -105,16 +105,6 @@ def _job_of(
         refuse_lost_pipeline(instance, flow, runner)
         record_committed(flow, runner, instance)
         yield job, instance
-
-
-def _last_report(
-    flow: FlowAsset, runner: TickRunner, result: dg.ExecuteInProcessResult
-) -> TickReport | None:
-    """The report of the last tick of a run that committed all of them; else None."""
-    if _was_interrupted(result):
-        raise KeyboardInterrupt
-    report = runner.last_report(flow)
-    return report if result.success and report is not None and report.committed else None
 
 
 @contextmanager
@@ -161,39 +151,18 @@ def record_committed(
     missing = unrecorded(flow, runner, instance)
     if missing:
         job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
-        _execute(job, instance, *missing[0])
+        first, last = missing[0]
+        run_here(job, instance, (first.key, last.key))
     left = unrecorded(flow, runner, instance) if missing else []
     return [ticks for ticks in missing if ticks not in left]
 
 
-def _execute(
-    job: dg.JobDefinition,
-    instance: dg.DagsterInstance,
-    first: Window,
-    last: Window,
-    more: Mapping[str, str] | None = None,
-) -> dg.ExecuteInProcessResult:
-    tags = {PROCESS_TAG: this_process(), **(more or {})}
-    if first != last:
-        tags |= range_tags(first.key, last.key)
-    return job.execute_in_process(
-        partition_key=first.key if first == last else None,
-        instance=instance,
-        raise_on_error=False,
-        tags=tags,
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-    )
-
-
 def _failed(
-    flow: FlowAsset,
-    first: Window,
-    report: TickReport | None,
-    result: dg.ExecuteInProcessResult,
+    flow: FlowAsset, first: Window, report: TickReport | None, result: RunHere
 ) -> Exception:
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:
-        return RuntimeError(f"{name} failed: {_reason(result)}")
+        return RuntimeError(f"{name} failed: {result.reason}")
     return DataError(
         Diagnostic(
             code="runtime",
@@ -202,26 +171,3 @@ def _failed(
             or "mend its cause and run it again; the ticks before it are committed and stay",
         )
     )
-
-
-def _was_interrupted(result: dg.ExecuteInProcessResult) -> bool:
-    """Whether Ctrl-C ended the run: Dagster has recorded it by then."""
-    causes = [error.cls_name for error in _errors(result)]
-    return any(name in ("DagsterExecutionInterruptedError", "KeyboardInterrupt") for name in causes)
-
-
-def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """What the failed step raised, its innermost cause."""
-    causes = [error.to_string() for error in _errors(result)]
-    return causes[-1] if causes else "the run failed"
-
-
-def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
-    """What the first failed step raised, and then its causes."""
-    for event in result.all_events:
-        if event.is_step_failure and event.step_failure_data.error is not None:
-            error = event.step_failure_data.error
-            while error is not None:
-                yield error
-                error = error.cause
-            return

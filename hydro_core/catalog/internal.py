@@ -220,7 +220,7 @@ CHANGES_BETWEEN = OpSpec(
     result=type_rules.counted,
     monotone=False,
     order=OrderRule.LOSES,
-    partition=OnAnyField(),
+    partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
     internal=True,
     example=Example(
@@ -239,7 +239,7 @@ COUNTED = OpSpec(
     result=type_rules.counted,
     monotone=False,
     order=OrderRule.LOSES,
-    partition=OnAnyField(),
+    partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
     internal=True,
     example=Example(

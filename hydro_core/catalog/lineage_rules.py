@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
 from hydro_core.functions.field_map import FieldMap, Use, field_map
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.normal import Form
 from hydro_core.functions.traces import InputField
 from hydro_core.types.item import FieldPath, ItemType, Row, leaves
 
@@ -162,11 +163,13 @@ class _Builder:
 
 def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -> FieldMap:
     equal, computed = dict(kept), dict[FieldPath, Fields]()
+    made: dict[FieldPath, Form] = {}
     for name, fn in args["computed"]:
         found = field_map(fn, types[:1])
         equal |= {(name, *path): fields for path, fields in found.equal.items()}
         computed |= {(name, *path): fields for path, fields in found.computed.items()}
-    return FieldMap(equal, computed)
+        made |= {(name, *path): form for path, form in found.made.items()}
+    return FieldMap(equal, computed, made)
 
 
 def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:

@@ -71,7 +71,10 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """The operator needs its whole input in one place."""
+    """The operator needs its whole input in one place.
+
+    But if it is linear in an input, that one may be cut where every shard has the others whole.
+    """
 
     why: str
 
@@ -81,20 +84,22 @@ class OnKey:
     """Equal keys must meet.
 
     The key is the columns of the argument `by` or `on`, else what stands at `at`, a path for each
-    input.
+    input. The output has those columns too, or has the key at `gives`.
     """
 
     at: tuple[FieldPath, ...] = (("0",), ("0",))
+    gives: FieldPath = ("0",)
 
 
 @dataclass(frozen=True, slots=True)
 class OnAnyField:
     """Equal items must meet: any field serves, the same one on every input.
 
-    Where the item is wrapped, the fields are those below `at`.
+    Where the item is wrapped, the fields are those below `at`; in the output below `gives`.
     """
 
     at: FieldPath = ()
+    gives: FieldPath = ()
 
 
 @dataclass(frozen=True, slots=True)

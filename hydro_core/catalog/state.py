@@ -110,7 +110,7 @@ CHANGES = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     state=State.LAST,
-    partition=OnAnyField(),
+    partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
     example=Example(
         "a -> changes() -> out",

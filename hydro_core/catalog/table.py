@@ -39,6 +39,11 @@ analyses, the optimizer and the engines go by.
 A function whose result type cannot be read from it says it: `map(f, returns="long")`. Where there
 are several, in `select`, `with_columns`, `aggregate` and `latest`, it is `typed("long", f)`.
 
+A function may go by what its items are, and by nothing else. Items that are equal are one item, so
+a function that tells 0.0 from −0.0 or decimals of different scale apart (`str`) may see either. The
+order of a set, the address of an object, and the time zone of the machine (in Python functions)
+differ from run to run and from worker to worker: sort the set, and name the zone.
+
 Columns of operators marked * depend on the arguments; they are shown as they are without any.
 """
 _FAMILIES: Mapping[str, str] = MappingProxyType(

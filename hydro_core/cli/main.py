@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 
 from hydro_core.cli import output
-from hydro_core.errors import HydroError
+from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.faults import fault_of
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
@@ -89,7 +89,13 @@ def _style(words: Sequence[str]) -> str:
 
 
 def _plugin(point: EntryPoint, words: Sequence[str]) -> int:
-    return int(point.load()(list(words)) or 0)
+    try:
+        command = point.load()
+    except (ImportError, AttributeError) as problem:
+        cure = "install the package that brings it again: what is installed is older or newer"
+        message = f"the command `{point.name}` cannot be loaded: {problem}"
+        raise HydroError(Diagnostic("config", message, help=cure)) from problem
+    return int(command(list(words)) or 0)
 
 
 def _parser(
@@ -111,13 +117,17 @@ def _parser(
             # Only the command at hand is imported: the others may bring half the world along.
             importlib.import_module(f"hydro_core.cli.{name}").add_arguments(sub)
     for name in sorted(plugins):
-        commands.add_parser(name, help=_says(plugins[name]), add_help=False)
+        says = _says(plugins[name]) if command is None else None
+        commands.add_parser(name, help=says, add_help=False)
     return parser
 
 
 def _says(point: EntryPoint) -> str:
     """The first line of a plug-in's docstring."""
-    described = str(point.load().__doc__ or f"from {point.module}").strip()
+    try:
+        described = str(point.load().__doc__ or f"from {point.module}").strip()
+    except (ImportError, AttributeError) as problem:
+        return f"cannot be loaded: {problem}"
     first = described.partition("\n")[0].rstrip(".")
     return f"{first[:1].lower()}{first[1:]}"
 

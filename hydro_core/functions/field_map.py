@@ -9,10 +9,12 @@ may change the arrays it can reach, nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.made import made_fields
+from hydro_core.functions.normal import Form
 from hydro_core.functions.tracer import Tracer
 from hydro_core.functions.traces import (
     NEVER,
@@ -43,6 +45,8 @@ class FieldMap:
 
     equal: Mapping[FieldPath, Fields]
     computed: Mapping[FieldPath, Fields]
+    made: Mapping[FieldPath, Form] = field(default_factory=dict)
+    """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
 
 
 def field_map(
@@ -65,7 +69,9 @@ def field_map(
         return _result(computed(*everything), NONE, inputs, fn.returns)
     tracer = Tracer(shapes)
     value = _output(tracer.trace(fn.tree, names), use, shapes)
-    return _result(value, frozenset(tracer.changed), inputs, fn.returns)
+    found = _result(value, frozenset(tracer.changed), inputs, fn.returns)
+    made = made_fields(fn, inputs, use=use) if spread else {}
+    return replace(found, made=made)
 
 
 def _parameters(

@@ -133,6 +133,21 @@ class Flow:
         optimizer = import_module("hydro_core.optimize.optimizer")
         return optimizer.optimize(compiled.typed, compiled.strata, **options)
 
+    def partition(
+        self,
+        on: Mapping[str, str | Sequence[str]] | None = None,
+        *,
+        schemas: Mapping[str, Schema] | None = None,
+    ) -> Any:
+        """How the program can be cut into shards: what `hydrotick partition` answers.
+
+        With `on` one choice is judged: of some inputs the dotted path, or paths, of the fields by
+        which it is routed.
+        """
+        answers = import_module("hydro_core.analysis.partition.answer")
+        typed = self.check(schemas).typed
+        return answers.partition(typed) if on is None else answers.judge(typed, on)
+
     def run(
         self,
         ticks: Iterable[Mapping[str, Sequence[Any]]],

@@ -28,7 +28,7 @@ _SHOWN = 200
 _SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
 _FAULTS_OF_DATA = {
-    "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
+    "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits, or a decimal beyond 38 digits",
     "BINARY_ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
     "CAST_OVERFLOW": "a number does not fit the type it gets",
     "DATETIME_OVERFLOW": "a date is beyond the calendar",
@@ -164,8 +164,9 @@ def _own_words(error: BaseException) -> DataError:
     total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
     if total:
         return _data_error("runtime", f"the tick failed: the sum {total[1]} is beyond 64 bits")
-    if condition in _FAULTS_OF_DATA:
-        return _data_error("runtime", f"the tick failed: {_FAULTS_OF_DATA[condition]}")
+    fault = _FAULTS_OF_DATA.get((condition or "").partition(".")[0])
+    if fault:
+        return _data_error("runtime", f"the tick failed: {fault}")
     unread = _UNREAD.search("\n".join(_texts(error)))
     if unread:
         file = unquote(urlparse(unread[1]).path)

@@ -10,8 +10,10 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -59,7 +61,10 @@ def launch_context(
         try:
             if SparkContext._gateway is None:  # noqa: SLF001 - Spark offers no question for it
                 kwargs = {"stdout": printed, "stderr": printed} if quiet else {}
-                gateway = launch_gateway(conf, popen_kwargs=kwargs)  # type: ignore[no-untyped-call]
+                with _interrupts_wait():
+                    gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                        conf, popen_kwargs=kwargs
+                    )
                 return SparkContext(conf=conf, gateway=gateway)
             return SparkContext(conf=conf)
         except PySparkRuntimeError as error:
@@ -106,12 +111,34 @@ def discard_jvm() -> None:
         if ended:
             # There is nobody to be told of the end.
             context._jsc = None  # noqa: SLF001
-        context.stop()
+        try:
+            context.stop()
+        except (Py4JError, OSError):
+            # Killed a moment ago: its process is not gone yet, and does not answer any more.
+            ended = True
+            context._jsc = None  # noqa: SLF001
+            context.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
     if ended and SparkContext._gateway is not None:  # noqa: SLF001
         with suppress(Py4JError, OSError):
             SparkContext._gateway.shutdown()  # noqa: SLF001
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Within it Ctrl-C waits: a JVM that nobody waits for while it starts stays for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: came.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came.is_set():
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

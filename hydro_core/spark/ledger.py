@@ -9,7 +9,6 @@ far as here one fails.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -21,13 +20,13 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.plan.tick_plan import Mode
 
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
-_NOT_IN_PATHS = re.compile(r"[\[\]|^\\%]")
-"""What delta-rs makes another path of, or panics at, as it makes a URL of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,10 @@ class Commit:
     def ticks(self) -> range:
         """The ticks of this commit."""
         return range(self.first, self.last + 1)
+
+    def replaces(self, table: str) -> bool:
+        """Whether a tick replaces all rows of a table, by its name."""
+        return self.tables.get(table, {}).get("mode") == Mode.LAST.value
 
 
 _INPUT: list[tuple[str, pa.DataType]] = [
@@ -281,24 +284,6 @@ class Ledger:
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [_commit(row) for row in rows]
-
-
-def refuse_path(directory: Path) -> None:
-    """Refuses a directory whose name the library of the tables cannot take.
-
-    Raises:
-        DataError: which characters there are (code `config`).
-    """
-    found = sorted(set(_NOT_IN_PATHS.findall(str(directory.absolute()))))
-    if found:
-        signs = " ".join(f"`{sign}`" for sign in found)
-        raise DataError(
-            Diagnostic(
-                code="config",
-                message=f"there can be no Delta table in {directory}: its path has {signs}",
-                help="choose another directory",
-            )
-        )
 
 
 def state_error(message: str, help: str) -> DataError:  # noqa: A002

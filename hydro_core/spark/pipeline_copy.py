@@ -19,8 +19,9 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.ledger import LEDGER, Ledger, refuse_path, state_error
+from hydro_core.spark.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.ledger_lock import LOCK_FILE
 from hydro_core.spark.pipeline_verify import Verified, verify
 from hydro_core.spark.rework import BESIDE

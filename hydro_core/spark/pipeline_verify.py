@@ -8,21 +8,20 @@ it look again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.relation import TICK
-from hydro_core.spark.store_schema import OUTPUT_TICK
+from hydro_core.spark.store_schema import OUTPUT_TICK, TableSpec, recorded_table
 from hydro_core.spark.store_table import summed_to
 
 _ATTEMPTS = 5
@@ -44,14 +43,22 @@ class Verified:
     """What is as it may be, but worth a word."""
 
 
-def verify(directory: Path) -> Verified:
-    """Reads every file of the pipeline in a directory, and compares it with the ledger."""
-    found = _verify(directory)
+Measure = Callable[[pa.Table, TableSpec], tuple[int, int]]
+"""The number and the sum of the hashes of some rows of a table, modulo 2**64."""
+
+
+def verify(directory: Path, measure: Measure | None = None) -> Verified:
+    """Reads every file of the pipeline in a directory, and compares it with the ledger.
+
+    `measure`: how the hash sums of state tables came about that the ledger keeps; with it, values
+    that were changed are found, too.
+    """
+    found = _verify(directory, measure)
     for _ in range(_ATTEMPTS):
         # Files that were replaced in the meantime may be gone: what is there now counts.
         if not found.problems or _last(directory) == found.last:
             break
-        found = _verify(directory)
+        found = _verify(directory, measure)
     return found
 
 
@@ -63,7 +70,7 @@ def _last(directory: Path) -> int | None:
     return -1 if commit is None else commit.last
 
 
-def _verify(directory: Path) -> Verified:
+def _verify(directory: Path, measure: Measure | None) -> Verified:
     ledger = Ledger(directory)
     if not ledger.exists:
         left = [p for part in ("state", "outputs") for p in sorted(directory.glob(f"{part}/*"))]
@@ -80,7 +87,7 @@ def _verify(directory: Path) -> Verified:
     problems, notes = [*_gaps(directory, commits, owners)], list[str]()
     counted: Counter[str] = Counter(tables=len(last.versions))
     for name, version in last.versions.items():
-        table = _Table(directory, name, last)
+        table = _Table(directory, name, last, measure)
         problems += table.check(version, _whole(owners))
         notes += table.notes
         counted.update(table.counted)
@@ -122,10 +129,13 @@ def _gaps(
 class _Table:
     """One table of a pipeline, as its log and its files are."""
 
-    def __init__(self, directory: Path, name: str, commit: Commit) -> None:
+    def __init__(self, directory: Path, name: str, commit: Commit, measure: Measure | None) -> None:
         self.path, self._name = directory / name, name
         self._record, self._last = commit.tables.get(name, {}), commit.last
         self._tick = TICK if self._record.get("role") == "state" else OUTPUT_TICK
+        known = commit.checks.get("tables", {}).get(name)
+        self._measure = measure if known and self._record else None
+        self._known, self._keys = int(known["keys"]) if known else 0, 0
         self.counted: Counter[str] = Counter()
         self.notes: list[str] = []
 
@@ -158,7 +168,10 @@ class _Table:
                 whole = False
                 yield problem
         if whole:
-            yield from self._rows(ticks, commits, summed)
+            wrong = list(self._rows(ticks, commits, summed))
+            yield from wrong
+            if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
+                yield f"the table {self.path} has other values than those that were committed"
 
     def _file(self, action: Mapping[str, Any], ticks: Counter[int]) -> str | None:
         """What is wrong with a file; where nothing is, its rows are added to those of the ticks."""
@@ -169,7 +182,7 @@ class _Table:
         if size != action["size_bytes"]:
             return f"the file {path} has {size:,} bytes, its table says {action['size_bytes']:,}"
         try:
-            found = _ticks(path, self._tick)
+            found = self._ticks(path)
         except (OSError, pa.ArrowException, KeyError) as error:
             return f"the file {path} cannot be read: {_first_line(error)}"
         rows, known = found.total(), action.get("num_records")
@@ -178,6 +191,22 @@ class _Table:
         ticks.update(found)
         self.counted.update(files=1, rows=rows, bytes=size)
         return None
+
+    def _ticks(self, path: Path) -> Counter[int]:
+        """How many rows of each tick a file has; all its columns are read."""
+        import numpy as np
+
+        spec = recorded_table(self._name, self._record) if self._measure else None
+        schema = None if spec is None else spec.arrow_schema
+        data = ds.dataset(str(path), schema=schema, format="parquet")
+        found: Counter[int] = Counter()
+        for batch in data.to_batches():
+            ticks = batch.column(self._tick).fill_null(-1).to_numpy(zero_copy_only=False)
+            numbers, counts = np.unique(ticks, return_counts=True)
+            found.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+            if self._measure is not None and spec is not None:
+                self._keys += self._measure(pa.Table.from_batches([batch]), spec)[1]
+        return found
 
     def _rows(self, ticks: Counter[int], commits: Iterable[Commit], summed: int) -> Iterator[str]:
         """Where the table has not the rows that commits have added."""
@@ -193,23 +222,10 @@ class _Table:
 
     def _counts(self, commit: Commit, summed: int) -> bool:
         """Whether the table still has the rows that the commit added, and those of its ticks."""
-        if self._record.get("mode") == Mode.LAST.value:
-            return commit.ticks == range(self._last, self._last + 1)
+        if commit.replaces(self._name):
+            return commit.last == self._last
         # Of a log that was summed up, only what came later can be told apart.
         return commit.first > summed
-
-
-def _ticks(path: Path, column: str) -> Counter[int]:
-    """How many rows of each tick a file has; all its columns are read."""
-    import numpy as np
-
-    found: Counter[int] = Counter()
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches():
-            ticks = batch.column(column).fill_null(-1).to_numpy(zero_copy_only=False)
-            numbers, counts = np.unique(ticks, return_counts=True)
-            found.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
-    return found
 
 
 def _listed(what: str, numbers: Sequence[int]) -> str:

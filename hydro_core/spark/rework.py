@@ -278,9 +278,11 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
 
 
 def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
+    """The rows that the tables have of all these commits: a table of the last tick, of the last."""
     found: Counter[str] = Counter()
     for commit in commits:
-        found.update(commit.rows)
+        for name, rows in commit.rows.items():
+            found[name] = rows + (0 if commit.replaces(name) else found[name])
     return dict(found)
 
 

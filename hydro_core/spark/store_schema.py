@@ -24,7 +24,7 @@ from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.store_names import readable
 from hydro_core.spark.types import spark_type
-from hydro_core.types.ddl import to_ddl
+from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import (
     BOOLEAN,
     LONG,
@@ -125,6 +125,20 @@ class TableSpec:
             "kind": self.kind.name,
             "meaning": self.meaning,
         }
+
+
+def recorded_table(name: str, record: Mapping[str, Any]) -> TableSpec:
+    """The table that a record of the ledger tells of."""
+    return TableSpec(
+        name=name,
+        role=record["role"],
+        of=record["of"],
+        item=parse_ddl(record["item"]),
+        ordered=record["ordered"],
+        mode=Mode(record["mode"]),
+        kind=Kind[record["kind"]],
+        meaning=record["meaning"],
+    )
 
 
 def state_table(slot: StateSlot) -> TableSpec:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
+from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.arrow import arrow_type, item_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
@@ -59,8 +60,15 @@ def wanted_of(declared: Declared, tick_column: str | None) -> Wanted:
 
 
 def is_delta(path: str) -> bool:
-    """Whether a Delta table is there."""
-    return Path(path, "_delta_log").is_dir()
+    """Whether a Delta table is there.
+
+    Raises:
+        DataError: there is one, in a path that its library cannot take (code `config`).
+    """
+    there = Path(path, "_delta_log").is_dir()
+    if there:
+        refuse_path(Path(path))
+    return there
 
 
 def files_at(path: str) -> tuple[str, list[Path]]:

@@ -52,7 +52,7 @@ def key_sum(rows: pa.Table, count: str | None = None) -> int:
     return int(hashes.sum(dtype=np.uint64)) % _MODULUS
 
 
-def _measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
+def measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
     """How many rows there are, and the sum of their hashes.
 
     Changes count as the rows that they add and take away, in whichever tick: so both are the same
@@ -79,10 +79,10 @@ def state_facts(prepared: Prepared, before: Commit | None) -> list[TableFacts]:
         elif known is not None:
             before_rows, before_keys = known["rows"], int(known["keys"])
         else:
-            before_rows, before_keys = _measure(prepared.read_before(spec.name), spec)
+            before_rows, before_keys = measure(prepared.read_before(spec.name), spec)
         back = prepared.read_back(spec.name)
-        batch_rows, batch_keys = _measure(written.arrow(), spec)
-        written_rows, written_keys = _measure(back, spec)
+        batch_rows, batch_keys = measure(written.arrow(), spec)
+        written_rows, written_keys = measure(back, spec)
         facts.append(
             TableFacts(
                 table=slot,
@@ -118,9 +118,9 @@ def committed_facts(pipeline: Pipeline, tick: int, slot: str) -> TableFacts | No
     old = pipeline.store.arrow(spec.name, 0, commit.first - 1)
     if spec.mode.value == "last":
         all_rows, old = new, new.slice(0, 0)
-    before_rows, before_keys = _measure(old, spec)
-    written_rows, written_keys = _measure(new, spec)
-    after_rows, after_keys = _measure(all_rows, spec)
+    before_rows, before_keys = measure(old, spec)
+    written_rows, written_keys = measure(new, spec)
+    after_rows, after_keys = measure(all_rows, spec)
     batch_rows = int(known.get("batch_rows", commit.rows[spec.name]))
     return TableFacts(
         table=slot,

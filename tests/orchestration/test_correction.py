@@ -17,10 +17,12 @@ from pyspark.sql import SparkSession
 
 from assets.spec import FlowAsset
 from hydro_core.cli.main import main
+from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.rework import BESIDE
 from orchestration import backfill, show
 from orchestration.correction import planned
 from orchestration.factory import asset_key
+from orchestration.quality.facts import measure
 from orchestration.records import unrecorded
 from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.runner import TickRunner
@@ -133,6 +135,7 @@ def test_ranges_of_a_correction_are_one_commit_whose_laws_hold(
     assert run(0, tags={CORRECT_TAG: CORRECT}).success
     assert seen == [DAYS[:2], DAYS[2:]]
     assert contents(flow, runner) == in_time
+    assert verify(runner.directory(flow), measure).problems == ()
     for asset in ("state/payments", "totals"):
         for tick in range(LAST + 1):
             result = run.check(asset, tick)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,9 +18,11 @@ from assets.spec import FlowAsset
 from hydro_core.cli.main import main
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
+from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.store_table import StoredTable
 from orchestration import commands, maintenance
 from orchestration.factory import asset_key
+from orchestration.quality.facts import measure
 from orchestration.quality.suites import PERSIST
 from orchestration.runner import TickRunner
 from orchestration.ticking import open_instance, run_ticks
@@ -74,11 +78,13 @@ def test_ticks_run_after_it(
     assert run(0).success
     assert run(1).success
     MAINTENANCE[command](runner.pipeline(flow))
+    assert verify(runner.directory(flow), measure).problems == ()
     for tick in range(runner.next_tick(flow), TICKS):
         result = run(tick)
         assert result.success
         assert not run.failed(result)
         assert len(run.checks(result)) == 8
+    assert verify(runner.directory(flow), measure).problems == ()
     assert contents(flow, runner) == expected
 
 
@@ -207,6 +213,11 @@ def test_copies_and_verification_on_the_command_line(
     assert "kept for -2 hours" in capsys.readouterr().err
 
     directory = runner.directory(flow)
+    state = runner.pipeline(flow).state_tables["payments"].name
+    with _changed(directory / state):
+        assert main(["status", "--verify"]) == 1
+        assert f"{state} has other values than those that were committed" in capsys.readouterr().out
+    assert main(["status", "--verify"]) == 0
     lost = next((directory / "outputs/totals").glob("*.parquet"))
     lost.unlink()
     assert main(["status", "small", "--verify"]) == 1
@@ -216,3 +227,24 @@ def test_copies_and_verification_on_the_command_line(
     assert main(["status", "small", "--verify"]) == 0
     list(run_ticks(flow, runner, TICKS - 1, lambda _: None))
     assert contents(flow, runner) == expected
+
+
+@contextmanager
+def _changed(table: Path) -> Iterator[None]:
+    """Within it, somebody has changed a value of a table, and its log so that it fits."""
+    file = next(table.glob("*.parquet"))
+    kept = {path: path.read_bytes() for path in (file, *table.glob("_delta_log/*.json"))}
+    rows = pq.ParquetFile(file).read()
+    items = [{**item, "amount": item["amount"] + 1} for item in rows["item"].to_pylist()]
+    place = rows.column_names.index("item")
+    changed = rows.set_column(place, "item", pa.array(items, rows.schema.field("item").type))
+    pq.write_table(changed, file)
+    sizes = f'"size":{len(kept[file])}', f'"size":{file.stat().st_size}'
+    for path in kept.keys() - {file}:
+        if file.name in (text := kept[path].decode()):
+            path.write_text(text.replace(*sizes), encoding="utf-8")
+    try:
+        yield
+    finally:
+        for path, content in kept.items():
+            path.write_bytes(content)

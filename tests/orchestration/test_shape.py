@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from hydro_core.analysis.infer import infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.lang.flow import Flow
 from hydro_core.plan.planner import plan
+from hydro_core.spark.pipeline_tables import output_tables, state_tables
 from orchestration.shape import FlowShape, shape_of
 from tests.orchestration.small import PROGRAM
 
@@ -106,3 +109,23 @@ def test_columns_have_the_types_that_a_table_of_sql_has() -> None:
         "_1": "struct<_1: string, _2: bigint>",
         "_2": place,
     }
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        PROGRAM,
+        "a = source('x long')\na -> persist() -> sort() -> out",
+        "a = source('x long')\na -> persist() -> aggregate(by='x', n=count()) -> out",
+        "a = source('x long')\nboth = a -> tee()\nboth[0] -> out\nboth[1] -> persist() -> kept",
+        "a = source('x long')\na -> map(lambda x: (x, str(x))) -> sort() -> delta() -> out",
+    ],
+)
+def test_columns_are_those_of_the_stored_tables(program: str) -> None:
+    found = shape(program)
+    states, outputs = state_tables(found.plan), output_tables(found.plan)
+    stored = {name: set(spec.plain_schema.names) for name, spec in {**states, **outputs}.items()}
+    shown = {
+        part.name: {name for name, _ in part.columns} for part in (*found.states, *found.outputs)
+    }
+    assert shown == stored

@@ -221,6 +221,35 @@ def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path
     assert inputs.read(1, 1, TIMES, before=[elsewhere])["x"].read.rows == 0
 
 
+@pytest.mark.parametrize("small", [0, 100])
+@pytest.mark.parametrize("write", [_delta, _parquet, _json])
+def test_a_missing_column_is_told_with_all_that_there_are(
+    tmp_path: Path, write: Write, small: int
+) -> None:
+    place = write(tmp_path, [{"day": date(2026, 1, 1), "usr": "a", "amount": 1}])
+    item = parse_ddl("user string, amount long")
+    landing = Landing(tmp_path / place, "day")
+    with pytest.raises(DataError, match="the column `user` is missing") as caught:
+        InputBatches({"o": landing}, {"o": item}, _no_session, small).read(0, 0, TIMES)
+    assert caught.value.diagnostics[0].help == "there are day, usr, amount"
+
+
+def test_a_delta_table_in_a_path_that_its_library_cannot_take_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / _delta(tmp_path, [{"day": date(2026, 1, 1), "k": "a"}])
+    (tmp_path / "a[1]").mkdir()
+    place = table.rename(tmp_path / "a[1]" / "table")
+    inputs = InputBatches(
+        {"o": Landing(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100
+    )
+    for read in (lambda: inputs.read(0, 0), lambda: inputs.latest("o")):
+        with pytest.raises(DataError, match=r"its path has `\[` `\]`"):
+            read()
+
+
+def _no_session() -> SparkSession:
+    raise AssertionError("nothing of this needs Spark")
+
+
 def test_a_delta_table_within_a_folder_is_not_read_as_files(tmp_path: Path) -> None:
     _delta(tmp_path, ROWS)
     inputs = InputBatches({"x": Landing(tmp_path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))

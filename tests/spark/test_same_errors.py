@@ -43,3 +43,30 @@ def test_a_failing_function(spark: SparkSession, form: str, as_range: bool) -> N
         assert "Traceback" not in str(caught.value)
         assert "java" not in str(caught.value).lower()
     assert told[0] == told[1]
+
+
+SUMS = {
+    "sum": ("decimal(38,2)", 'sum("v")', r"the sum has more digits than decimal\(38,2\)"),
+    "mean": ("decimal(38,2)", 'avg("v")', r"the (sum|mean) has more digits than decimal\(38,\d\)"),
+    "integers": ("long", 'sum("v")', "the sum 9223372036854775808 is beyond 64 bits"),
+}
+LARGE = {"decimal(38,2)": ("1.00", "9" * 36 + ".99"), "long": (0, 2**62)}
+
+
+@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
+@pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
+@pytest.mark.parametrize("form", SUMS)
+@pytest.mark.parametrize("by", ["by='k', ", ""], ids=["keys", "whole"])
+@pytest.mark.parametrize("history", ["", "persist() -> "], ids=["tick", "history"])
+def test_a_sum_that_does_not_fit(
+    spark: SparkSession, history: str, by: str, form: str, optimized: bool, as_range: bool
+) -> None:
+    of, aggregate, told = SUMS[form]
+    text = f'a = source("k string, v {of}")\na -> {history}aggregate({by}n={aggregate}) -> out'
+    small, large = ({"k": "x", "v": v} for v in LARGE[of])
+    ticks = [{"a": [small]}, {"a": [large, large]}]
+    for engine in ("reference", "spark"):
+        options = Options(engine, optimized=optimized, as_range=as_range, spark=spark)  # type: ignore[arg-type]
+        with pytest.raises(HydroError, match=rf"`aggregate` in tick 1: {told}") as caught:
+            run_json(parse(text), {}, ticks, options)
+        assert caught.value.diagnostics[0].span is not None

@@ -13,10 +13,12 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
+from hydro_core.spark.batches import batch_of
 from hydro_core.spark.ledger import LEDGER, Ledger
 from hydro_core.spark.pipeline_copy import copy_pipeline
 from hydro_core.spark.pipeline_verify import verify
-from hydro_core.spark.rework import Rework
+from hydro_core.spark.rework import correction
+from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark
@@ -72,7 +74,7 @@ def test_what_maintenance_leaves_is_whole(committed: Path, how: str) -> None:
             with pytest.raises(Crash):
                 pipeline.run_tick(3, batch(3))
         case "rework":
-            with Rework(pipeline, 1) as rework:
+            with correction(pipeline, 1) as rework:
                 for tick in (1, 2):
                     rework.beside.run_tick(tick, batch(tick, messages=5))
                 rework.replace()
@@ -81,6 +83,41 @@ def test_what_maintenance_leaves_is_whole(committed: Path, how: str) -> None:
     assert bool(found.notes) == (how == "ahead")
     if how == "ahead":
         assert "ahead of the ledger" in found.notes[0]
+
+
+# `delta` of what comes and goes keeps the last tick only.
+LAST_ONLY = """
+messages = source("user string, text string")
+messages -> window(2) -> aggregate(by="user", n=count()) -> sort() -> enumerate() -> delta() -> out
+"""
+
+
+@pytest.mark.parametrize("how", ["range", "rework"])
+def test_a_table_of_the_last_tick_is_counted_in_ranges_too(tmp_path: Path, how: str) -> None:
+    pipeline = opened(tmp_path / "pipeline", LAST_ONLY)
+    ticks = [{"messages": batch(tick, messages=3 + tick)["messages"]} for tick in range(4)]
+    if how == "range":
+        pipeline.run_tick(0, ticks[0])
+        rows = pa.concat_tables(tick["messages"] for tick in ticks[1:])
+        numbers = pa.array([t for t in (1, 2, 3) for _ in range(3 + t)], pa.int64())
+        item = parse_ddl("user string, text string")
+        pipeline.run_range(1, 3, {"messages": batch_of("messages", rows, item, numbers)})
+    else:
+        for tick, rows in enumerate(ticks):
+            pipeline.run_tick(tick, rows)
+        with correction(pipeline, 1) as rework:
+            for tick in range(rework.first, 4):
+                rework.beside.run_tick(tick, ticks[tick])
+            rework.replace()
+    assert verify(pipeline.directory).problems == ()
+    (table,) = (s.name for s in pipeline.state_tables.values() if s.mode.value == "last")
+    commit = pipeline.ledger.last
+    assert commit is not None
+    assert len(commit.ticks) > 1
+    wrong = {**commit.rows, table: commit.rows[table] + 1}
+    _set_last_rows(pipeline.directory, wrong)
+    (problem,) = verify(pipeline.directory).problems
+    assert f"{table} has {commit.rows[table]:,} rows of ticks" in problem
 
 
 def _lose_file(table: Path) -> str:
@@ -165,6 +202,13 @@ def test_rows_of_the_ledger_that_are_lost_are_named(committed: Path) -> None:
     assert ledger.exists
     (problem,) = verify(committed).problems
     assert "has lost row 1" in problem
+
+
+def _set_last_rows(directory: Path, rows: dict[str, int]) -> None:
+    """Changes what the last row of the ledger says that its ticks have added."""
+    kept, schema = _rows_of(directory).to_pylist(), _rows_of(directory).schema
+    max(kept, key=lambda row: row["sequence"])["rows"] = list(rows.items())
+    write_deltalake(directory / LEDGER, pa.Table.from_pylist(kept, schema), mode="overwrite")
 
 
 def _rows_of(directory: Path) -> pa.Table:

@@ -21,7 +21,15 @@ from hydro_core.reference.site import Site
 from hydro_core.types.item import LONG, UNKNOWN, ItemType, Row
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.stream import Order
-from hydro_core.types.values import LONG_MAX, LONG_MIN, Struct, canonical, sort_key
+from hydro_core.types.values import (
+    LONG_MAX,
+    LONG_MIN,
+    Struct,
+    ValueProblem,
+    canonical,
+    conform,
+    sort_key,
+)
 
 DIGITS = 120
 """Digits of decimal arithmetic: enough for the exact sum of as many decimals as fit in memory."""
@@ -100,10 +108,20 @@ def _sum(group: Group) -> Any:
         return None
     if isinstance(group.result, DecimalType):
         with localcontext(prec=DIGITS):
-            return sum(values, Decimal(0))
+            return _fitting(group, "sum", sum(values, Decimal(0)), group.result)
     if group.result != LONG:
         return _float_sum(values)
     return long_sum(group.site, sum(values))
+
+
+def _fitting(group: Group, what: str, found: Decimal, to: ItemType) -> Decimal:
+    """The sum or mean of decimals, which must fit its type."""
+    try:
+        conform(found, to)
+    except ValueProblem:
+        cure = "take doubles, or decimals of fewer digits after the point, instead"
+        group.site.fail(f"the {what} has more digits than {to}", cure)
+    return found
 
 
 def long_sum(site: Site, total: int) -> int:
@@ -136,7 +154,10 @@ def _average(group: Group) -> Any:
         return None
     if isinstance(group.result, DecimalType):
         with localcontext(prec=DIGITS):
-            return mean_of(sum(values, Decimal(0)), len(values), group.result)
+            total = sum(values, Decimal(0))
+            _fitting(group, "sum", total, DecimalType(38, max(0, -int(total.as_tuple().exponent))))
+            mean = mean_of(total, len(values), group.result)
+            return _fitting(group, "mean", mean, group.result)
     return _mean(values)
 
 

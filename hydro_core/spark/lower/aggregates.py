@@ -8,10 +8,12 @@ from pyspark.sql import Column
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Node
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.items import named, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
-from hydro_core.spark.relation import ITEM, ORD
+from hydro_core.spark.lower.sums import checked_sum, mean_of_decimals, sum_of_decimals
+from hydro_core.spark.relation import ITEM, ORD, TICK
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
@@ -19,7 +21,7 @@ Argument = tuple[Column, ItemType]
 
 
 def aggregate_column(
-    aggregate: Aggregate, item: ItemType, result: ItemType, *, ordered: bool
+    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, ordered: bool
 ) -> Column:
     """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
     arguments = [argument_of(a, item) for a in aggregate.arguments]
@@ -30,12 +32,17 @@ def aggregate_column(
         found = _IN_ORDER[name](arguments[0][0])
     elif name in ("max_by", "min_by"):
         found = _extreme(*arguments, greatest=name == "max_by")
+    elif name in ("sum", "total"):
+        total = _sum(*arguments[0], node)
+        if name == "total":
+            return or_zero(total, result)
+        return checked_sum(total, result, node, F.max(TICK))
+    elif name == "avg":
+        found = _average(*arguments[0], result, node)
     elif name == "count_distinct":
         found = F.count_distinct(arguments[0][0], *(column for column, _ in arguments[1:]))
     else:
         found = _SIMPLE[name](*arguments[0])
-    if name == "total":
-        return or_zero(found, result)
     return found.cast(spark_type(result))
 
 
@@ -56,20 +63,11 @@ def _extreme(value: Argument, order: Argument, *, greatest: bool) -> Column:
     return F.max(F.when(order[0].isNotNull(), both)).getField("v")
 
 
-def _sum(column: Column, item: ItemType) -> Column:
+def _sum(column: Column, item: ItemType, node: Node) -> Column:
     """Integers are summed with room to spare: only the result must have 64 bits."""
-    if is_integer(item):
-        return F.sum(column.cast("decimal(20,0)")).cast("long")
-    return F.sum(column if isinstance(item, Decimal) else column.cast("double"))
-
-
-def _total(column: Column, item: ItemType) -> Column:
-    """The sum in a type that has room for it."""
-    if is_integer(item):
-        found = F.sum(column.cast("decimal(20,0)"))
-    else:
-        found = F.sum(column if isinstance(item, Decimal) else column.cast("double"))
-    return found
+    if isinstance(item, Decimal):
+        return sum_of_decimals(column, item, node).of_rows
+    return F.sum(column.cast("decimal(20,0)" if is_integer(item) else "double"))
 
 
 def or_zero(total: Column, result: ItemType) -> Column:
@@ -81,8 +79,10 @@ def or_zero(total: Column, result: ItemType) -> Column:
     return F.coalesce(total.cast(of_type), F.lit(0).cast(of_type))
 
 
-def _average(column: Column, item: ItemType) -> Column:
+def _average(column: Column, item: ItemType, result: ItemType, node: Node) -> Column:
     """Of integers: the exact sum, divided once."""
+    if isinstance(item, Decimal):
+        return mean_of_decimals(column, item, result, node)
     if is_integer(item):
         return F.sum(column.cast("decimal(20,0)")).cast("double") / F.nullif(
             F.count(column), F.lit(0)
@@ -120,9 +120,6 @@ _IN_ORDER: Mapping[str, Callable[[Column], Column]] = {
 _SIMPLE: Mapping[str, Callable[[Column, ItemType], Column]] = {
     "count": lambda column, _: F.count(column),
     "count_if": lambda column, _: F.count_if(column),
-    "sum": _sum,
-    "total": _total,
-    "avg": _average,
     "min": lambda column, _: F.min(column),
     "max": lambda column, _: F.max(column),
     "any_value": lambda column, _: F.min(column),

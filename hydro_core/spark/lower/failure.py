@@ -12,6 +12,9 @@ from hydro_core.spark.columns.dry import F
 from hydro_core.spark.failures import MARKER, payload
 from hydro_core.spark.relation import TICK
 
+NUMBER = "\0"
+"""Where a reason names the number."""
+
 
 def fail(
     node: Node,
@@ -20,17 +23,22 @@ def fail(
     *,
     fn: Fn | None = None,
     tick: Column | None = None,
+    number: Column | None = None,
 ) -> Column:
     """A column without values.
 
     Where it is evaluated, the tick fails for this reason, on this item.
     """
-    known = payload(fn, f"`{node.op.name}`", reason)
+    # What goes on from a stored result is what the program calls it.
+    known = payload(fn, f"`{node.op.name.removesuffix('_from')}`", reason)
     if known["span"] is None and node.span is not None:
         s = node.span
         known["span"] = (s.file, s.line, s.column, s.end_line, s.end_column, s.text)
-    start = F.lit(MARKER + json.dumps(known)[:-1] + ', "tick": ')
-    parts = [start, (F.col(TICK) if tick is None else tick).cast("string")]
+    before, named, after = (MARKER + json.dumps(known)[:-1]).partition(json.dumps(NUMBER)[1:-1])
+    parts = [F.lit(before)]
+    if named and number is not None:
+        parts += [number.cast("string"), F.lit(after)]
+    parts += [F.lit(', "tick": '), (F.col(TICK) if tick is None else tick).cast("string")]
     if item is not None:
         listed = F.to_json(F.array(item))
         parts += [F.lit(', "item": '), F.substr(listed, F.lit(2), F.length(listed) - 2)]

@@ -78,7 +78,7 @@ def _aggregate(step: Step) -> Going:
     results, stored = {}, []
     merges = dict(merging(step.arg("aggregates")) or ())
     for i, (name, aggregate) in enumerate(step.arg("aggregates")):
-        running = running_aggregate(aggregate, item, types[name])
+        running = running_aggregate(aggregate, item, types[name], step.node)
         if running is None or len(running.partials) != 1 or name not in merges:
             raise TypeError(f"{aggregate.function} is not merged from results")
         results[f"a{i}"] = running

@@ -127,7 +127,8 @@ def _running_aggregate(step: Step) -> Relation | None:
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     goes = step.input.kind is Kind.G
     found = [
-        running_aggregate(a, item, types[name], goes=goes) for name, a in step.arg("aggregates")
+        running_aggregate(a, item, types[name], step.node, goes=goes)
+        for name, a in step.arg("aggregates")
     ]
     results = {f"a{i}": running for i, running in enumerate(found) if is_merged(running, step)}
     if len(results) < len(found):
@@ -152,7 +153,7 @@ def aggregated(step: Step) -> Column:
 def _aggregate(step: Step) -> Relation:
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     found = [
-        aggregate_column(a, item, types[name], ordered=step.input.ordered).alias(f"a{i}")
+        aggregate_column(a, item, types[name], step.node, ordered=step.input.ordered).alias(f"a{i}")
         for i, (name, a) in enumerate(step.arg("aggregates"))
     ]
     keys, times = _keys(step, step.arg("by") or ()), step.input.times

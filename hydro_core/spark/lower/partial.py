@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column
+from pyspark.sql import Column, WindowSpec
 
 from hydro_core.spark.columns.dry import F
 
@@ -24,6 +24,20 @@ class Partial:
 
     An aggregate of these rows and of their signs, which are merged by adding them.
     """
+    beyond: Column | None = None
+    """Fails the tick, where merging values may give null because the result does not fit."""
+
+    def merged(self, column: Column, window: WindowSpec | None = None) -> Column:
+        """The partial results of a column as one, or as one up to each row of a window."""
+
+        def over(aggregate: Column) -> Column:
+            return aggregate if window is None else aggregate.over(window)
+
+        found = over(self.merge(column))
+        if self.beyond is None:
+            return found
+        lost = found.isNull() & (over(F.count(column)) > 0)
+        return F.when(lost, self.beyond).otherwise(found)
 
 
 @dataclass(frozen=True, slots=True)

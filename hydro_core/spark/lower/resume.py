@@ -95,8 +95,8 @@ def aggregate_from(step: Step) -> Relation:
     types = {field.name: field.type for field in fields_of(step.item)}
     given = step.arg("aggregates")
     merges = merging(given) or ()
-    of_new = [running_aggregate(a, new.item, types[name]) for name, a in given]
-    of_state = [running_aggregate(a, state.item, types[name]) for name, a in merges]
+    of_new = [running_aggregate(a, new.item, types[name], step.node) for name, a in given]
+    of_state = [running_aggregate(a, state.item, types[name], step.node) for name, a in merges]
     runs_on = [running for running in of_new if running is not None]
     stored = [running for running in of_state if running is not None]
     if len(runs_on) < len(given) or len(stored) < len(given):
@@ -127,7 +127,7 @@ def _partials(
 def _merged(results: list[Running]) -> list[Column]:
     columns, position = [], 0
     for i, running in enumerate(results):
-        merged = [p.merge(F.col(f"p{n}")) for n, p in enumerate(running.partials, start=position)]
+        merged = [p.merged(F.col(f"p{n}")) for n, p in enumerate(running.partials, start=position)]
         columns.append(running.final(merged).alias(f"a{i}"))
         position += len(running.partials)
     return columns or [F.lit(0)]

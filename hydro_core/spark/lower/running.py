@@ -14,12 +14,14 @@ from typing import TypeGuard
 from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.catalog.spec import Aggregate
+from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
+from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
@@ -55,12 +57,13 @@ def run_over(
         found = found.unionByName(nothing.withColumn("at", F.lit(start).cast("long")))
     in_time = Window.partitionBy(*by).orderBy("at")
     so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    merges = [F.sum] * len(partials) if goes else [p.merge for p in partials]
-    merged = found.select(
+    if goes:
+        partials = [Partial(p.of_rows, F.sum) for p in partials]
+    merged = found.withColumn(TICK, F.greatest(F.col("at"), F.lit(step.first))).select(
         *by,
-        F.greatest(F.col("at"), F.lit(step.first)).alias(TICK),
+        TICK,
         F.coalesce(F.lead("at").over(in_time), F.lit(FOREVER)).alias(UNTIL),
-        *(m(F.col(n)).over(so_far).alias(n) for m, n in zip(merges, names, strict=True)),
+        *(p.merged(F.col(n), so_far).alias(n) for p, n in zip(partials, names, strict=True)),
         F.sum(ROWS).over(so_far).alias(ROWS),
     )
     there = merged.where(F.col(TICK) < F.col(UNTIL))
@@ -74,6 +77,8 @@ def run_over(
     return there.select(*by, *columns, TICK, UNTIL)
 
 
+_WIDE = "decimal(20,0)"
+"""Sums of integers have room to spare: only the result must have 64 bits."""
 ROWS = "rows"
 """How many rows a key has."""
 
@@ -98,7 +103,7 @@ def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[
 
 
 def running_aggregate(
-    aggregate: Aggregate, item: ItemType, result: ItemType, *, goes: bool = False
+    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
 ) -> Running | None:
     """The aggregate over a history, or over what `goes` again.
 
@@ -109,8 +114,10 @@ def running_aggregate(
         return _count(arguments[0][0].isNotNull() if arguments else F.lit(True), result)
     if aggregate.function in ("max_by", "min_by"):
         return _extreme(arguments[0], arguments[1], result, greatest=aggregate.function == "max_by")
-    if goes and aggregate.function == "sum":
-        return _sum_of_what_goes(*arguments[0], result)
+    if aggregate.function == "sum":
+        return (_sum_of_what_goes if goes else _sum)(*arguments[0], result, node)
+    if aggregate.function == "total":
+        return _total(*arguments[0], result, node)
     make = _MERGED.get(aggregate.function)
     return None if make is None else make(*arguments[0], result)
 
@@ -123,19 +130,26 @@ def _count(is_counted: Column, result: ItemType) -> Running:
     return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
 
 
-def _sum(column: Column, item: ItemType, result: ItemType) -> Running:
-    if not _is_exact(item):
-        return _one(F.sum(column.cast("double")), F.sum, result)
-    return _one(F.sum(_with_room(column, item)), F.sum, result)
+def _sum(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
+    part = _sum_of_rows(column, item, node)
+    return Running((part,), lambda parts: checked_sum(parts[0], result, node, F.col(TICK)))
 
 
-def _sum_of_what_goes(column: Column, item: ItemType, result: ItemType) -> Running | None:
+def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
+    if isinstance(item, Decimal):
+        return sum_of_decimals(column, item, node)
+    return Partial(F.sum(column.cast(_WIDE if is_integer(item) else "double")), F.sum)
+
+
+def _sum_of_what_goes(
+    column: Column, item: ItemType, result: ItemType, node: Node
+) -> Running | None:
     """The sum of nothing is null, and that nothing is left is told by a count."""
     if not _is_exact(item):
         return None
     return Running(
         (exact_sum(_with_room(column, item)), counted(column.isNotNull())),
-        lambda parts: F.when(parts[1] > 0, parts[0]).cast(spark_type(result)),
+        lambda parts: checked_sum(F.when(parts[1] > 0, parts[0]), result, node, F.col(TICK)),
     )
 
 
@@ -145,13 +159,13 @@ def _is_exact(item: ItemType) -> bool:
 
 def _with_room(column: Column, item: ItemType) -> Column:
     """Only the result of a sum must have 64 bits."""
-    return column.cast("decimal(20,0)") if is_integer(item) else column
+    return column.cast(_WIDE) if is_integer(item) else column
 
 
-def _total(column: Column, item: ItemType, result: ItemType) -> Running:
+def _total(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
     """The sum with 0 for no values."""
-    found = _sum(column, item, result)
-    return Running(found.partials, lambda parts: or_zero(parts[0], result))
+    part = _sum_of_rows(column, item, node)
+    return Running((part,), lambda parts: or_zero(parts[0], result))
 
 
 def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
@@ -182,9 +196,7 @@ def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
 
 
 _MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
-    "total": _total,
     "count_if": lambda column, _, result: _count(column, result),
-    "sum": _sum,
     "avg": _average,
     "min": lambda column, _, result: _one(F.min(column), F.min, result),
     "max": lambda column, _, result: _one(F.max(column), F.max, result),

@@ -114,7 +114,7 @@ def _partial_results(step: Step, keys: Keys, form: Going | Opaque) -> DataFrame:
         return parts[0]
     both = reduce(DataFrame.unionByName, parts)
     return both.groupBy(*keys.names, TICK).agg(
-        *(p.merge(F.col(f"p{i}")).alias(f"p{i}") for i, p in enumerate(partials))
+        *(p.merged(F.col(f"p{i}")).alias(f"p{i}") for i, p in enumerate(partials))
     )
 
 
@@ -161,7 +161,7 @@ def _merged(step: Step, keys: Keys, form: Going, both: DataFrame) -> DataFrame:
     """(k0 …, t, row): each key's rows, the stored one first."""
     so_far = keys.in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     merged = [
-        p.merge(F.col(f"p{i}")).over(so_far).alias(f"p{i}") for i, p in enumerate(_partials(form))
+        p.merged(F.col(f"p{i}"), so_far).alias(f"p{i}") for i, p in enumerate(_partials(form))
     ]
     state = F.first(STATE, ignorenulls=True).over(so_far).alias(STATE)
     found = both.select(*keys.names, TICK, state, *merged)

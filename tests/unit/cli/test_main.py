@@ -179,3 +179,21 @@ def test_a_plug_in_has_the_words_after_its_name(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(module, "entry_points", lambda group: [point])
     assert main(["deploy", "x", "--flag"]) == 3
     assert got == [["x", "--flag"]]
+
+
+def test_a_plug_in_that_cannot_be_loaded_stands_in_no_other_commands_way(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from importlib.metadata import EntryPoint
+
+    from hydro_core.cli import main as module
+
+    point = EntryPoint("deploy", "json:nothing_of_the_name", "hydrotick.commands")
+    monkeypatch.setattr(module, "entry_points", lambda group: [point])
+    file = tmp_path / "a.hydro"
+    file.write_text('a = source("long")\na -> out\n')
+    assert main(["check", str(file)]) == 0
+    assert main([]) == 2
+    assert "cannot be loaded" in capsys.readouterr().out
+    assert main(["deploy", "x"]) == 1
+    assert "the command `deploy` cannot be loaded" in capsys.readouterr().err

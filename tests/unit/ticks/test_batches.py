@@ -267,3 +267,16 @@ def test_a_value_that_does_not_fit_names_its_place(tmp_path: Path) -> None:
     path.write_text('{"t": 0, "x": 1}\n{"t": 1, "x": "a"}\n')
     with pytest.raises(HydroError, match=r"in tick 1, .*row 1, column `x`"):
         ticks_of(f"o={path}:t", schemas={"o": "x long"})
+
+
+@pytest.mark.parametrize("sign", ["[", "]", "|", "^", "\\", "%5B"])
+def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
+    tmp_path: Path, sign: str
+) -> None:
+    deltalake.write_deltalake(tmp_path / "table", TABLE)
+    (tmp_path / f"a{sign}b").mkdir()
+    place = (tmp_path / "table").rename(tmp_path / f"a{sign}b" / "table")
+    with pytest.raises(HydroError, match="there can be no Delta table in") as caught:
+        ticks_of(f"o={place}:day")
+    assert f"its path has `{sign[0]}`" in str(caught.value)
+    assert caught.value.diagnostics[0].help

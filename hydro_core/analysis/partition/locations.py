@@ -1,0 +1,227 @@
+"""Where the items of every stream lie, for a given routing of the inputs: locations as types.
+
+A stream is whole on every shard, or it is cut; then it has a set of terms at each of which every
+item lies (`terms`). From "at all terms" downwards to the greatest fixpoint: every item has a finite
+derivation, over ticks and within one, so claims that all operators confirm hold by induction on it.
+A choice is accepted by this check alone, wherever it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from hydro_core.analysis.partition.steps import Key, Source, Step, Steps
+from hydro_core.analysis.partition.terms import (
+    DETERMINED,
+    MOST_TERMS,
+    UNKNOWN,
+    At,
+    Term,
+    all_rewritten,
+    fewest,
+    is_determined,
+    rewritten,
+    simplest,
+)
+from hydro_core.ir.graph import NodeId
+from hydro_core.types.item import FieldPath
+
+Choice = Mapping[str, Term]
+"""The inputs that are routed by a value of their items; another is by any function of the item."""
+Located = frozenset[Term] | None
+"""The terms of a stream; None: all, since no item is known to come."""
+
+
+@dataclass(frozen=True)
+class Locations:
+    """What holds under a choice: the terms of the streams that are cut, and who is not served."""
+
+    terms: Mapping[NodeId, Located]
+    failed: tuple[Step, ...]
+    """The operators whose items would not meet, in the order of the flow."""
+    splits: Mapping[tuple[NodeId, int], Term | None]
+    """The inputs of operators that every shard has whole, where only a part of each may be used:
+    the term over their items by which it is told; None: any one shard has them.
+    """
+
+
+def locate(
+    steps: Steps,
+    choice: Choice,
+    replicated: Collection[str] = (),
+    waived: Collection[NodeId] = (),
+) -> Locations:
+    """The locations of all streams under a choice.
+
+    Args:
+        steps: the program.
+        choice: how inputs are routed.
+        replicated: the inputs that every shard has whole.
+        waived: operators whose needs are taken as met, as if all were gathered before them.
+    """
+    check = _Check(steps, choice, steps.cut(replicated), waived)
+    failed: list[Step] = []
+    for group in steps.groups:
+        check.settle(group)
+        failed += [step for step in group if check.fails(step)]
+    return Locations(check.terms, tuple(failed), check.splits)
+
+
+class _Check:
+    """The terms of the streams that were settled so far."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        choice: Choice,
+        cut: frozenset[NodeId],
+        waived: Collection[NodeId],
+    ) -> None:
+        self._steps, self._choice, self._cut = steps, choice, cut
+        self._waived = frozenset(waived)
+        self.terms: dict[NodeId, Located] = dict.fromkeys(cut)
+        self.splits: dict[tuple[NodeId, int], Term | None] = {}
+
+    def settle(self, group: tuple[Step, ...]) -> None:
+        """Takes away claims of the streams of a group until all that is left is confirmed."""
+        changed = True
+        while changed:
+            changed = False
+            for step in group:
+                name = step.node.id
+                if name not in self._cut:
+                    continue
+                outcome = self._outcome(step)
+                if outcome is None:
+                    continue
+                found = frozenset[Term]() if isinstance(outcome, _Apart) else outcome
+                before = self.terms[name]
+                after = found if before is None else before & found
+                if after != before:
+                    self.terms[name] = after
+                    changed = True
+
+    def fails(self, step: Step) -> bool:
+        """Whether items that must meet are on different shards, with the terms as they are."""
+        if step.node.id not in self._cut or step.node.id in self._waived or not step.inputs:
+            return False
+        outcome = self._outcome(step)
+        if outcome is None and not self._waived:
+            # Nothing says at which term those items are cut that every shard has.
+            return not self._cut.issuperset(step.inputs)
+        return isinstance(outcome, _Apart)
+
+    def _outcome(self, step: Step) -> _Outcome:
+        if step.node.id in self._waived:
+            return None
+        source = self._steps.sources.get(step.node.id)
+        if source is not None:
+            return _routed(source, self._choice.get(source.name))
+        cut = [i for i, name in enumerate(step.inputs) if name in self._cut]
+        if step.adds_up:
+            return self._added(step, cut)
+        if len(cut) == 1 and step.linear[cut[0]] and len(step.inputs) > 1:
+            return self._carried(step, cut[0])
+        return _APART if step.key is None else self._met(step, step.key, cut)
+
+    def _carried(self, step: Step, i: int) -> Located:
+        terms = self.terms[step.inputs[i]]
+        return None if terms is None else all_rewritten(terms, step.forward[i])
+
+    def _added(self, step: Step, cut: list[int]) -> _Outcome:
+        """Items of any input: they lie where those of all do. One that every shard has whole is
+        cut by one term, so only that is known of its items.
+        """
+        common = reduce(_intersected, (self._carried(step, i) for i in cut))
+        if len(cut) == len(step.inputs):
+            return common
+        chosen = _one_of(common)
+        for i in range(len(step.inputs)):
+            if i not in cut:
+                self._split(step, i, chosen)
+        return chosen
+
+    def _split(self, step: Step, i: int, terms: Located) -> None:
+        self.splits[step.node.id, i] = next(iter(terms), None) if terms else None
+
+    def _met(self, step: Step, key: Key, cut: list[int]) -> _Outcome:
+        """Items of equal keys lie together if there is a term of the key that all inputs lie at."""
+        terms = [self.terms[step.inputs[i]] for i in cut]
+        at_key = (
+            None if t is None else all_rewritten(t, key.inputs[i])
+            for i, t in zip(cut, terms, strict=True)
+        )
+        common = reduce(_intersected, at_key)
+        if common is not None and not common:
+            return _APART
+        if len(cut) < len(step.inputs):
+            common = _one_of(common)
+            if common is not None and not common:
+                return _APART
+        if common is None:
+            return None
+        for i in range(len(step.inputs)):
+            if i not in cut:
+                self._split(step, i, all_rewritten(common, key.fields[i]))
+        found = set(all_rewritten(common, key.output))
+        for i in range(len(step.inputs)):
+            if not (step.linear[i] or len(step.inputs) == 1):
+                continue
+            carried = (
+                self._carried(step, i)
+                if i in cut
+                else all_rewritten(all_rewritten(common, key.fields[i]), step.forward[i])
+            )
+            if carried is None:
+                return None
+            found |= carried
+        return fewest(found)
+
+
+class _Apart:
+    """Items that must meet do not."""
+
+
+_APART = _Apart()
+_Outcome = Located | _Apart
+
+
+def _intersected(a: Located, b: Located) -> Located:
+    if a is None or b is None:
+        return b if a is None else a
+    return a & b
+
+
+def _one_of(terms: Located) -> Located:
+    """One of the terms that can be computed, if there is any; always the same one."""
+    if terms is None:
+        return None
+    known = [term for term in terms if not is_determined(term)]
+    return frozenset([simplest(known)]) if known else frozenset()
+
+
+def _routed(source: Source, term: Term | None) -> frozenset[Term]:
+    """Where the items of an input lie: at the term, and what comes to the same."""
+    if term is None:
+        term = (UNKNOWN, source.name, *map(At, source.leaves))
+    table: dict[Term, tuple[Term, ...]] = {}
+    for leaf in source.leaves:
+        table[At(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
+    return all_rewritten([term], table)
+
+
+def _equivalents(source: Source, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[Term]:
+    """A leaf, and the unknown functions of other leaves that it is."""
+    found: list[Term] = [At(leaf)]
+    if leaf in seen:
+        return found
+    for number, (determining, determined) in enumerate(source.dependencies):
+        if determined == leaf:
+            table: dict[Term, tuple[Term, ...]] = {
+                At(path): tuple(_equivalents(source, path, seen | {leaf})) for path in determining
+            }
+            plain = (DETERMINED, source.name, number, *map(At, sorted(determining)))
+            found += rewritten(plain, table)
+    return found[:MOST_TERMS]

@@ -1,0 +1,211 @@
+"""All minimal choices, and what stands in the way where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, islice, product
+
+from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.origins import Origins, Proposals
+from hydro_core.analysis.partition.steps import Step, Steps
+from hydro_core.analysis.partition.terms import HOLE, Term, fields_of, rewritten
+from hydro_core.ir.graph import NodeId
+
+MOST_CHECKS = 400
+"""So many choices are tried of a part before the search says that there may be more."""
+MOST_CHOICES = 256
+"""So many choices are told: parts of a program that have nothing in common multiply theirs."""
+_FEW_INPUTS = 5
+"""Of so many inputs every subset is tried as replicated; of more, those of one and two."""
+
+
+@dataclass
+class Search:
+    """Looks for choices of one program; `complete` is false once it gave up looking for more."""
+
+    steps: Steps
+    complete: bool = True
+    _parts: dict[frozenset[str], list[_Part]] = field(default_factory=dict)
+
+    def choices(self, replicated: Collection[str] = ()) -> list[Choice]:
+        """All minimal choices that serve all operators; `[{}]` if any routing does."""
+        ways = [part.choices() for part in self._of(replicated)]
+        self._note(replicated)
+        names = [source.name for source in self.steps.sources.values()]
+        found = [_merged(some, names) for some in islice(product(*ways), MOST_CHOICES + 1)]
+        self.complete = self.complete and len(found) <= MOST_CHOICES
+        return found[:MOST_CHOICES]
+
+    def exists(self, replicated: Collection[str] = ()) -> bool:
+        """Whether there is a choice that serves all operators."""
+        found = all(part.exists() for part in self._of(replicated))
+        self._note(replicated)
+        return found
+
+    def blockers(self) -> list[Step]:
+        """The operators that are the reason why there is no choice, in the order of the flow.
+
+        Those that no choice serves, though all others be served; else those that want different
+        things.
+        """
+        found = [step for part in self._blocked() for step in part.blockers()]
+        self._note(())
+        return found
+
+    def partial(self) -> list[tuple[tuple[str, ...], list[Choice]]]:
+        """The smallest sets of inputs that, whole on every shard, let the others be cut."""
+        names = [s.name for part in self._blocked() for s in part.steps.sources.values()]
+        most = min(len(names), len(self.steps.sources) - 1)
+        if len(names) > _FEW_INPUTS:
+            most = min(most, 2)
+            self.complete = False
+        found: list[tuple[tuple[str, ...], list[Choice]]] = []
+        for count in range(1, most + 1):
+            for some in combinations(names, count):
+                if any(set(less) <= set(some) for less, _ in found):
+                    continue
+                choices = self.choices(some)
+                if choices:
+                    found.append((some, choices))
+        return found
+
+    def wants(self, step: Step) -> tuple[Origins, ...]:
+        """What the operator would have of the inputs; each would serve it, if it came alone."""
+        return next((p.wants(step) for p in self._of(()) if step.node.id in p.steps.of), ())
+
+    def _blocked(self) -> list[_Part]:
+        return [part for part in self._of(()) if not part.exists()]
+
+    def _of(self, replicated: Collection[str]) -> list[_Part]:
+        known = frozenset(replicated)
+        if known not in self._parts:
+            self._parts[known] = [_Part(steps) for steps in self.steps.parts(known)]
+        return self._parts[known]
+
+    def _note(self, replicated: Collection[str]) -> None:
+        self.complete = self.complete and all(part.complete for part in self._of(replicated))
+
+
+@dataclass
+class _Part:
+    """A part of a program whose streams have to do with one another."""
+
+    steps: Steps
+    complete: bool = True
+    _proposals: Proposals = field(init=False)
+    _choices: list[Choice] | None = None
+
+    def __post_init__(self) -> None:
+        self._proposals = Proposals(self.steps)
+
+    def choices(self) -> list[Choice]:
+        if self._choices is None:
+            found = self._found(coarser=False)
+            self._choices = _least(found or self._found(coarser=True))
+        return self._choices
+
+    def exists(self, waived: Collection[NodeId] = ()) -> bool:
+        return any(
+            next(self._right(coarser=coarser, waived=waived), None) is not None
+            for coarser in (False, True)
+        )
+
+    def wants(self, step: Step) -> tuple[Origins, ...]:
+        return self._proposals.of(step)
+
+    def blockers(self) -> list[Step]:
+        needy = [s for s in self.steps if s.inputs and not s.adds_up]
+        names = frozenset(step.node.id for step in needy)
+        alone = [s for s in needy if not self.exists(waived=names - {s.node.id})]
+        found = {step.node.id for step in alone}
+        while not alone and not self.exists(waived=found):
+            found |= self._conflict([s for s in needy if s.node.id not in found], names)
+        return [step for step in needy if step.node.id in found]
+
+    def _conflict(self, among: list[Step], names: frozenset[NodeId]) -> set[NodeId]:
+        """Operators of which any may be left out and the others are served."""
+        kept = [step.node.id for step in among]
+        for name in reversed(list(kept)):
+            fewer = [other for other in kept if other != name]
+            if not self.exists(waived=names.difference(fewer)):
+                kept = fewer
+        return set(kept)
+
+    def _found(self, *, coarser: bool) -> list[Choice]:
+        found = []
+        for choice in self._right(coarser=coarser):
+            found += self._smaller(choice)
+        return found
+
+    def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[Choice]:
+        """Choices that serve all operators, though some may route more than they need."""
+        todo: list[Choice] = [{}]
+        seen: set[frozenset[tuple[str, Term]]] = set()
+        while todo:
+            choice = todo.pop()
+            known = frozenset(choice.items())
+            if known in seen:
+                continue
+            if len(seen) >= MOST_CHECKS:
+                self.complete = False
+                return
+            seen.add(known)
+            failed = locate(self.steps, choice, waived=waived).failed
+            if failed:
+                todo += self._next(failed[0], choice, coarser=coarser)
+            else:
+                yield choice
+
+    def _next(self, step: Step, choice: Choice, *, coarser: bool) -> Iterator[Choice]:
+        """The choice with more inputs routed, so that the operator may be served."""
+        plain = self._proposals.of(step)
+        for origins in (*plain, *self._proposals.coarser(step)) if coarser else plain:
+            if any(n in origins and term not in origins[n] for n, term in choice.items()):
+                continue
+            new = [name for name in origins if name not in choice]
+            for terms in product(*(sorted(origins[name], key=repr) for name in new)):
+                if new:
+                    yield {**choice, **dict(zip(new, terms, strict=True))}
+
+    def _smaller(self, choice: Choice) -> list[Choice]:
+        """The choice without what it does not need, in every way."""
+        found = []
+        for name in choice:
+            less = {n: t for n, t in choice.items() if n != name}
+            if not locate(self.steps, less).failed:
+                found += self._smaller(less)
+        return found or [choice]
+
+
+def _merged(choices: tuple[Choice, ...], names: list[str]) -> Choice:
+    """The choices of all parts as one, in the order of the names."""
+    routed = {name: term for choice in choices for name, term in choice.items()}
+    return {name: routed[name] for name in names if name in routed}
+
+
+def _least(choices: list[Choice]) -> list[Choice]:
+    """Without those that follow from others: more inputs, or functions of what is routed by."""
+    distinct = list({frozenset(c.items()): c for c in choices}.values())
+    least = [
+        choice
+        for choice in distinct
+        if not any(other is not choice and follows(choice, other) for other in distinct)
+    ]
+    return sorted(least, key=lambda c: repr(sorted(c.items(), key=repr)))
+
+
+def follows(choice: Choice, other: Choice) -> bool:
+    """Whether `choice` routes all that `other` does, by one function of what that routes by."""
+    if not other.keys() <= choice.keys():
+        return False
+    shapes = {_function(choice[name], term) for name, term in other.items()}
+    return len(shapes) <= 1 and None not in shapes
+
+
+def _function(value: Term, of: Term) -> Term | None:
+    """The function f with value = f(of)."""
+    if value == of:
+        return HOLE
+    shape = next(iter(rewritten(value, {of: (HOLE,)})), None)
+    return shape if shape is not None and fields_of(shape) == {HOLE.path} else None

@@ -1,0 +1,272 @@
+"""What the analysis goes by of every operator: taken from the catalogue, once for each program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.partition.terms import (
+    At,
+    Table,
+    Term,
+    is_computable,
+    is_exact,
+    keeps_value,
+    leaf_paths,
+    of_form,
+)
+from hydro_core.catalog.spec import Always, OnAnyField, OnKey
+from hydro_core.functions.field_map import FieldMap
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import components, predecessors
+from hydro_core.types.item import FieldPath, ItemType, at
+
+FieldDependencies = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+"""`((("city",), ("country",)),)`: the fields of the left determine those of the right."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What must be equal where items meet: for every input, and for the output, the key's fields.
+
+    A field of the key has one name for all of them: its way into the key.
+    """
+
+    inputs: tuple[Table, ...]
+    """For each input, from its items' fields to the key's."""
+    fields: tuple[Table, ...]
+    """For each input, from the key's fields to its items'."""
+    output: Table
+    """From the key's fields to the output's."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operator of the program, as the analysis sees it."""
+
+    node: Node
+    forward: tuple[Table, ...]
+    """For each input, from terms over its items to terms over the output's."""
+    backward: tuple[Table, ...]
+    """For each input, from the output's fields to terms over its items."""
+    linear: tuple[bool, ...]
+    adds_up: bool
+    """Every item of the output comes of one item of one input, whichever."""
+    key: Key | None
+
+    @cached_property
+    def inputs(self) -> tuple[NodeId, ...]:
+        """The nodes that it reads."""
+        return tuple(endpoint.node for endpoint in self.node.inputs)
+
+
+@dataclass(frozen=True)
+class Source:
+    """An input of the program: its leaves, and what it promises of them."""
+
+    name: str
+    item: ItemType
+    leaves: tuple[FieldPath, ...]
+    dependencies: tuple[tuple[frozenset[FieldPath], FieldPath], ...]
+    """Leaves, and one that they determine."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A program as the analysis sees it: its inputs and all that leads to an output."""
+
+    typed: Typed
+    groups: tuple[tuple[Step, ...], ...]
+    """What feeds itself stands together; each group after those that it reads."""
+    sources: Mapping[NodeId, Source]
+    of: Mapping[NodeId, Step] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Step]:
+        return (step for group in self.groups for step in group)
+
+    def cut(self, replicated: Collection[str] = ()) -> frozenset[NodeId]:
+        """The streams that are made of an input that is not whole on every shard."""
+        cut = {node for node, source in self.sources.items() if source.name not in replicated}
+        for group in self.groups:
+            if any(step.node.id in cut or not cut.isdisjoint(step.inputs) for step in group):
+                cut |= {step.node.id for step in group}
+        return frozenset(cut)
+
+    def parts(self, replicated: Collection[str] = ()) -> tuple[Steps, ...]:
+        """What is cut, in parts that have no stream in common: each may be cut as it likes."""
+        cut = self.cut(replicated)
+        part: dict[NodeId, set[NodeId]] = {}
+        for step in (step for step in self if step.node.id in cut):
+            together = {step.node.id}
+            for name in cut.intersection(step.inputs):
+                together |= part.get(name, {name})
+            part |= dict.fromkeys(together, together)
+        distinct = {id(members): members for members in part.values()}.values()
+        return tuple(self._only(members) for members in distinct)
+
+    def _only(self, members: set[NodeId]) -> Steps:
+        groups = tuple(group for group in self.groups if group[0].node.id in members)
+        sources = {name: source for name, source in self.sources.items() if name in members}
+        return Steps(self.typed, groups, sources, {s.node.id: s for g in groups for s in g})
+
+
+def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = None) -> Steps:
+    """The program's steps; `declared` are functional dependencies beside those of its sources."""
+    graph = typed.graph
+    sources = {
+        node.id: _source(typed, name, node, (declared or {}).get(name, ()))
+        for name, node in graph.sources.items()
+    }
+    reads = predecessors(graph)
+    used = _leading_to(graph, reads)
+    steps = {node.id: _step(typed, node) for node in graph if node.id in used}
+    number = {name: i for i, name in enumerate(steps)}
+    found = components({name: reads[name] for name in steps})
+    groups = [sorted(group, key=number.__getitem__) for group in found]
+    ordered = tuple(tuple(steps[name] for name in group) for group in groups)
+    return Steps(typed, ordered, sources, steps)
+
+
+def _leading_to(graph: Graph, reads: Mapping[NodeId, list[NodeId]]) -> set[NodeId]:
+    """What an output is made of, and every input; the rest puts nothing out, however it is cut."""
+    used = {node.id for node in graph.sources.values()}
+    todo = [sink.id for sinks in graph.sinks.values() for sink in sinks]
+    while todo:
+        name = todo.pop()
+        if name not in used:
+            used.add(name)
+            todo += reads[name]
+    return used
+
+
+def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> Source:
+    item = typed.types[Endpoint(node.id)].item
+    leaves = leaf_paths(item)
+    found = []
+    for left, right in (*node.args["fds"], *declared):
+        lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
+        found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
+    return Source(
+        name,
+        item,
+        leaves,
+        tuple((left, right) for left, right in found if left and right not in left),
+    )
+
+
+def _leaves_below(leaves: tuple[FieldPath, ...], text: str) -> list[FieldPath]:
+    path = tuple(text.split("."))
+    return [leaf for leaf in leaves if leaf[: len(path)] == path]
+
+
+def _step(typed: Typed, node: Node) -> Step:
+    types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
+    spec = node.spec
+    output = typed.of(node.id).item
+    fields = node.op.lineage_of(node.args, types) if types else FieldMap({}, {})
+    forward = tuple(_forward(fields, i, item, output) for i, item in enumerate(types))
+    backward = tuple(_backward(fields, i, item, output) for i, item in enumerate(types))
+    linear = tuple(node.port_of(i).linear for i in range(len(types)))
+    key = _key(node, types, output) if isinstance(spec.partition, OnKey | OnAnyField) else None
+    adds_up = isinstance(spec.partition, Always)
+    return Step(node, forward, backward, linear, adds_up, key)
+
+
+def _equalities(
+    fields: FieldMap, i: int, item: ItemType, output: ItemType
+) -> Iterator[tuple[FieldPath, FieldPath]]:
+    """Leaves of the output with leaves of the input that they equal."""
+    for path in leaf_paths(output):
+        for length in range(len(path), -1, -1):
+            known = path[:length]
+            if known in fields.computed:
+                break
+            if known in fields.equal:
+                for source in fields.equal[known]:
+                    came = (*source.path, *path[length:])
+                    if source.input == i and keeps_value(at(item, came), at(output, path)):
+                        yield path, came
+                break
+
+
+def _expressions(
+    fields: FieldMap, i: int, item: ItemType, output: ItemType
+) -> Iterator[tuple[FieldPath, Term]]:
+    """Leaves of the output with the expressions of the (one) input's leaves that they are."""
+    if i:
+        return
+    for path, form in fields.made.items():
+        term = of_form(form, item)
+        if term is not None and is_exact(at(output, path)) and is_computable(term, item):
+            yield path, term
+
+
+def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Table:
+    table: dict[Term, tuple[Term, ...]] = {}
+    for path, came in _equalities(fields, i, item, output):
+        table[At(came)] = (*table.get(At(came), ()), At(path))
+    for path, term in _expressions(fields, i, item, output):
+        table[term] = (*table.get(term, ()), At(path))
+    return table
+
+
+def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Table:
+    table: dict[Term, tuple[Term, ...]] = {}
+    for path, came in _equalities(fields, i, item, output):
+        table[At(path)] = (*table.get(At(path), ()), At(came))
+    for path, term in _expressions(fields, i, item, output):
+        table[At(path)] = (*table.get(At(path), ()), term)
+    return table
+
+
+def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> Key:
+    """The key's fields by their ways into it; those of unlike types on two sides are none."""
+    places, gives = _places(node, len(types))
+    sides = [_below(item, place) for item, place in zip(types, places, strict=True)]
+    after = _below(output, gives)
+    common = [
+        name
+        for name in sides[0]
+        if all(
+            name in side and keeps_value(at(types[0], sides[0][name]), at(item, side[name]))
+            for item, side in zip(types, sides, strict=True)
+        )
+    ]
+    kept = [
+        name
+        for name in common
+        if name in after and keeps_value(at(types[0], sides[0][name]), at(output, after[name]))
+    ]
+    return Key(
+        tuple({At(side[name]): (At(name),) for name in common} for side in sides),
+        tuple({At(name): (At(side[name]),) for name in common} for side in sides),
+        {At(name): (At(after[name]),) for name in kept},
+    )
+
+
+Places = tuple[FieldPath, ...]
+"""The fields that a key is made of; one that is alone is the key."""
+
+
+def _places(node: Node, count: int) -> tuple[list[Places], Places]:
+    rule = node.spec.partition
+    columns = next((c for name in ("by", "on") if (c := node.args.get(name)) is not None), None)
+    if columns is not None and isinstance(rule, OnKey):
+        named = tuple((column,) for column in columns)
+        return [named] * count, named
+    if isinstance(rule, OnKey):
+        return [(rule.at[i],) for i in range(count)], (rule.gives,)
+    assert isinstance(rule, OnAnyField)
+    return [(rule.at,)] * count, (rule.gives,)
+
+
+def _below(item: ItemType, places: Places) -> dict[FieldPath, FieldPath]:
+    """The leaves of a key, each by its way into the key."""
+    found = {}
+    for number, place in enumerate(places):
+        for path in leaf_paths(item):
+            if path[: len(place)] == place:
+                found[str(number), *path[len(place) :]] = path
+    return found

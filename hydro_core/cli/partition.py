@@ -1,0 +1,56 @@
+"""`hydrotick partition`: how a program can be cut into shards; executes nothing of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from hydro_core.analysis.partition.answer import judge, partition
+from hydro_core.cli import output
+from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.compile import compile_graph
+from hydro_core.lang.load import load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of `hydrotick partition`."""
+    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument(
+        "--on",
+        action="append",
+        default=[],
+        metavar="INPUT=PATH",
+        help="judges one choice: the dotted path to the field by which an input is routed, nothing "
+        "after the `=` for the whole item (repeatable; an input that is named twice is routed by "
+        "both fields)",
+    )
+    add_schema_argument(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def misuse(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the arguments together."""
+    wrong = next((text for text in arguments.on if "=" not in text), None)
+    return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints all choices, or what forbids to cut the program and what would help."""
+    graph = load(arguments.file)
+    typed = compile_graph(graph, schemas_of(arguments, graph)).typed
+    on = _choice(arguments.on)
+    found = judge(typed, on) if on else partition(typed)
+    if arguments.format == "json":
+        output.print_json(found.as_json())
+    else:
+        output.print_warnings(graph.warnings)
+        output.print_text(str(found))
+    return 0
+
+
+def _choice(texts: Sequence[str]) -> dict[str, list[str]]:
+    on: dict[str, list[str]] = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        on.setdefault(name, []).append(path)
+    return on

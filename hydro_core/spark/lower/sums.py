@@ -1,0 +1,61 @@
+"""Sums that do not fit their type fail the tick, and tell the operator, its place and the tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+
+from hydro_core.ir.graph import Node
+from hydro_core.spark.columns.dry import F
+from hydro_core.spark.lower.failure import NUMBER, fail
+from hydro_core.spark.lower.partial import Partial
+from hydro_core.spark.relation import TICK
+from hydro_core.spark.types import spark_type
+from hydro_core.types.item import LONG, Decimal, ItemType
+from hydro_core.types.values import LONG_MAX, LONG_MIN
+
+ROOMY = 28
+"""Digits of the longest decimals whose sums have ten more: room for any number of values."""
+
+
+def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Column:
+    """The exact sum as its type; one of integers must have 64 bits."""
+    if result != LONG:
+        return total.cast(spark_type(result))
+    wide = total.cast("decimal(38,0)")
+    least, greatest = (F.lit(bound).cast("decimal(38,0)") for bound in (LONG_MIN, LONG_MAX))
+    beyond = fail(node, f"the sum {NUMBER} is beyond 64 bits", number=wide, tick=tick)
+    fits = wide.between(least, greatest)
+    return F.when(fits, wide.cast("long")).when(wide.isNotNull(), beyond.cast("long"))
+
+
+def sum_of_decimals(column: Column, item: Decimal, node: Node) -> Partial:
+    """The sum of decimals, which must have 38 digits."""
+    if item.precision <= ROOMY:
+        return Partial(F.sum(column), F.sum)
+    beyond = _beyond("sum", Decimal(38, item.scale), node)
+    return Partial(or_fails(F.try_sum, column, beyond), F.try_sum, beyond=beyond(F.col(TICK)))
+
+
+def mean_of_decimals(column: Column, item: Decimal, result: ItemType, node: Node) -> Column:
+    """The mean of decimals; it and the sum must have 38 digits."""
+    if item.precision <= ROOMY:
+        return F.avg(column)
+    total = sum_of_decimals(column, item, node).of_rows
+    mean = or_fails(F.try_avg, column, _beyond("mean", result, node))
+    return F.when(total.isNotNull(), mean)
+
+
+def or_fails(
+    aggregate: Callable[[Column], Column], column: Column, beyond: Callable[[Column], Column]
+) -> Column:
+    """An aggregate that is null over values where its result does not fit."""
+    found = aggregate(column)
+    lost = found.isNull() & (F.count(column) > 0)
+    return F.when(lost, beyond(F.max(TICK))).otherwise(found)
+
+
+def _beyond(what: str, result: ItemType, node: Node) -> Callable[[Column], Column]:
+    reason = f"the {what} has more digits than {result}"
+    return lambda tick: fail(node, reason, tick=tick)

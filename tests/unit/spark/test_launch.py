@@ -1,0 +1,37 @@
+"""A JVM that is starting is waited for, whatever comes."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from hydro_core.spark.launch import _interrupts_wait
+
+
+def test_an_interrupt_is_heeded_when_the_jvm_is_there() -> None:
+    before, done = signal.getsignal(signal.SIGINT), []
+
+    def start() -> None:
+        with _interrupts_wait():
+            signal.raise_signal(signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert done == ["started"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_other_threads_have_no_interrupts() -> None:
+    done: list[str] = []
+
+    def start() -> None:
+        with _interrupts_wait():
+            done.append("started")
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert done == ["started"]
