@@ -278,11 +278,11 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
 
 
 def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
-    """The rows that the tables have of all these commits: a table of the last tick, of the last."""
+    """How many rows the tables got; one that every commit replaces has those of the last."""
     found: Counter[str] = Counter()
     for commit in commits:
         for name, rows in commit.rows.items():
-            found[name] = rows + (0 if commit.replaces(name) else found[name])
+            found[name] = rows if commit.replaces(name) else found[name] + rows
     return dict(found)
 
 

@@ -156,7 +156,7 @@ def kept_of_all(commits: Sequence[Commit]) -> dict[str, dict[str, Any]]:
     for commit in commits:
         for name, known in commit.checks.get("tables", {}).items():
             found[name], before = known, found.get(name)
-            if before is not None and commit.tables[name]["mode"] != "last":
+            if before is not None and not commit.replaces(name):
                 keys = int(before["batch_keys"]) + int(known["batch_keys"])
                 rows = before["batch_rows"] + known["batch_rows"]
                 found[name] = {**known, "batch_rows": rows, "batch_keys": str(keys % _MODULUS)}
