@@ -15,6 +15,7 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from orchestration.asset_specs import asset_key, tick_step
+from orchestration.quality.landed import landed_checks, landed_verdicts
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.report import TickReport
@@ -34,7 +35,8 @@ class RunEvaluations:
 
     def of_tick(self, report: TickReport) -> Iterator[dg.AssetCheckEvaluation]:
         """What was found of a tick, under its partition."""
-        for asset, verdict in report.verdicts:
+        landed = landed_verdicts(self._flow, report.empty) if report.was_read else ()
+        for asset, verdict in (*report.verdicts, *landed):
             self._last[asset, verdict.check] = verdict, report.window
             yield _evaluation(asset_key(self._flow, asset), verdict, report.window, of_tick=True)
 
@@ -58,8 +60,11 @@ def flow_checks(
     In a run of ticks the step finds that they have been judged, and lets go on what waits for them.
     """
     declared = _declared(flow, shape)
+    warns = landed_checks(flow)
     specs = [
-        dg.AssetCheckSpec(name, asset=asset_key(flow, asset), description=says, blocking=True)
+        dg.AssetCheckSpec(
+            name, asset=asset_key(flow, asset), description=says, blocking=asset not in warns
+        )
         for asset, checks in declared.items()
         for name, says in checks.items()
     ]
@@ -124,7 +129,8 @@ def _declared(flow: FlowAsset, shape: FlowShape) -> dict[str, Mapping[str, str]]
     expected = {
         output.name: declared_checks(flow.expect.get(output.name, ())) for output in shape.outputs
     }
-    return {asset: checks for asset, checks in {**laws, **expected}.items() if checks}
+    found = {**laws, **expected, **landed_checks(flow)}
+    return {asset: checks for asset, checks in found.items() if checks}
 
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,6 +61,11 @@ class TickReport:
     """The inputs of which no row is of the tick."""
 
     @property
+    def was_read(self) -> bool:
+        """Whether the tick got as far as reading its inputs."""
+        return self.committed or any(asset.startswith("landing/") for asset in self.rows)
+
+    @property
     def failure(self) -> str:
         """Why the tick was not committed, and the cure, for a person."""
         named = "" if self.window.key in self.problem else f"{self.window.key}: "

@@ -20,6 +20,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
+from orchestration.quality.landed import landed_verdicts
 from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
 from orchestration.report import TickReport, report_of_committed
@@ -170,6 +171,9 @@ class TickRunner:
         pipeline = self.pipeline(flow)
         if window.tick >= pipeline.next_tick:
             return ()
+        if asset.startswith("landing/"):
+            empty = self._committed(flow, window).empty
+            return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
         return judge_again(flow, pipeline, window.tick, asset)
 
     def _parts(

@@ -156,10 +156,8 @@ def _expression(fn: Fn, item: Row) -> Form | None:
 
 
 def _selected(args: Args, item: Row) -> _Columns | None:
-    computed = _computed(args, item)
-    if computed is None:
-        return None
-    return {name: _kept(item)[name] for name in args["columns"]} | computed
+    computed, kept = _computed(args, item), _kept(item)
+    return None if computed is None else {name: kept[name] for name in args["columns"]} | computed
 
 
 def _with_columns(args: Args, item: Row) -> _Columns | None:
@@ -173,7 +171,8 @@ def _renamed(args: Args, item: Row) -> _Columns:
 
 
 def _dropped(args: Args, item: Row) -> _Columns:
-    return {name: form for name, form in _kept(item).items() if name not in args["columns"]}
+    gone = frozenset(args["columns"])
+    return {name: form for name, form in _kept(item).items() if name not in gone}
 
 
 def _mapped(args: Args, item: Row) -> _Columns | None:

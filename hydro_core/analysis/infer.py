@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 from hydro_core.analysis.complaints import of_order, of_schema, of_type
@@ -26,7 +27,7 @@ MOST_WIDENINGS = 60
 """A stream's type may widen so often before it is said to grow without end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Typed:
     """A graph with the type of every stream in it."""
 
@@ -35,15 +36,16 @@ class Typed:
 
     def of(self, node: NodeId) -> StreamType:
         """What a node gives, on any of its ports; of a sink, what flows into it."""
-        found = next((t for e, t in self.types.items() if e.node == node), None)
-        return self.types[self.graph[node].inputs[0]] if found is None else found
+        reader = self.graph[node]
+        ports = [port for port in outputs(reader) if port in self.types]
+        return self.types[ports[0] if ports else reader.inputs[0]]
 
-    @property
+    @cached_property
     def inputs(self) -> Mapping[str, StreamType]:
         """The type of every input, by its name."""
         return {name: self.types[Endpoint(n.id)] for name, n in self.graph.sources.items()}
 
-    @property
+    @cached_property
     def outputs(self) -> Mapping[str, StreamType]:
         """The type of every output, by its name: several sinks of one name give no order."""
         table = {}

@@ -25,10 +25,6 @@ class FieldLineage:
     equal: frozenset[Source] = frozenset()
     computed: frozenset[Source] = frozenset()
 
-    def __or__(self, other: FieldLineage) -> FieldLineage:
-        equal = self.equal | other.equal
-        return FieldLineage(equal, self.computed | other.computed)
-
     @property
     def all(self) -> frozenset[Source]:
         """Everything that the field depends on."""
@@ -57,15 +53,14 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     for endpoint in typed.types:
         outputs[endpoint.node].append(endpoint)
     maps = {node.id: _map(typed, node) for node in graph}
-    todo = [node.id for node in reversed(list(graph))]
-    readers = {node.id: [reader.id for reader in graph.readers(node.id)] for node in graph}
+    todo = dict.fromkeys(node.id for node in reversed(list(graph)))
     while todo:
-        node = graph[todo.pop()]
+        node = graph[todo.popitem()[0]]
         for endpoint in outputs[node.id]:
             new = _composed(typed, node, endpoint, maps[node.id], streams)
             if new != streams[endpoint]:
                 streams[endpoint] = new
-                todo += [r for r in readers[node.id] if r not in todo]
+                todo |= dict.fromkeys(reader.id for reader in graph.readers(node.id))
     return streams
 
 
@@ -129,7 +124,10 @@ def _at(stream: Lineage, path: FieldPath) -> FieldLineage:
 
 
 def _union(parts: Iterable[FieldLineage]) -> FieldLineage:
-    found = FieldLineage()
-    for part in parts:
-        found |= part
-    return found
+    known = list(parts)
+    if len(known) == 1:
+        return known[0]
+    none = frozenset[Source]()
+    return FieldLineage(
+        none.union(*(part.equal for part in known)), none.union(*(part.computed for part in known))
+    )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hydro_core.catalog.aggregates import aggregate_type
 from hydro_core.catalog.spec import Args, TypeProblem
-from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of
+from hydro_core.catalog.type_rules import Types, columns_of, common, given_by, pair, row_of, twice
 from hydro_core.functions.fn import Fn
 from hydro_core.types.common import common_type
 from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Unknown, padded
@@ -18,10 +18,9 @@ from hydro_core.types.item import OPEN, UNKNOWN, Field, ItemType, Row, Tuple, Un
 
 def once(fields: Sequence[Field], help_: str) -> Row:
     """The row of these columns; a problem if two have one name."""
-    names = [field.name for field in fields]
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise TypeProblem(f"the column {twice[0]!r} would stand twice", help_)
+    again = twice(field.name for field in fields)
+    if again is not None:
+        raise TypeProblem(f"the column {again!r} would stand twice", help_)
     return Row(tuple(fields))
 
 

@@ -15,7 +15,7 @@ from hydro_core.functions.field_map import FieldMap, Use, field_map
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import Form
 from hydro_core.functions.traces import InputField
-from hydro_core.types.item import FieldPath, ItemType, Row, leaves
+from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 
 Types = tuple[ItemType, ...]
 Fields = frozenset[InputField]
@@ -200,8 +200,10 @@ def _all(i: int, item: ItemType) -> Fields:
 
 
 def _below(i: int, item: ItemType, path: FieldPath) -> Fields:
-    found = {f for f in _all(i, item) if f.path[: len(path)] == path}
-    return frozenset(found) or _one(i, path)
+    inner = at(item, path)
+    if inner is None:
+        return _one(i, path)
+    return frozenset(InputField(i, leaf) for leaf, _ in leaves(inner, path))
 
 
 def _everything(types: Iterable[ItemType]) -> Fields:

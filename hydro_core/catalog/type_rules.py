@@ -238,16 +238,26 @@ def columns_of(item: ItemType, names: Iterable[str], argument: str = "") -> tupl
         return tuple(Field(name, item) for name in names)
     row = row_of(item)
     said = f" (of `{argument}`)" if argument else ""
-    missing = [name for name in names if row.column(name) is None]
+    missing = [name for name in names if name not in row.by_name]
     if missing:
         near = get_close_matches(missing[0], row.names, n=1)
         meant = f"did you mean `{near[0]}`? " if near else ""
         columns = f"{meant}the columns are {', '.join(row.names)}"
         raise TypeProblem(f"there is no column {missing[0]!r}{said}", columns)
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
-    if twice:
-        raise TypeProblem(f"the column {twice[0]!r} would stand twice{said}", "name it once")
-    return tuple(field for name in names for field in row.fields if field.name == name)
+    again = twice(names)
+    if again is not None:
+        raise TypeProblem(f"the column {again!r} would stand twice{said}", "name it once")
+    return tuple(row.by_name[name] for name in names)
+
+
+def twice(names: Iterable[str]) -> str | None:
+    """The first name that stood before, None where each stands once."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def row_of(item: ItemType) -> Row:

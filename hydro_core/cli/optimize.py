@@ -5,7 +5,6 @@ unless validating.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +18,8 @@ from hydro_core.optimize.optimizer import Optimized, optimize
 from hydro_core.optimize.report import as_json, as_text, explanation, expressions
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
+from hydro_core.types.json import parse_json
+from hydro_core.types.values import ValueProblem
 from hydro_core.validation import validate_randomly
 
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
@@ -100,8 +101,8 @@ def _statistics(path: str | None) -> Statistics:
 
         return deployed_statistics(Path(path))
     try:
-        return Statistics.of(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as problem:
+        return Statistics.of(parse_json(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValueProblem) as problem:
         help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
         raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
 

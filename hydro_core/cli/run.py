@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import traceback
 from collections.abc import Mapping
@@ -19,6 +18,8 @@ from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import Options, run_json
 from hydro_core.settings import Settings
+from hydro_core.types.json import parse_json
+from hydro_core.types.values import ValueProblem
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +176,8 @@ def _read_text(path: Path) -> str:
 
 def _parse_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError as problem:
-        raise DataError(Diagnostic("input", f"{where} is not JSON: {problem}")) from None
+        return parse_json(text)
+    except ValueProblem as problem:
+        help_ = 'JSON is written as in `[{"user": "ann", "amount": 5}]`'
+        message = f"{where} is not JSON: {problem}"
+        raise DataError(Diagnostic("input", message, help=help_)) from None

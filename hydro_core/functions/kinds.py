@@ -29,6 +29,7 @@ from hydro_core.types.item import (
     Tuple,
     Unknown,
     is_integer,
+    nullable,
 )
 
 
@@ -116,6 +117,8 @@ def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
 
 def known(item: ItemType) -> Kind:
     """The kind of an input: what is open there may be anything."""
+    if isinstance(item, Tuple | Row | Array) and not item.extent.open:
+        return nullable(item)
     match item:
         case Unknown(open=True):
             return ANY

@@ -329,22 +329,21 @@ class _Typer:
         return Tuple(tuple(fields))
 
     def _makerow(self, expr: MakeRow, names: Names) -> Kind:
-        row = Row(())
+        rows: list[Row] = []
         for item in expr.parts:
-            if isinstance(item, Spread):
-                spread = self.kind(item.value, names)
-                if spread == NULL:
-                    return NULL
-                if not isinstance(spread, Row):
-                    if not is_open(spread) and not isinstance(spread, DictOf):
-                        place = item.value.place
-                        raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
-                    row = None  # type: ignore[assignment]
-            else:
-                spread = Row((Field(item[0], part(self.kind(item[1], names))),))
-            if row is not None and isinstance(spread, Row):
-                row = operators.merged(row, spread)
-        return ANY if row is None else row
+            if not isinstance(item, Spread):
+                rows.append(Row((Field(item[0], part(self.kind(item[1], names))),)))
+                continue
+            spread = self.kind(item.value, names)
+            if spread == NULL:
+                return NULL
+            if isinstance(spread, Row):
+                rows.append(spread)
+            elif not is_open(spread) and not isinstance(spread, DictOf):
+                place = item.value.place
+                raise TypeProblem(f"`**` spreads a row, not {spread}", place=place)
+        # Of a spread that is no row it is not known which columns it has.
+        return operators.merged(*rows) if len(rows) == len(expr.parts) else ANY
 
     def _makelist(self, expr: MakeList, names: Names) -> Kind:
         kinds = [

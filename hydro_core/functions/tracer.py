@@ -79,12 +79,13 @@ class Tracer:
     def _attribute(self, expr: Attribute, names: Names) -> Value:
         base = self.trace(expr.base, names)
         found = POSITION.fullmatch(expr.name)
-        opened = self.shapes.opened(base.value if isinstance(base, Maybe) else base)
-        if found and isinstance(opened, Parts) and opened.kind == "tuple":
+        inner = base.value if isinstance(base, Maybe) else base
+        kind = self.shapes.kind(inner)
+        if found and kind == "tuple":
             return self.shapes.part(base, int(found[1]) - 1)
-        if isinstance(opened, Parts) and opened.kind == "row":
+        if kind == "row":
             return self.shapes.part(base, expr.name)
-        return NEVER if isinstance(opened, Never) else computed(base)
+        return NEVER if isinstance(inner, Never) else computed(base)
 
     def _index(self, expr: Index, names: Names) -> Value:
         base, key = self.trace(expr.base, names), constant_of(expr.index)

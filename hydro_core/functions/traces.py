@@ -101,16 +101,26 @@ class Shapes:
 
     def opened(self, value: Value) -> Value:
         """A trace of a tuple or row as its parts, anything else as it is."""
-        if not isinstance(value, Trace) or not value.equal:
+        shape = self._shape(value)
+        if not isinstance(value, Trace) or shape is None:
             return value
-        shapes = {at(self.inputs[f.input], f.path) for f in value.equal}
-        shape = shapes.pop()
-        if shapes or not isinstance(shape, Tuple | Row):
-            return value
-        tuple_like = isinstance(shape, Tuple)
         names = map(str, range(len(shape.fields))) if isinstance(shape, Tuple) else shape.names
-        parts = {n: Trace(frozenset(InputField(i, (*p, n)) for i, p in value.equal)) for n in names}
-        return Parts("tuple" if tuple_like else "row", parts)
+        parts = {name: _part(value, name) for name in names}
+        return Parts("tuple" if isinstance(shape, Tuple) else "row", parts)
+
+    def kind(self, value: Value) -> str | None:
+        """Which kind of parts are known of a value: as `opened`, of which they are not made."""
+        if isinstance(value, Parts):
+            return value.kind
+        shape = self._shape(value)
+        return None if shape is None else "tuple" if isinstance(shape, Tuple) else "row"
+
+    def _shape(self, value: Value) -> Tuple | Row | None:
+        if not isinstance(value, Trace) or not value.equal:
+            return None
+        first, *others = (at(self.inputs[f.input], f.path) for f in value.equal)
+        alike = isinstance(first, Tuple | Row) and all(other == first for other in others)
+        return first if alike and isinstance(first, Tuple | Row) else None
 
     def joined(self, values: Iterable[Value], why: Fields = NONE) -> Value:
         """A value that is one of several; which one depends on the fields `why`."""
@@ -151,8 +161,10 @@ class Shapes:
         """A part of a value, by its name or position."""
         if isinstance(value, Maybe):  # None has no parts: reading one fails
             return self.part(value.value, name)
-        whole = self.opened(value)
-        match whole:
+        shape = self._shape(value)
+        if isinstance(value, Trace) and isinstance(shape, Row) and name in shape.by_name:
+            return _part(value, str(name))
+        match self.opened(value):
             case Parts(kind, parts):
                 if isinstance(name, int) and kind != "row":
                     name = str(name + len(parts) if name < 0 else name)
@@ -167,6 +179,10 @@ class Shapes:
                 return NEVER
             case _:
                 return computed(value)
+
+
+def _part(whole: Trace, name: str) -> Trace:
+    return Trace(frozenset(InputField(i, (*path, name)) for i, path in whole.equal))
 
 
 def _is_alike(a: Parts, b: Parts) -> bool:

@@ -174,9 +174,9 @@ def _times(op: str, left: Kind, right: Kind) -> Kind | None:
     return TIMEDELTA if scaled or swapped else None
 
 
-def merged(left: Row, right: Row) -> Row:
-    """The row `{**left, **right}`: a later column replaces an earlier one in its place."""
-    columns = {f.name: f.type for f in left.fields} | {f.name: f.type for f in right.fields}
+def merged(*rows: Row) -> Row:
+    """The row `{**one, **another}`: a later column replaces an earlier one in its place."""
+    columns = {f.name: f.type for row in rows for f in row.fields}
     return Row(tuple(Field(name, kind) for name, kind in columns.items()))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -62,7 +63,7 @@ class Node:
         return replace(self, **changes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graph:
     """A program. `nodes` are in the order of the text; sources and sinks are nodes like any other.
 
@@ -92,22 +93,29 @@ class Graph:
 
     def readers(self, node: NodeId) -> tuple[Node, ...]:
         """The nodes that read some output of `node`."""
-        return tuple(n for n in self if any(e.node == node for e in n.inputs))
+        return tuple(self._readers.get(node, ()))
+
+    @cached_property
+    def _readers(self) -> Mapping[NodeId, list[Node]]:
+        found: dict[NodeId, list[Node]] = {}
+        for reader in self:
+            for read in dict.fromkeys(endpoint.node for endpoint in reader.inputs):
+                found.setdefault(read, []).append(reader)
+        return found
 
     def named(self, op: str) -> tuple[Node, ...]:
         """The nodes of the operator called `op`: for sources and sinks."""
         return tuple(n for n in self if n.op.name == op)
 
-    @property
+    @cached_property
     def sources(self) -> Mapping[str, Node]:
         """The input streams by their names."""
         return {n.args["name"]: n for n in self.named("source")}
 
-    @property
+    @cached_property
     def sinks(self) -> Mapping[str, tuple[Node, ...]]:
         """The sinks by the outputs' names, in the order of the text; those of one name add up."""
-        table: dict[str, tuple[Node, ...]] = {}
+        table: dict[str, list[Node]] = {}
         for node in self.named("sink"):
-            name = node.args["name"]
-            table[name] = (*table.get(name, ()), node)
-        return table
+            table.setdefault(node.args["name"], []).append(node)
+        return {name: tuple(sinks) for name, sinks in table.items()}

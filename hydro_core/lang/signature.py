@@ -79,9 +79,11 @@ def _bind(
     keywords: Sequence[tuple[str, Written]],
     reader: Reader[Written],
 ) -> Bound[Written]:
-    for i, (name, written) in enumerate(keywords):
-        if name in {other for other, _ in keywords[:i]}:
+    seen: set[str] = set()
+    for name, written in keywords:
+        if name in seen:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
+        seen.add(name)
     rest, streams = _streams(op, positional, keywords)
     given = _by_name(op, rest, dict(keywords))
     returns, algebra = _promises(given, reader)

@@ -33,6 +33,8 @@ class Statistics:
     @staticmethod
     def of(data: Mapping[str, Any]) -> Statistics:
         """The statistics of a parsed file; raises `ValueError` where it makes no sense."""
+        if not isinstance(data, Mapping):
+            raise ValueError("statistics are a JSON object")  # noqa: TRY004 - it is the file's fault
         unknown = set(data) - {"ticks", "inputs", "selectivity", "streams"}
         if unknown:
             raise ValueError(f"statistics know nothing of {', '.join(sorted(unknown))}")

@@ -25,6 +25,7 @@ from hydro_core.ir.graph import Graph
 
 MARKER = "hydrotick-failure:"
 _SHOWN = 200
+_LONGEST_TEXT = 4_000
 _SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
 _FAULTS_OF_DATA = {
@@ -87,8 +88,10 @@ class Failure:
 def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
     """What of a failure is known before it happens, as a JSON object."""
     place = fn.span if fn else None
+    # It stands in every guard of a plan: of a text too long for the picture, only the place does.
+    text = place.text if place and len(place.text) <= _LONGEST_TEXT else ""
     span = (
-        (place.file, place.line, place.column, place.end_line, place.end_column, place.text)
+        (place.file, place.line, place.column, place.end_line, place.end_column, text)
         if place
         else None
     )

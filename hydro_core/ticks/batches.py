@@ -69,7 +69,8 @@ class Landing:
         try:
             return item_type_of(self.landed.types, self.file.column)
         except ValueProblem as problem:
-            refuse(self.file, str(problem))
+            cure = 'declare its type: `name = source("…")`, or `--schema`'
+            refuse(self.file, str(problem), cure)
 
     def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from hydro_core.ticks.arrow import arrow_type, item_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
+from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
 Declared = Mapping[str, ItemType]
@@ -277,8 +277,8 @@ def json_lines(file: Path) -> Iterator[dict[str, Any]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except ValueError as problem:
+                row = parse_json(line)
+            except ValueProblem as problem:
                 refuse(
                     f"`{file}`, line {number} is not JSON: {problem}",
                     "each line is one JSON object",

@@ -118,7 +118,7 @@ def _common_row(a: Row, b: Row) -> Row | None:
 
 
 def _is_required(row: Row, name: str) -> bool:
-    return any(field.name == name and not field.nullable for field in row.fields)
+    return not row.by_name[name].nullable
 
 
 def type_of(item: Any) -> ItemType:

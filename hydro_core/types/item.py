@@ -9,13 +9,18 @@ of an input of which nobody has said yet what it is. Both are at home with every
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 from hydro_core.errors import TypeProblem
 
 FieldPath = tuple[str, ...]
 """A way into an item: tuple positions from "0", field names of rows; `()` is the whole item."""
+
+_POSITION = re.compile("0|[1-9][0-9]{0,5}")
 
 MOST_FIELDS = 10_000
 """So many parts a type may have: fields, fields of fields, and so on."""
@@ -69,22 +74,39 @@ class Decimal:
         return f"decimal({self.precision},{self.scale})"
 
 
-Size = tuple[int, int]
-"""How many parts a type has, itself counted, and how deep they nest."""
-_SIZE: Size = field(init=False, default=(1, 0), compare=False, repr=False)
+class Extent(NamedTuple):
+    """What is known of a type as a whole, so that nobody goes through its parts to ask."""
+
+    parts: int = 1
+    """How many parts it has, itself counted."""
+    depth: int = 0
+    """How deep they nest."""
+    open: bool = False
+    """Whether some part may be anything."""
+    required: bool = False
+    """Whether some column must not be null."""
 
 
-def _measure(whole: Tuple | Row | Array, parts: Iterable[ItemType]) -> None:
+_LEAF, _OPEN_LEAF = Extent(), Extent(open=True)
+_EXTENT: Extent = field(init=False, default=_LEAF, compare=False, repr=False)
+
+
+def _measure(whole: Tuple | Row | Array, parts: Iterable[ItemType], required: bool = False) -> None:
     # Every type is made of parts that are types: measured so, none is ever too large to be handled.
-    sizes = [getattr(part, "size", (1, 0)) for part in parts]
-    size = (1 + sum(n for n, _ in sizes), 1 + max((deep for _, deep in sizes), default=0))
-    object.__setattr__(whole, "size", size)
-    if size[0] > MOST_FIELDS:
+    found = list(map(_extent, parts))
+    extent = Extent(
+        1 + sum(part.parts for part in found),
+        1 + max((part.depth for part in found), default=0),
+        any(part.open for part in found),
+        required or any(part.required for part in found),
+    )
+    object.__setattr__(whole, "extent", extent)
+    if extent.parts > MOST_FIELDS:
         raise TypeProblem(
             f"the item has more than {MOST_FIELDS:,} fields, those of its parts counted",
             "keep what is needed of each part, or make it an array",
         )
-    if size[1] > MOST_NESTED:
+    if extent.depth > MOST_NESTED:
         raise TypeProblem(
             f"the item's parts nest deeper than {MOST_NESTED}", "make it flatter on the way"
         )
@@ -95,7 +117,7 @@ class Tuple:
     """A tuple: in Spark a struct with the fields `_1 … _n`."""
 
     fields: tuple[ItemType, ...]
-    size: Size = _SIZE
+    extent: Extent = _EXTENT
 
     def __post_init__(self) -> None:
         _measure(self, self.fields)
@@ -116,24 +138,38 @@ class Field:
         return f"{self.name} {self.type}{'' if self.nullable else ' not null'}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """A row: in Spark a struct with named fields, in the order written."""
 
     fields: tuple[Field, ...]
-    size: Size = _SIZE
+    extent: Extent = _EXTENT
 
     def __post_init__(self) -> None:
-        _measure(self, [field.type for field in self.fields])
+        required = not all(field.nullable for field in self.fields)
+        _measure(self, [field.type for field in self.fields], required)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(field.name for field in self.fields)
 
+    @cached_property
+    def by_name(self) -> Mapping[str, Field]:
+        """The columns by their names."""
+        return dict(zip(self.names, self.fields, strict=True))
+
+    @cached_property
+    def nullable(self) -> Row:
+        """The row with every column allowed to be null."""
+        if not self.extent.required:
+            return self
+        return Row(tuple(Field(f.name, nullable(f.type)) for f in self.fields))
+
     def column(self, name: str) -> ItemType | None:
         """The type of column `name`, None where there is no such column."""
-        return next((field.type for field in self.fields if field.name == name), None)
+        found = self.by_name.get(name)
+        return None if found is None else found.type
 
     def __str__(self) -> str:
         return f"row<{', '.join(map(str, self.fields))}>"
@@ -144,7 +180,7 @@ class Array:
     """An array of items of one type."""
 
     element: ItemType
-    size: Size = _SIZE
+    extent: Extent = _EXTENT
 
     def __post_init__(self) -> None:
         _measure(self, (self.element,))
@@ -154,6 +190,13 @@ class Array:
 
 
 ItemType = Unknown | Scalar | Decimal | Tuple | Row | Array
+
+
+def _extent(item: ItemType) -> Extent:
+    if isinstance(item, Tuple | Row | Array):
+        return item.extent
+    return _OPEN_LEAF if item == OPEN else _LEAF
+
 
 UNKNOWN = Unknown()
 OPEN = Unknown(open=True)
@@ -188,9 +231,7 @@ def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
 
 def is_open(item: ItemType) -> bool:
     """Whether some part of the item may be anything."""
-    if isinstance(item, Array):
-        return is_open(item.element)
-    return item == OPEN or any(is_open(child) for _, child in children(item))
+    return _extent(item).open
 
 
 def nullable(item: ItemType) -> ItemType:
@@ -198,8 +239,8 @@ def nullable(item: ItemType) -> ItemType:
     match item:
         case Tuple(fields):
             return Tuple(tuple(map(nullable, fields)))
-        case Row(fields):
-            return Row(tuple(Field(f.name, nullable(f.type)) for f in fields))
+        case Row() as row:
+            return row.nullable
         case Array(element):
             return Array(nullable(element))
         case _:
@@ -213,7 +254,7 @@ def padded(fields: Iterable[Field]) -> list[Field]:
 
 def is_large(item: ItemType) -> bool:
     """Whether the type has more than `MOST_PARTS` parts."""
-    return isinstance(item, Tuple | Row | Array) and item.size[0] > MOST_PARTS
+    return isinstance(item, Tuple | Row | Array) and item.extent.parts > MOST_PARTS
 
 
 def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, ItemType]]:
@@ -228,7 +269,13 @@ def leaves(item: ItemType, prefix: FieldPath = ()) -> Iterator[tuple[FieldPath, 
 def at(item: ItemType, path: FieldPath) -> ItemType | None:
     """The type found at `path`, None where the path leads nowhere."""
     for step in path:
-        found = dict(children(item)).get(step)
+        match item:
+            case Row():
+                found = item.column(step)
+            case Tuple(fields) if _POSITION.fullmatch(step) and int(step) < len(fields):
+                found = fields[int(step)]
+            case _:
+                found = None
         if found is None:
             return None
         item = found

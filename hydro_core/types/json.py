@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable
 from datetime import date
 from decimal import Decimal as DecimalValue
 from decimal import InvalidOperation
 from typing import Any
 
+from hydro_core.errors import TypeProblem
 from hydro_core.types.common import merge
 from hydro_core.types.item import (
     BOOLEAN,
@@ -45,6 +47,21 @@ from hydro_core.types.values import (
 )
 
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
+
+
+def parse_json(text: str) -> Any:
+    """The JSON value that a text is; `ValueProblem` if it is none, or nests deeper than any item.
+
+    >>> parse_json("[" * 100_000)
+    Traceback (most recent call last):
+    hydro_core.types.containers.ValueProblem: it nests too deep: no item has so many levels
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueProblem("it nests too deep: no item has so many levels") from None
+    except ValueError as problem:
+        raise ValueProblem(str(problem)) from None
 
 
 def from_json(value: Any, to: ItemType) -> Any:
@@ -128,7 +145,10 @@ def infer(values: Iterable[Any]) -> ItemType:
     >>> str(infer([[1, {"a": "x"}], [2.5, {"b": None}]]))
     '(double, row<a string, b unknown>)'
     """
-    return merge(map(_type_of_json, values))
+    try:
+        return merge(map(_type_of_json, values))
+    except TypeProblem as problem:
+        raise ValueProblem(problem.message) from None
 
 
 def _type_of_json(value: Any) -> ItemType:

@@ -114,6 +114,17 @@ def test_checks_by_themselves_judge_the_last_committed_tick(run: Run) -> None:
     assert {check.metadata["element_count"].value for check in found} == {1}
 
 
+def test_a_tick_without_a_row_of_an_input_warns_and_is_committed(run: Run) -> None:
+    result = run(0, 3)
+    assert result.success
+    found = {e.partition: e for e in run.checks(result) if e.check_name == "rows_landed"}
+    assert {day: found[day].passed for day in DAYS} == dict.fromkeys(DAYS, True) | {DAYS[2]: False}
+    assert found[DAYS[2]].severity is dg.AssetCheckSeverity.WARN
+    again = run.check("landing/payments")
+    assert again.success
+    assert [e.passed for e in run.checks(again)] == [True]
+
+
 def test_a_committed_tick_says_that_it_was_not_run_again(run: Run) -> None:
     assert run(0).success
     again = run(0)

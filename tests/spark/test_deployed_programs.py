@@ -55,6 +55,7 @@ AFTER = {
     ),
 }
 LAST = 3
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -137,7 +138,13 @@ def take_over(serving: Pipeline, found: Difference, directory: Path) -> Pipeline
     return target
 
 
-@pytest.mark.parametrize("case", AFTER.values(), ids=AFTER)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[] if "stored" in name or "column" in name else SLOW)
+        for name, case in AFTER.items()
+    ],
+)
 def test_everything_is_as_if_the_new_program_had_always_run(
     tmp_path: Path, case: tuple[str, set[str]]
 ) -> None:

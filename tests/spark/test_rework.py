@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opene
 pytestmark = pytest.mark.spark
 
 LAST = 4
+SLOW = pytest.mark.slow
 LATE = {"members": pa.table({"user": ["late"]}), "messages": batch(9, 3)["messages"]}
 
 
@@ -50,17 +53,20 @@ def served(run_once: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def in_time(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, list[str]]]:
-    found = {}
-    for late in (0, 2, LAST):
+def in_time(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], dict[str, list[str]]]:
+    """What there is if the rows had come to their tick in time."""
+
+    @cache
+    def ran(late: int) -> dict[str, list[str]]:
         directory = tmp_path_factory.mktemp("in_time") / "pipeline"
-        found[late] = contents(run(opened(directory), 0, LAST, late))
-    return found
+        return contents(run(opened(directory), 0, LAST, late))
+
+    return ran
 
 
-@pytest.mark.parametrize("late", [0, 2, LAST])
+@pytest.mark.parametrize("late", [pytest.param(0, marks=SLOW), 2, pytest.param(LAST, marks=SLOW)])
 def test_a_correction_is_as_if_the_rows_had_come_in_time(
-    served: Path, in_time: dict[int, dict[str, list[str]]], late: int
+    served: Path, in_time: Callable[[int], dict[str, list[str]]], late: int
 ) -> None:
     pipeline = opened(served)
     before = contents(pipeline)
@@ -70,18 +76,18 @@ def test_a_correction_is_as_if_the_rows_had_come_in_time(
         assert contents(opened(served)) == before
         commit = rework.replace()
     assert (commit.first, commit.last) == (late, LAST)
-    assert contents(pipeline) == in_time[late]
-    assert contents(opened(served)) == in_time[late]
+    assert contents(pipeline) == in_time(late)
+    assert contents(opened(served)) == in_time(late)
     assert not (served / BESIDE).exists()
     assert opened(served).run_tick(LAST + 1, batch(LAST + 1)).first == LAST + 1
 
 
-STEPS = ("outputs/notify", "outputs/everything", "ledger")
+STEPS = ("outputs/notify", pytest.param("outputs/everything", marks=SLOW), "ledger")
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_correction_that_was_killed_never_happened_or_is_done(
-    served: Path, in_time: dict[int, dict[str, list[str]]], step: str
+    served: Path, in_time: Callable[[int], dict[str, list[str]]], step: str
 ) -> None:
     pipeline = opened(served)
     before = contents(pipeline)
@@ -101,7 +107,7 @@ def test_a_correction_that_was_killed_never_happened_or_is_done(
         with correction(again, 2) as rework:
             run(rework.beside, rework.first, rework.last, 2)
             rework.replace()
-    assert contents(opened(served)) == in_time[2]
+    assert contents(opened(served)) == in_time(2)
 
 
 def test_an_abandoned_correction_leaves_nothing(served: Path) -> None:

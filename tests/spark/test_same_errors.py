@@ -56,7 +56,10 @@ LARGE = {"decimal(38,2)": ("1.00", "9" * 36 + ".99"), "long": (0, 2**62)}
 @pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
 @pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
 @pytest.mark.parametrize("form", SUMS)
-@pytest.mark.parametrize("by", ["by='k', ", ""], ids=["keys", "whole"])
+@pytest.mark.parametrize(
+    "by",
+    [pytest.param("by='k', ", id="keys"), pytest.param("", id="whole", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("history", ["", "persist() -> "], ids=["tick", "history"])
 def test_a_sum_that_does_not_fit(
     spark: SparkSession, history: str, by: str, form: str, optimized: bool, as_range: bool

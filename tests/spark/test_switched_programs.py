@@ -156,7 +156,12 @@ def test_what_is_stored_is_kept_and_read_in_place_of_the_landed_past(
     assert shown(target) == from_the_start
 
 
-STEPS = ("outputs/counts", "outputs/recent", "ledger")
+SLOW = pytest.mark.slow
+STEPS = (
+    pytest.param("outputs/counts", marks=SLOW),
+    "outputs/recent",
+    pytest.param("ledger", marks=SLOW),
+)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -32,7 +32,7 @@ _MAX_ENTRIES = 2_000
 def named(scope: Scope, base: Value, name: str) -> Value:
     """`base.name`: a column of a row, or `_1 … _n` of a tuple."""
     if isinstance(base.type, Row):
-        if name not in base.type.names:
+        if name not in base.type.by_name:
             raise NotCompilable(f"the row has no column {name}")
         return structs.field_at(scope, base, base.type.names.index(name))
     found = _POSITION.fullmatch(name)

@@ -56,9 +56,9 @@ def _always(node: Expr) -> Iterator[Expr]:
 
 def _mark(node: Expr, results: set[int], others: set[int], *, is_result: bool) -> None:
     (results if is_result else others).add(id(node))
-    passed_on = _passed_on(node)
+    passed_on = frozenset(map(id, _passed_on(node)))
     for child in children(node):
-        stands = is_result and any(child is part for part in passed_on)
+        stands = is_result and id(child) in passed_on
         _mark(child, results, others, is_result=stands)
 
 

@@ -37,10 +37,10 @@ class Site:
     tick: Column | None = None
     results: frozenset[int] = frozenset()
     """The ids of the nodes whose values are results of the function, or stand in them."""
+    _starts: dict[str, str] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def fail(self, kind: str, reason: str | Column) -> Column:
         """A column that fails the job with an error of Python's kind, item and tick named."""
-        known = payload(self.fn, kind, "")
         names = [f"_{i}" for i in range(1, len(self.shown) + 1)]
         shown = F.to_json(
             F.struct(*(c.alias(n) for c, n in zip(self.shown, names, strict=True))), _JSON_OPTIONS
@@ -50,13 +50,19 @@ class Site:
             if self.tick is None
             else F.coalesce(self.tick.cast("string"), F.lit("null"))
         )
-        del known["reason"]
-        start = MARKER + json.dumps(known)[:-1] + ', "reason": '
         text = F.lit(json.dumps(reason)) if isinstance(reason, str) else reason
-        parts = [F.lit(start), text, F.lit(', "tick": '), tick]
+        parts = [F.lit(self._start(kind)), text, F.lit(', "tick": '), tick]
         if self.shown:
             parts += [F.lit(', "items": '), shown]
         return F.raise_error(F.concat(*parts, F.lit("}")))
+
+    def _start(self, kind: str) -> str:
+        """What is known of a failure beforehand, up to its reason."""
+        if kind not in self._starts:
+            known = payload(self.fn, kind, "")
+            del known["reason"]
+            self._starts[kind] = MARKER + json.dumps(known)[:-1] + ', "reason": '
+        return self._starts[kind]
 
 
 @dataclass(slots=True)
