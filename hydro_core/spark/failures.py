@@ -106,8 +106,12 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
 def data_error(error: BaseException, graph: Graph | None = None) -> DataError:
     """The error of a failed Spark job as a user reads it; its cause stays attached.
 
-    The graph tells the operator whose function failed.
+    The graph tells the operator whose function failed. What failed because somebody interrupted it
+    (Ctrl-C) raises that interrupt again.
     """
+    for found in _chain(error):
+        if not isinstance(found, Exception):
+            raise found
     failure = find_failure(error)
     result = failure.as_error(graph) if failure else _own_words(error)
     result.__cause__ = error
@@ -152,13 +156,17 @@ def _as_printed(value: Any) -> Any:
             return value
 
 
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _texts(error: BaseException) -> Iterator[str]:
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, Py4JJavaError):
-            yield str(seen.java_exception)
-        yield str(seen)
-        seen = seen.__cause__ or seen.__context__
+    for found in _chain(error):
+        if isinstance(found, Py4JJavaError):
+            yield str(found.java_exception)
+        yield str(found)
 
 
 def _own_words(error: BaseException) -> DataError:

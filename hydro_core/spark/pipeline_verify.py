@@ -77,7 +77,7 @@ def _verify(directory: Path, measure: Measure | None) -> Verified:
         lost = f"{directory} has tables but no ledger: {', '.join(p.name for p in left)}"
         return Verified(-1, problems=(lost,) if left else ())
     try:
-        commits = ledger.commits()
+        commits = ledger.commits(since=-1)
     except DataError as error:
         return Verified(-1, problems=(error.diagnostics[0].message,))
     if not commits:

@@ -201,6 +201,13 @@ def _refuse_connect(master: str) -> None:
 
 
 def _silence_query_log() -> None:
-    """Errors reach the caller as exceptions; PySpark would print each of them as JSON as well."""
+    """Errors reach the caller as exceptions; PySpark would print each of them as JSON as well, and
+    its link to the JVM every interrupt with its traceback.
+    """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_of_the_link)
+
+
+def _is_not_of_the_link(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts

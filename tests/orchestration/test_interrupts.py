@@ -131,8 +131,8 @@ def test_of_the_demo(project: ProjectSettings) -> None:
 
 def test_of_a_program_on_spark(tmp_path: Path) -> None:
     program, ticks = tmp_path / "p.hydro", tmp_path / "ticks.json"
-    program.write_text('a = source("long")\na -> persist() -> reduce(lambda x, y: x + y) -> out\n')
-    ticks.write_text(json.dumps([{"a": [1, 2]}] * 300))
+    program.write_text('a = source("v long")\na -> persist() -> aggregate(v=sum("v")) -> out\n')
+    ticks.write_text(json.dumps([{"a": [{"v": 1}]}] * 300))
     words = ["run", str(program), "--ticks", str(ticks), "--engine", "spark"]
     for seconds in (1, 10):
         printed, said = _interrupted(words, tmp_path / "home", _has_jvm, seconds)

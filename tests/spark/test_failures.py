@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -76,3 +77,16 @@ def test_failures_of_spark_itself_are_one_line(spark: SparkSession) -> None:
     assert "no/such/place" in text
     assert "\n" not in text.strip()
     assert "SQLSTATE" not in text
+
+
+def test_what_was_interrupted_has_not_failed() -> None:
+    def interrupted() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise Py4JError("the job that was cancelled")
+
+    with pytest.raises(Py4JError) as caught:
+        interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        data_error(caught.value)
