@@ -131,9 +131,19 @@ class Run:
         return [log.get_dagster_event().asset_check_evaluation_data for log in logs]
 
     def failed(self, result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
-        """The checks that a run shows as failed."""
-        found = self.checks(result)
-        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
+        """The checks that a run shows as failed, and that stop it."""
+        return self._broken(result, dg.AssetCheckSeverity.ERROR)
+
+    def warned(self, result: dg.ExecuteInProcessResult) -> dict[str, str | None]:
+        """The checks by which a run warns, each with the tick of the last warning."""
+        found = self._broken(result, dg.AssetCheckSeverity.WARN)
+        return {name: e.partition for name, e in found.items()}
+
+    def _broken(
+        self, result: dg.ExecuteInProcessResult, severity: dg.AssetCheckSeverity
+    ) -> dict[str, dg.AssetCheckEvaluation]:
+        found = [e for e in self.checks(result) if not e.passed and e.severity is severity]
+        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found}
 
     def painted(self) -> dict[str, tuple[str, str]]:
         """What the pages of checks show of each: how it ended last, and at which tick."""

@@ -81,6 +81,7 @@ def test_a_correction_is_as_if_the_rows_had_landed_in_time(
     assert result.success, reason(result)
     assert contents(flow, runner) == in_time
     assert not run.failed(result)
+    assert run.warned(result) == {"payments:rows_landed": DAYS[2]}
     assert {check.partition for check in run.checks(result)} == set(DAYS[1:])
     commit = runner.pipeline(flow).ledger.last
     assert commit is not None
