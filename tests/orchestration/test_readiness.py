@@ -125,7 +125,8 @@ def test_commands_refuse_and_tell(
     for module in (commands, backfill):
         monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
         monkeypatch.setattr(module, "project_settings", lambda: ProjectSettings(home=tmp_path))
-    monkeypatch.setattr("orchestration.runner.TickRunner", lambda _: runner)
+    for module in ("runner", "backfill"):
+        monkeypatch.setattr(f"orchestration.{module}.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
         commands.backfill(["small", "--to", "2026-01-20"])
