@@ -8,15 +8,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assets import ALL_ASSETS
-from assets.spec import FlowAsset
 from orchestration.settings import project_settings
-
-if TYPE_CHECKING:
-    from orchestration.readiness import Ready
-    from orchestration.runner import TickRunner
 
 # Dagster takes seconds to import, so each command imports what it needs when it runs.
 
@@ -45,47 +39,23 @@ def status(arguments: Sequence[str]) -> int:
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    parser = argparse.ArgumentParser(prog="hydrotick backfill", description=backfill.__doc__)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    parser.add_argument(
-        "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
-    )
-    options = parser.parse_args(arguments)
-    from orchestration.runner import TickRunner
+    from orchestration.backfill import backfill as run_backfill
 
-    flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
-    runner = TickRunner(project_settings())
-    ready, last = runner.ready(flow), None
-    if options.to:
-        window = flow.ticks.calendar.window_of(options.to)
-        ready.refuse(window)
-        last = window.tick
-    return _backfill(flow, runner, ready, ready.until - 1 if last is None else last)
+    return run_backfill(arguments)
 
 
-def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> int:
-    begun = runner.next_tick(flow)
-    if begun > last:
-        why = ready.why if begun >= ready.until else "later ticks were not asked for"
-        committed = (
-            f"the last one is {flow.ticks.calendar.window(begun - 1).key}; " if begun else ""
-        )
-        sys.stdout.write(
-            f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}\n"
-        )
-        return 0
-    from orchestration.ticking import run_ticks
+def correct(arguments: Sequence[str]) -> int:
+    """Computes committed ticks of a flow again, from what is landed now, in one commit."""
+    from orchestration.backfill import correct as run_correct
 
-    together, total = runner.project.range_ticks, last - begun + 1
-    for done in run_ticks(flow, runner, last, lambda _: None, together=together):
-        ticks = done.window.tick - done.first.tick + 1
-        span = f"{done.first.key} to {done.window.key}" if ticks > 1 else done.window.key
-        sys.stdout.write(
-            f"{span}: {ticks} tick(s) committed in {done.seconds:.1f} s; "
-            f"{done.window.tick - begun + 1:,} of {total:,} done\n"
-        )
-        sys.stdout.flush()
-    return 0
+    return run_correct(arguments)
+
+
+def show(arguments: Sequence[str]) -> int:
+    """Shows the rows of an output, or of a state, as of a committed tick."""
+    from orchestration.show import show as show_rows
+
+    return show_rows(arguments)
 
 
 def land(arguments: Sequence[str]) -> int:

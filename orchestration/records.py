@@ -75,18 +75,42 @@ def attempts_at(
 def unrecorded(
     flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
 ) -> list[tuple[Window, Window]]:
-    """The ticks that are committed, but not in Dagster's records, as ranges."""
+    """The ticks that are committed, but not in Dagster's records, as ranges.
+
+    Of ticks that were computed again, it may have the records of before.
+    """
     from orchestration.factory import last_key
 
     axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
     if not done:
         return []
-    recorded = instance.get_materialized_partitions(last_key(flow, runner))
+    key = last_key(flow, runner)
+    recorded = instance.get_materialized_partitions(key) - _outdated(flow, runner, instance, key)
     if len(recorded) == done and axis.window(done - 1).key in recorded:
         # All of them, as nearly always: to name a hundred thousand windows takes seconds.
         return []
     windows = [axis.window(tick) for tick in range(done)]
     return _ranges(window for window in windows if window.key not in recorded)
+
+
+def _outdated(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, key: dg.AssetKey
+) -> set[str]:
+    """The ticks of the last commit, if what was recorded last of them is of an earlier one.
+
+    No tick runs before this is put right, so the last commit is the only one to look at.
+    """
+    commit = Ledger(runner.directory(flow)).last_run
+    if commit is None:
+        return set()
+    keys = [TickAxis(flow.ticks).window(tick).key for tick in commit.ticks]
+    wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=keys[-1:])
+    for record in instance.fetch_materializations(wanted, limit=1).records:
+        made = record.asset_materialization
+        known = made.metadata.get("commit") if made else None
+        if known is not None and known.value != commit.sequence:
+            return set(keys)
+    return set()
 
 
 def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, runner: TickRunner) -> None:

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
+from orchestration.corrected import Corrected
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
+from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ class TickReport:
     judged: bool = True
     again: str = ""
     """Says so where the tick had been committed before, and nothing was computed."""
+    commit: int | None = None
+    """The commit that made the tick, by its number in the ledger."""
+    corrected: Corrected | None = None
+    """The correction by which the tick has been computed again, with others."""
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
 
@@ -58,12 +64,6 @@ class TickReport:
     def was_read(self) -> bool:
         """Whether the tick got as far as reading its inputs."""
         return self.committed or any(asset.startswith("landing/") for asset in self.rows)
-
-    @property
-    def notes(self) -> dict[str, str]:
-        """What a person should see of the tick beside its numbers."""
-        missing = {"inputs without rows": ", ".join(self.empty)} if self.empty else {}
-        return {**({"note": self.again} if self.again else {}), **missing}
 
     @property
     def failure(self) -> str:
@@ -77,8 +77,7 @@ class TickReport:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        tick = {"tick": self.window.key, "tick number": self.window.tick}
-        return {**tick, **self.notes, **total, **read}
+        return {**self._about(""), **total, **read}
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
@@ -86,12 +85,21 @@ class TickReport:
             return self.metadata
         total = {"dagster/row_count": self.totals[asset]} if asset in self.totals else {}
         return {
-            "tick": self.window.key,
-            "tick number": self.window.tick,
-            **self.notes,
+            **self._about(asset),
             **total,
             **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
             "dagster/table_name": self.tables[asset],
+        }
+
+    def _about(self, asset: str) -> dict[str, Any]:
+        """The tick and the commit, and what is to be known of them."""
+        return {
+            "tick": self.window.key,
+            "tick number": self.window.tick,
+            **({} if self.commit is None else {"commit": self.commit}),
+            **({} if self.corrected is None else self.corrected.metadata_of(asset)),
+            **({"note": self.again} if self.again else {}),
+            **({"inputs without rows": ", ".join(self.empty)} if self.empty else {}),
         }
 
 
@@ -137,7 +145,7 @@ def reports_of(
                 if asset not in totals or window.tick in totals[asset]
             },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
-            tables=_tables(pipeline),
+            tables=tables_of(pipeline),
             empty=_empty([batch.read for batch in batches.values()], window),
         )
         for window in windows
@@ -174,9 +182,12 @@ def report_of_committed(
         verdicts=verdicts,
         rows=rows,
         totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
-        tables=_tables(pipeline),
+        tables=tables_of(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
-        "nothing was computed, it was only recorded again",
+        "nothing was computed, it was only recorded again. To compute it and the ticks after it "
+        f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
+        f"`hydrotick correct {flow.name} --from {window.key}`",
+        commit=commit.sequence,
         empty=_empty(commit.inputs, window),
     )
 
@@ -272,7 +283,8 @@ def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: Window)
     return pipeline.store.arrow(spec.name, window.tick, window.tick).num_rows
 
 
-def _tables(pipeline: Pipeline) -> dict[str, str]:
+def tables_of(pipeline: Pipeline) -> dict[str, str]:
+    """Where the table of each asset is."""
     return {asset_of(spec): str(pipeline.directory / spec.name) for spec in pipeline.tables}
 
 

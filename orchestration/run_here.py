@@ -6,7 +6,7 @@ and not as a failure, which would be tried again by the flow's sensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -38,15 +38,26 @@ class RunHere:
         return self.errors[-1].to_string() if self.errors else "the run failed"
 
 
-def run_here(job: dg.JobDefinition, instance: dg.DagsterInstance, keys: tuple[str, str]) -> RunHere:
+def run_here(
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    keys: tuple[str, str],
+    more: Mapping[str, str] | None = None,
+) -> RunHere:
     """Executes a job for the ticks from one key to another, as one run of this process.
+
+    Args:
+        job: the flow's.
+        instance: where the run is recorded.
+        keys: those of the first and the last tick.
+        more: tags of the run beside those that it needs.
 
     Raises:
         KeyboardInterrupt: Ctrl-C came; the run is recorded as terminated, unless it was done by
             then.
     """
     ticks = {PARTITION: keys[0]} if keys[0] == keys[1] else range_tags(*keys)
-    tags = {**job.run_tags, PROCESS_TAG: this_process(), **ticks}
+    tags = {**job.run_tags, PROCESS_TAG: this_process(), **ticks, **(more or {})}
     run = instance.create_run_for_job(job, run_config=_QUIET, tags=tags)
     interrupted = False
     errors: list[SerializableErrorInfo] = []

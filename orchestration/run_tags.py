@@ -10,6 +10,8 @@ FLOW_TAG = "flow"
 JUDGED_TAG = "hydrotick/judged"
 """The tag of a run whose tick was judged wrong: its own number, since tags are copied to a run that
 is executed again."""
+CORRECT_TAG, CORRECT = "hydrotick/correct", "yes"
+"""The tag, and its value, of a run that is to compute its committed ticks again."""
 
 PARTITION = "dagster/partition"
 RANGE_START = "dagster/asset_partition_range_start"

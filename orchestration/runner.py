@@ -1,8 +1,7 @@
 """Runs ticks of flows: reads what landed, prepares ticks, judges them, and commits them or not.
 
 One warm Spark session serves all ticks of a process. Nothing here starts it before the first tick
-runs. Ticks that are asked for together are computed together, as a range; if something in it is
-wrong, halves of it are tried, so that all ticks before the wrong one are committed.
+runs. Ticks that are asked for together are computed together, as ranges.
 """
 
 from __future__ import annotations
@@ -16,21 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
-from hydro_core.errors import HydroError, InfrastructureError
-from hydro_core.faults import told_faults
+from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
 from orchestration.quality.landed import landed_verdicts
+from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
-from orchestration.report import (
-    TickReport,
-    checks_passed,
-    report_of_committed,
-    report_of_error,
-    reports_of,
-)
+from orchestration.report import TickReport, report_of_committed
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
@@ -39,8 +32,6 @@ if TYPE_CHECKING:
     from hydro_core.spark.batches_landing import InputBatches
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.quality.validate import Verdict
-
-Log = Callable[[str], None]
 
 
 class TickRunner:
@@ -52,6 +43,8 @@ class TickRunner:
         self._plans: dict[str, TickPlan] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
+        self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
+        """Called during a correction with the ticks that have been computed, as ranges."""
 
     @property
     def settings(self) -> Settings:
@@ -131,18 +124,45 @@ class TickRunner:
         """
         self._reports.pop(flow.name, None)
         try:
-            until = self.ready(flow).until
+            may_run = self.ready(flow)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
             judged = is_of_the_tick(error)
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
-        for part in self._parts(flow, windows, until):
-            for report in self._run_part(flow, part, log):
+        read = partial(self.landed, flow)
+        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse)
+        for part in self._parts(flow, windows, may_run.until):
+            for report in self._run_part(ranges, part):
                 self._reports[flow.name] = report
                 yield report
                 if not report.committed:
                     return
+
+    def correct(self, flow: FlowAsset, first: Window, log: Log) -> Iterator[TickReport]:
+        """Computes the committed ticks from `first` on again, in one commit, and reports each.
+
+        If one of them fails, it alone is reported, and all is as it was.
+        """
+        from orchestration.correction import correct
+
+        self._reports.pop(flow.name, None)
+        for report in correct(self, flow, first, log):
+            self._reports[flow.name] = report
+            yield report
+
+    def landed(
+        self,
+        flow: FlowAsset,
+        windows: Sequence[Window],
+        versions: Mapping[str, int] | None = None,
+    ) -> Mapping[str, Batch]:
+        """What has landed for ticks, by the inputs' names; as of `versions` if there are any."""
+        before = self.pipeline(flow).ledger.last_reads()
+        first, last = windows[0].tick, windows[-1].tick
+        return self._inputs(flow).read(
+            first, last, times_of(windows), versions=versions, before=before
+        )
 
     def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
@@ -178,56 +198,12 @@ class TickRunner:
         if part:
             yield part
 
-    def _run_part(
-        self, flow: FlowAsset, windows: Sequence[Window], log: Log
-    ) -> Iterator[TickReport]:
-        commit = self.pipeline(flow).ledger.refresh()
+    def _run_part(self, ranges: Ranges, windows: Sequence[Window]) -> Iterator[TickReport]:
+        commit = ranges.pipeline.ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
-            yield self._committed(flow, windows[0])
-            return
-        reports = self._run_range(flow, windows, log)
-        if reports[0].committed or len(windows) == 1:
-            yield from reports
-            return
-        log(f"{_span(windows)} cannot be committed together: {reports[0].problem}")
-        middle = len(windows) // 2
-        for half in (windows[:middle], windows[middle:]):
-            for report in self._run_part(flow, half, log):
-                yield report
-                if not report.committed:
-                    return
-
-    def _run_range(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> list[TickReport]:
-        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold."""
-        from orchestration.quality.judge import judge
-
-        pipeline = self.pipeline(flow)
-        first, last = windows[0].tick, windows[-1].tick
-        if first > pipeline.next_tick:
-            return [_too_early(windows[0], flow.ticks.calendar.window(pipeline.next_tick))]
-        try:
-            pipeline.refuse_unless_next(first)
-            self.ready(flow).refuse(windows[-1])
-            with told_faults(f"the landings of `{flow.name}`", vanished=True):
-                batches = self._batches(flow, windows)
-            times = _times(windows)
-            with pipeline.prepare(first, last, batches, times=times) as prepared:
-                log(f"{_span(windows)}: computed {sum(prepared.rows.values()):,} rows")
-                prepared.write()
-                judged = judge(flow, pipeline, prepared)
-                reports = reports_of(windows, prepared, batches, judged, pipeline)
-                if reports[0].committed:
-                    passed = checks_passed(judged.verdicts)
-                    prepared.commit({"tables": judged.facts, "passed": passed})
-                    log(f"{_span(windows)}: committed after {len(judged.verdicts)} checks")
-                return reports
-        except HydroError as error:
-            return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
-
-    def _batches(self, flow: FlowAsset, windows: Sequence[Window]) -> Mapping[str, Batch]:
-        first, last = windows[0].tick, windows[-1].tick
-        before = self.pipeline(flow).ledger.last_reads()
-        return self._inputs(flow).read(first, last, _times(windows), before=before)
+            yield self._committed(ranges.flow, windows[0])
+        else:
+            yield from ranges.run(windows)
 
     def _inputs(self, flow: FlowAsset) -> InputBatches:
         from hydro_core.spark.batches_landing import InputBatches, Landing
@@ -248,23 +224,3 @@ class TickRunner:
         if commit is None:
             raise LookupError(f"no commit made tick {window.tick}")
         return report_of_committed(flow, pipeline, window, commit)
-
-
-def _too_early(window: Window, expected: Window) -> TickReport:
-    problem = f"it cannot run before {expected.key}, the first that is not committed"
-    cure = f"run {expected.key} and those after it first"
-    return TickReport(window, False, problem, cure, judged=False)
-
-
-def is_of_the_tick(error: HydroError) -> bool:
-    """Whether an error is due to the program or the data of a tick: tried again, it comes again."""
-    return not isinstance(error, InfrastructureError) and error.code not in ("state", "config")
-
-
-def _times(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
-    return {window.tick: (window.start, window.end) for window in windows}
-
-
-def _span(windows: Sequence[Window]) -> str:
-    first, last = windows[0].key, windows[-1].key
-    return first if len(windows) == 1 else f"{first} to {last}"

@@ -6,7 +6,7 @@ it would record every partition of the run anew, with the same metadata. So tick
 by one, and at the end the step only says that all of its outputs are there.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import dagster as dg
@@ -18,9 +18,9 @@ from orchestration.asset_specs import asset_key, tick_step
 from orchestration.checks import RunEvaluations
 from orchestration.records import refuse_lost_pipeline, unrecorded
 from orchestration.report import TickReport
-from orchestration.run_tags import JUDGED_TAG
+from orchestration.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
-from orchestration.ticks import TickAxis
+from orchestration.ticks import TickAxis, Window
 
 
 def tick_asset(
@@ -44,12 +44,13 @@ def tick_asset(
             refuse_lost_pipeline(context.instance, flow, runner)
         except DataError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
-        windows = {axis.window_of(key) for key in context.partition_keys}
+        asked = {axis.window_of(key) for key in context.partition_keys}
+        windows = set(asked)
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
         found = RunEvaluations(flow, context)
-        for report in runner.run(flow, list(windows), log=context.log.info):
+        for report in _reports(flow, context, runner, (asked, windows)):
             yield from found.of_tick(report)
             for name in report.empty:
                 context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
@@ -70,10 +71,42 @@ def tick_asset(
     return tick
 
 
+def _reports(
+    flow: FlowAsset,
+    context: dg.AssetExecutionContext,
+    runner: TickRunner,
+    ticks: tuple[Set[Window], Set[Window]],
+) -> Iterator[TickReport]:
+    """Runs the second ticks; the first ones, which were asked for, are corrected if the run's tag
+    says so, as far as they are committed.
+    """
+    asked, windows = ticks
+    first = min(asked, key=lambda window: window.tick)
+    corrected: set[Window] = set()
+    if _is_correction(context.run) and first.tick < runner.next_tick(flow):
+        for report in runner.correct(flow, first, context.log.info):
+            corrected.add(report.window)
+            yield report
+    left = windows - corrected
+    if left:
+        yield from runner.run(flow, list(left), log=context.log.info)
+
+
+def _is_correction(run: dg.DagsterRun) -> bool:
+    value = run.tags.get(CORRECT_TAG, "")
+    if value not in ("", CORRECT):
+        raise dg.Failure(
+            f"the tag `{CORRECT_TAG}` is `{value}`: write `{CORRECT}` to have the ticks of the "
+            "run, and those after them, computed again from what is landed now",
+            allow_retries=False,
+        )
+    return value == CORRECT
+
+
 def _materialization(key: dg.AssetKey, asset: str, report: TickReport) -> dg.AssetMaterialization:
     return dg.AssetMaterialization(
         key,
-        description=report.again or None,
+        description=str(report.corrected) if report.corrected else report.again or None,
         partition=report.window.key,
         metadata=report.metadata_of(asset),
     )

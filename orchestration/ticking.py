@@ -18,12 +18,15 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.corrected import Corrected
+from orchestration.correction import Planned
 from orchestration.factory import project_definitions
 from orchestration.instance import prepare_instance
 from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
 from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
 from orchestration.report import TickReport
 from orchestration.run_here import RunHere, run_here
+from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.runner import TickRunner
 from orchestration.ticks import TickAxis, Window
 
@@ -62,13 +65,7 @@ def run_ticks(
         DataError: a tick failed; the ticks before it are committed, it is not.
     """
     axis = TickAxis(flow.ticks)
-    runner.plan(flow)  # what is wrong with a program is said by it, and not by Dagster
-    runner.warm_up()
-    job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
-    with open_instance(runner.project.dagster_home) as instance:
-        end_orphans(instance, flow)
-        refuse_lost_pipeline(instance, flow, runner)
-        record_committed(flow, runner, instance)
+    with _job_of(flow, runner) as (job, instance):
         for tick in range(runner.next_tick(flow), last + 1, together):
             first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
             started(first)
@@ -78,6 +75,36 @@ def run_ticks(
             if not result.success or report is None or not report.committed:
                 raise _failed(flow, first, report, result)
             yield TickDone(first, window, report, time.monotonic() - begin)
+
+
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corrected:
+    """Computes committed ticks again in one run, and says what that has done.
+
+    Raises:
+        DataError: one of them failed; everything is as it was.
+    """
+    with _job_of(flow, runner) as (job, instance):
+        keys = planned.asked.key, planned.last.key
+        result = run_here(job, instance, keys, {CORRECT_TAG: CORRECT})
+        report = runner.last_report(flow)
+        if not result.success or report is None or report.corrected is None:
+            raise _failed(flow, planned.asked, report, result)
+        return report.corrected
+
+
+@contextmanager
+def _job_of(
+    flow: FlowAsset, runner: TickRunner
+) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
+    """The flow's job and the instance that records it, with what was left behind put right."""
+    runner.plan(flow)  # what is wrong with a program is said by it, and not by Dagster
+    runner.warm_up()
+    job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+    with open_instance(runner.project.dagster_home) as instance:
+        end_orphans(instance, flow)
+        refuse_lost_pipeline(instance, flow, runner)
+        record_committed(flow, runner, instance)
+        yield job, instance
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,9 +26,6 @@ from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.ledger import Commit, Ledger
 from hydro_core.spark.store import Store
 from hydro_core.spark.store_table import DataFile, StoredTable
-
-Facts = Callable[[Store, int], Mapping[str, Any]]
-"""What the ledger keeps of tables that end with a tick, for the checks of the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +108,7 @@ def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] 
     return held
 
 
-def begin(beside: Store, ledger: Ledger, base: Base, plan: str, facts: Facts | None) -> None:
+def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:
     """Makes the tables and the ledger beside: as they were after the tick of the base."""
     ledger.create()
     if base.tick < 0:
@@ -122,9 +119,8 @@ def begin(beside: Store, ledger: Ledger, base: Base, plan: str, facts: Facts | N
         linked = (_up_to(base.tick, file, table, serving) for file in base.files[name])
         summed_to = min(base.summed_to.get(name, -1), base.tick)
         table.hold((file for file in linked if file is not None), summed_to=summed_to)
-    known: Mapping[str, Any] = facts(beside, base.tick) if facts else {}
-    if base.commit is not None:
-        known = base.commit.checks
+    # Of a tick within a commit the ledger has kept nothing: the checks will ask the tables.
+    known: Mapping[str, Any] = base.commit.checks if base.commit is not None else {}
     moment = datetime.now(UTC)
     ledger.append(
         Commit(

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, Wanted
-from hydro_core.spark.as_it_was import Base, Facts, base_before, begin, held_at, moved, summed
+from hydro_core.spark.as_it_was import Base, base_before, begin, held_at, moved, summed
 from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
@@ -80,8 +80,12 @@ class Rework:
         made = self.beside.ledger.refresh()
         return not self._taken or (made is not None and made.last >= self.last)
 
-    def replace(self) -> Commit:
+    def replace(self, checks: Mapping[str, Any] | None = None) -> Commit:
         """Puts the tables beside in the place of those that serve, by one row of the ledger.
+
+        Args:
+            checks: what the ledger keeps for the checks of the next tick; without it, what the last
+                commit beside has kept.
 
         Raises:
             DataError: another writer was faster (code `state`); then nothing of this counts.
@@ -89,7 +93,7 @@ class Rework:
         if self._decided or not self.is_complete:
             raise RuntimeError("what is taken over is complete, and taken over once")
         self._take_over()
-        commit = self._commit()
+        commit = self._commit(checks)
         self.serving.ledger.append(commit)
         self.target.step("ledger")
         self._end()
@@ -114,7 +118,7 @@ class Rework:
             table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
             self.target.step(name)
 
-    def _commit(self) -> Commit:
+    def _commit(self, checks: Mapping[str, Any] | None) -> Commit:
         now, made = self._now, self.beside.ledger.last
         if now is None:
             raise AssertionError("only what is committed is computed again")
@@ -132,7 +136,7 @@ class Rework:
             start=commits[0].start if commits else None,
             started=self._started,
             committed=datetime.now(UTC),
-            checks=_of_both(now.checks, made.checks if made else {}, tables),
+            checks=_of_both(now.checks, checks or (made.checks if made else {}), tables),
             tables={name: table.spec.record() for name, table in tables.items()},
         )
 
@@ -142,7 +146,7 @@ class Rework:
         self.serving.lock.release()
 
 
-def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Rework:
+def correction(pipeline: Pipeline, first: int) -> Rework:
     """The ticks of a pipeline from `first` on, to be computed again.
 
     Where the past before that tick is not to be had any more, an earlier tick is the first.
@@ -150,7 +154,6 @@ def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Re
     Args:
         pipeline: the one that serves.
         first: the first tick to compute again.
-        facts: gives what the ledger keeps of the tables after a tick that ended no commit.
 
     Raises:
         DataError: the tick is not committed, or another writer is at work (code `state`).
@@ -158,9 +161,16 @@ def correction(pipeline: Pipeline, first: int, facts: Facts | None = None) -> Re
     with _locked(pipeline):
         now = _committed(pipeline, first)
         base = base_before(pipeline.store, pipeline.ledger, first)
-        beside = _begun(pipeline, base, facts)
+        beside = _begun(pipeline, base)
         ticks = (base.tick + 1, now.last)
         return Rework(pipeline, pipeline, beside, ticks, tuple(pipeline.store.tables))
+
+
+def first_again(pipeline: Pipeline, first: int) -> int:
+    """The tick with which a correction from a committed tick on begins; nothing is changed."""
+    commit = pipeline.ledger.refresh()
+    pipeline.store.check(commit)
+    return base_before(pipeline.store, pipeline.ledger, first).tick + 1
 
 
 def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: Wanted) -> Rework:
@@ -192,7 +202,7 @@ def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: 
         return Rework(serving, target, beside, (0, now.last), taken, changed_from=since)
 
 
-def rollback(serving: Pipeline, target: Pipeline, facts: Facts | None = None) -> Rework:
+def rollback(serving: Pipeline, target: Pipeline) -> Rework:
     """The tables of an earlier program as it left them, and the ticks since then by that program.
 
     Raises:
@@ -201,7 +211,7 @@ def rollback(serving: Pipeline, target: Pipeline, facts: Facts | None = None) ->
     with _locked(serving):
         now = _committed(serving, 0)
         base = _left_by(target, serving.ledger)
-        beside = _begun(target, base, facts)
+        beside = _begun(target, base)
         return Rework(
             serving, target, beside, (base.tick + 1, now.last), tuple(target.store.tables)
         )
@@ -224,11 +234,11 @@ def _emptied(pipeline: Pipeline) -> Path:
     return directory
 
 
-def _begun(target: Pipeline, base: Base, facts: Facts | None) -> Pipeline:
+def _begun(target: Pipeline, base: Base) -> Pipeline:
     """A pipeline of the target's program beside it, as its tables were after the base's tick."""
     tables = Tables(target.state_tables, target.output_tables)
     beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
-    begin(beside.store, beside.ledger, base, beside.fingerprint, facts)
+    begin(beside.store, beside.ledger, base, beside.fingerprint)
     return beside
 
 
@@ -268,19 +278,20 @@ def _committed(pipeline: Pipeline, first: int) -> Commit:
 
 
 def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
-    """The rows that the tables have of all these commits: a table of the last tick, of the last."""
+    """How many rows the tables got; one that every commit replaces has those of the last."""
     found: Counter[str] = Counter()
     for commit in commits:
         for name, rows in commit.rows.items():
-            found[name] = rows + (0 if commit.replaces(name) else found[name])
+            found[name] = rows if commit.replaces(name) else found[name] + rows
     return dict(found)
 
 
 def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
-    """What was read of each input: as it was read last, and all rows."""
+    """What was read of each input: as it was read last, all rows, and all ticks without one."""
     found: dict[str, InputRead] = {}
     for read in (read for commit in commits for read in commit.inputs):
         before = found.get(read.name)
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
-        found[read.name] = replace(read, rows=rows)
+        empty = (*(before.empty if before else ()), *read.empty)
+        found[read.name] = replace(read, rows=rows, empty=empty)
     return tuple(found.values())

@@ -7,7 +7,7 @@ of hash sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,21 +29,27 @@ if TYPE_CHECKING:
 _MODULUS = 2**64
 
 
-def key_sum(rows: pa.Table, count: str | None = None) -> int:
-    """The sum of the hashes of all rows, modulo 2**64: nested columns and nulls count, order does
-    not; each as often as the column `count` says.
-    """
+def row_hashes(rows: pa.Table) -> Hashes:
+    """A hash of each row: nested columns and nulls count."""
     import numpy as np
 
     total: Hashes = np.full(rows.num_rows, 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for name in rows.column_names:
-        if name == count:
-            continue
-        for part in _flat(rows[name].combine_chunks()):
+    for column in rows.columns:
+        for part in _flat(column.combine_chunks()):
             total = (total * np.uint64(1099511628211)) ^ _hashes(part)
-    if count is not None:
-        total = total * rows[count].to_numpy().astype(np.uint64)
-    return int(total.sum(dtype=np.uint64)) % _MODULUS
+    return total
+
+
+def key_sum(rows: pa.Table, count: str | None = None) -> int:
+    """The sum of the hashes of all rows, modulo 2**64: their order does not count; each as often as
+    the column `count` says.
+    """
+    import numpy as np
+
+    if count is None:
+        return int(row_hashes(rows).sum(dtype=np.uint64)) % _MODULUS
+    hashes = row_hashes(rows.drop_columns([count])) * rows[count].to_numpy().astype(np.uint64)
+    return int(hashes.sum(dtype=np.uint64)) % _MODULUS
 
 
 def measure(rows: pa.Table, spec: TableSpec) -> tuple[int, int]:
@@ -142,6 +148,19 @@ def kept(facts: list[TableFacts], specs: Mapping[str, TableSpec]) -> dict[str, d
         }
         for fact in facts
     }
+
+
+def kept_of_all(commits: Sequence[Commit]) -> dict[str, dict[str, Any]]:
+    """What the ledger keeps of the facts of commits that become one: of the batches, their sum."""
+    found: dict[str, dict[str, Any]] = {}
+    for commit in commits:
+        for name, known in commit.checks.get("tables", {}).items():
+            found[name], before = known, found.get(name)
+            if before is not None and not commit.replaces(name):
+                keys = int(before["batch_keys"]) + int(known["batch_keys"])
+                rows = before["batch_rows"] + known["batch_rows"]
+                found[name] = {**known, "batch_rows": rows, "batch_keys": str(keys % _MODULUS)}
+    return found
 
 
 def _type(schema: pa.Schema) -> str:

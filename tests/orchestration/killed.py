@@ -1,4 +1,7 @@
-"""A process that runs ticks of the small flow and is killed at a given moment: HOME TICK MOMENT."""
+"""A process that runs ticks of the small flow and is killed at a given moment: HOME TICK MOMENT.
+
+With a fourth word `correct` it computes the committed ticks from TICK on again.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.spark.pipeline_jobs import RangeJobs
-from orchestration.ticking import run_ticks
+from orchestration.correction import Planned
+from orchestration.ticking import correct_ticks, run_ticks
 from tests.orchestration.small import opened
 
 
 def die(*_: object) -> None:
     """As when the machine takes the process away."""
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def correct(home: Path, tick: int, moment: str) -> None:
+    """Corrects the ticks from `tick` on, and dies when a step of the replacement is done."""
+    flow, runner = opened(home)
+    runner.pipeline(flow).step = lambda name: die() if name == moment else None
+    window = flow.ticks.calendar.window
+    last = window(runner.next_tick(flow) - 1)
+    correct_ticks(flow, runner, Planned(window(tick), window(tick), last))
 
 
 def main(home: Path, tick: int, moment: str) -> None:
@@ -43,4 +56,5 @@ def main(home: Path, tick: int, moment: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    run = correct if sys.argv[4:] == ["correct"] else main
+    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -91,21 +91,22 @@ class Run:
         *,
         among: Sequence[dg.AssetsDefinition] | None = None,
         only: str | None = None,
+        tags: Mapping[str, str] | None = None,
     ) -> dg.ExecuteInProcessResult:
         """Runs a tick, or a range of them as one run: of the flow alone; or as "Materialize all"
         does it, together with its checks and the assets `among` which it stands; or asked for
-        `only` one asset.
+        `only` one asset; with `tags` of the run.
         """
         ends = self.axis.window(first).key, self.axis.window(first if last is None else last).key
-        tags = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
+        range_ = dict(zip(_RANGE, ends, strict=True)) if last is not None else {}
         job = self._defs.resolve_job_def("small_job")
         if among is not None:
             defs = dg.Definitions.merge(self._defs, dg.Definitions(assets=among))
             job = defs.resolve_implicit_global_asset_job_def()
         return job.execute_in_process(
             instance=self.instance,
-            partition_key=None if tags else ends[0],
-            tags=tags,
+            partition_key=None if range_ else ends[0],
+            tags={**range_, **(tags or {})},
             asset_selection=None if only is None else [asset_key(self.flow, only)],
             raise_on_error=False,
             run_config=_QUIET,
@@ -130,9 +131,19 @@ class Run:
         return [log.get_dagster_event().asset_check_evaluation_data for log in logs]
 
     def failed(self, result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
-        """The checks that a run shows as failed."""
-        found = self.checks(result)
-        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found if not e.passed}
+        """The checks that a run shows as failed, and that stop it."""
+        return self._broken(result, dg.AssetCheckSeverity.ERROR)
+
+    def warned(self, result: dg.ExecuteInProcessResult) -> dict[str, str | None]:
+        """The checks by which a run warns, each with the tick of the last warning."""
+        found = self._broken(result, dg.AssetCheckSeverity.WARN)
+        return {name: e.partition for name, e in found.items()}
+
+    def _broken(
+        self, result: dg.ExecuteInProcessResult, severity: dg.AssetCheckSeverity
+    ) -> dict[str, dg.AssetCheckEvaluation]:
+        found = [e for e in self.checks(result) if not e.passed and e.severity is severity]
+        return {f"{e.asset_key.path[-1]}:{e.check_name}": e for e in found}
 
     def painted(self) -> dict[str, tuple[str, str]]:
         """What the pages of checks show of each: how it ended last, and at which tick."""

@@ -20,7 +20,7 @@ from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.store_table import StoredTable
-from orchestration import commands, maintenance
+from orchestration import backfill, commands, maintenance
 from orchestration.factory import asset_key
 from orchestration.quality.facts import measure
 from orchestration.quality.suites import PERSIST
@@ -83,7 +83,7 @@ def test_ticks_run_after_it(
         result = run(tick)
         assert result.success
         assert not run.failed(result)
-        assert len(run.checks(result)) == 8
+        assert len(run.checks(result)) == 9
     assert verify(runner.directory(flow), measure).problems == ()
     assert contents(flow, runner) == expected
 
@@ -123,7 +123,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset,
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 1, lambda _: None))
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
-    for module in (maintenance, commands):
+    for module in (maintenance, commands, backfill):
         monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
     return flow, runner
 

@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration import commands
+from orchestration import backfill, commands
 from orchestration.factory import flow_definitions, last_key
 from orchestration.readiness import Latest, ready
 from orchestration.runner import TickRunner
@@ -122,9 +122,11 @@ def test_commands_refuse_and_tell(
     from hydro_core.errors import HydroError
 
     flow, runner = opened(tmp_path)
-    monkeypatch.setattr(commands, "ALL_ASSETS", (flow,))
-    monkeypatch.setattr(commands, "project_settings", lambda: ProjectSettings(home=tmp_path))
-    monkeypatch.setattr("orchestration.runner.TickRunner", lambda _: runner)
+    for module in (commands, backfill):
+        monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
+        monkeypatch.setattr(module, "project_settings", lambda: ProjectSettings(home=tmp_path))
+    for module in ("runner", "backfill"):
+        monkeypatch.setattr(f"orchestration.{module}.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
         commands.backfill(["small", "--to", "2026-01-20"])

@@ -1,0 +1,185 @@
+"""`hydrotick backfill` runs the open ticks of a flow, `hydrotick correct` committed ones again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+from assets import ALL_ASSETS
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic
+from orchestration.corrected import Corrected
+from orchestration.correction import Planned, planned
+from orchestration.ranges import span
+from orchestration.readiness import Ready
+from orchestration.runner import TickRunner
+from orchestration.settings import project_settings
+from orchestration.ticking import correct_ticks, run_ticks
+from orchestration.ticks import Window
+
+
+def backfill(arguments: Sequence[str]) -> int:
+    """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
+    parser = _parser("backfill", backfill.__doc__)
+    parser.add_argument(
+        "--from",
+        dest="first",
+        metavar="KEY",
+        help="a committed tick: those from it on are computed again first, as `correct` does it",
+    )
+    parser.add_argument(
+        "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    options = parser.parse_args(arguments)
+    flow, runner = _opened(options.flow)
+    ready, last = runner.ready(flow), None
+    if options.to:
+        window = flow.ticks.calendar.window_of(options.to)
+        ready.refuse(window)
+        last = window.tick
+    if options.first and not _begun(flow, runner, options, last):
+        return 1
+    return _backfill(flow, runner, ready, ready.until - 1 if last is None else last)
+
+
+def correct(arguments: Sequence[str]) -> int:
+    """Computes committed ticks of a flow again, from what is landed now, in one commit."""
+    parser = _parser("correct", correct.__doc__)
+    parser.add_argument(
+        "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    options = parser.parse_args(arguments)
+    flow, runner = _opened(options.flow)
+    as_json = options.format == "json"
+    plan = planned(runner, flow, options.first)
+    found = _correct(flow, runner, plan, options.yes, sys.stderr if as_json else sys.stdout)
+    if found is not None and as_json:
+        sys.stdout.write(json.dumps(_as_json(flow, plan, found)) + "\n")
+    return 0 if found is not None else 1
+
+
+def _begun(
+    flow: FlowAsset, runner: TickRunner, options: argparse.Namespace, last: int | None
+) -> bool:
+    """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
+    calendar, done = flow.ticks.calendar, runner.next_tick(flow)
+    first = calendar.window_of(options.first)
+    if first.tick == done:
+        return True
+    if first.tick > done:
+        raise _misuse(
+            f"tick {first.key} cannot be the first: {calendar.window(done).key} before it is open",
+            f"begin with `--from {calendar.window(done).key}`, or leave it out",
+        )
+    if last is not None and last < done - 1:
+        raise _misuse(
+            f"ticks cannot be computed again up to {options.to} alone: those after it come of them",
+            f"leave out `--to`, or name a tick from {calendar.window(done - 1).key} on",
+        )
+    plan = planned(runner, flow, options.first)
+    return _correct(flow, runner, plan, options.yes, sys.stdout) is not None
+
+
+def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> int:
+    begun = runner.next_tick(flow)
+    if begun > last:
+        why = ready.why if begun >= ready.until else "later ticks were not asked for"
+        committed = (
+            f"the last one is {flow.ticks.calendar.window(begun - 1).key}; " if begun else ""
+        )
+        sys.stdout.write(
+            f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}\n"
+        )
+        return 0
+    together, total = runner.project.range_ticks, last - begun + 1
+    for done in run_ticks(flow, runner, last, lambda _: None, together=together):
+        ticks = done.window.tick - done.first.tick + 1
+        _say(
+            f"{_between(done.first, done.window)}: {ticks} tick(s) committed in "
+            f"{done.seconds:.1f} s; {done.window.tick - begun + 1:,} of {total:,} done"
+        )
+    return 0
+
+
+def _correct(
+    flow: FlowAsset, runner: TickRunner, plan: Planned, yes: bool, to: TextIO
+) -> Corrected | None:
+    """Says what would be done, asks, and does it; None where it was not wanted."""
+    ticks = f"{_between(plan.first, plan.last)} ({plan.ticks:,} tick(s))"
+    _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
+    if plan.first != plan.asked:
+        _say(f"  The past before {plan.asked.key} is gone: {plan.first.key} is the first.", to)
+    if not yes and not _agreed(to):
+        _say("Nothing was changed.", to)
+        return None
+    began = time.monotonic()
+
+    def computed(windows: Sequence[Window]) -> None:
+        done = windows[-1].tick - plan.first.tick + 1
+        spent = time.monotonic() - began
+        _say(f"{span(windows)}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
+
+    runner.computed_again = computed
+    corrected = correct_ticks(flow, runner, plan)
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})", to)
+    width = max(map(len, (*corrected.inputs, *corrected.outputs)), default=0)
+    for name, what in (*corrected.inputs.items(), *corrected.outputs.items()):
+        _say(f"  {name:<{width}}  {what}", to)
+    return corrected
+
+
+def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, object]:
+    return {
+        "flow": flow.name,
+        "first": plan.first.key,
+        "last": plan.last.key,
+        "ticks": plan.ticks,
+        "commit": corrected.commit,
+        "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
+        "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
+    }
+
+
+def _agreed(to: TextIO) -> bool:
+    if not sys.stdin.isatty():
+        raise _misuse(
+            "this is asked before it is done, and there is no terminal to ask at",
+            "give `--yes` to do it without a question",
+        )
+    to.write("Go on? [y/N] ")
+    to.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _between(first: Window, last: Window) -> str:
+    return first.key if first == last else f"{first.key} to {last.key}"
+
+
+def _misuse(message: str, cure: str) -> DataError:
+    return DataError(Diagnostic("config", message, help=cure))
+
+
+def _parser(name: str, says: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"hydrotick {name}", description=says)
+    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
+    return parser
+
+
+def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
+    flow = next(flow for flow in ALL_ASSETS if flow.name == name)
+    return flow, TickRunner(project_settings())
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    to = sys.stdout if to is None else to
+    to.write(f"{text}\n")
+    to.flush()

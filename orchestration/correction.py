@@ -1,0 +1,184 @@
+"""A correction: committed ticks of a flow are computed again from what is landed now.
+
+They run beside the tables that serve, as ranges like any other, with every check judged, and take
+their place by one commit. If one of them fails, everything is as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.faults import told_faults
+from orchestration.corrected import Corrected, RowsRead
+from orchestration.quality.changed import changed
+from orchestration.ranges import Log, Ranges, Read, is_of_the_tick, span
+from orchestration.report import TickReport, report_of_error, tables_of
+from orchestration.ticks import Window
+
+if TYPE_CHECKING:
+    from hydro_core.spark.batches import Batch
+    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.rework import Rework
+    from orchestration.runner import TickRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a correction would compute again: the ticks `first` to `last`, where `asked` was first.
+
+    An earlier tick is the first where the past before the one that was asked for is gone.
+    """
+
+    asked: Window
+    first: Window
+    last: Window
+
+    @property
+    def ticks(self) -> int:
+        """How many they are."""
+        return self.last.tick - self.first.tick + 1
+
+
+def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
+    """What a correction from a tick on would compute again.
+
+    Raises:
+        HydroError: there is no such tick, or it is not committed (code `state`).
+    """
+    from hydro_core.spark.rework import first_again
+
+    calendar = flow.ticks.calendar
+    asked = calendar.window_of(key)
+    done = runner.next_tick(flow)
+    if asked.tick >= done:
+        raise _not_committed(flow, asked, done)
+    first = calendar.window(first_again(runner.pipeline(flow), asked.tick))
+    return Planned(asked, first, calendar.window(done - 1))
+
+
+def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Iterator[TickReport]:
+    """Computes the ticks from `first` to the last committed one again, and reports each.
+
+    Nothing is reported before their commit, and then all of them; or the one that fails.
+    """
+    from hydro_core.spark.rework import correction
+
+    try:
+        pipeline = runner.pipeline(flow)
+        with (
+            told_faults(f"the pipeline in {pipeline.directory}"),
+            correction(pipeline, first.tick) as rework,
+        ):
+            reports = _computed(runner, flow, rework, log)
+            if reports[-1].committed:
+                reports = _replaced(runner, flow, rework, reports)
+                log(str(reports[-1].corrected))
+    except HydroError as error:
+        reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
+    if not reports[-1].committed:
+        cure = reports[-1].cure or "mend its cause and correct again"
+        kept = "nothing was changed, all committed ticks are as they were"
+        reports = [replace(reports[-1], cure=f"{cure}; {kept}")]
+    yield from reports
+
+
+def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> list[TickReport]:
+    """The reports of all ticks, computed beside; or the one of the tick that fails."""
+    ranges = Ranges(flow, rework.beside, _as_of_now(runner, flow), log)
+    reports: list[TickReport] = []
+    for ticks in _parts(runner, rework):
+        windows = [flow.ticks.calendar.window(tick) for tick in ticks]
+        for report in ranges.run(windows):
+            if not report.committed:
+                return [report]
+            reports.append(report)
+        runner.computed_again(windows)
+    return reports
+
+
+def _as_of_now(runner: TickRunner, flow: FlowAsset) -> Read:
+    """Reads what has landed, in all ranges as the first one finds it.
+
+    The ledger has one version for all of them, and what has landed since is told by it.
+    """
+    versions: dict[str, int] = {}
+
+    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        batches = runner.landed(flow, windows, versions)
+        for name, batch in batches.items():
+            if batch.read.version is not None:
+                versions[name] = batch.read.version
+        return batches
+
+    return read
+
+
+def _replaced(
+    runner: TickRunner, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
+) -> list[TickReport]:
+    """The reports as they are once the ticks have taken the place of those before."""
+    from orchestration.quality.facts import kept_of_all
+
+    pipeline, beside = rework.serving, rework.beside
+    parts = list(_parts(runner, rework))
+    outputs = {
+        name: changed(pipeline.store, beside.store, spec, parts)
+        for name, spec in pipeline.output_tables.items()
+    }
+    read = _read(pipeline.ledger.commits(since=rework.first), rework.first)
+    made = beside.ledger.commits(since=rework.first)
+    commit = rework.replace({**made[-1].checks, "tables": kept_of_all(made)})
+    corrected = Corrected(
+        span([report.window for report in reports]),
+        commit.sequence,
+        {one.name: RowsRead(one.rows or 0, read.get(one.name)) for one in commit.inputs},
+        outputs,
+    )
+    tables = tables_of(pipeline)
+    return [
+        replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
+        for report in reports
+    ]
+
+
+def _read(commits: Iterable[Commit], first: int) -> Mapping[str, int]:
+    """How many rows of each input the commits have read that made the ticks from `first` on.
+
+    Nothing where that cannot be told: one of them has made earlier ticks, too, or ticks that were
+    made again since.
+    """
+    made_by: dict[int, Commit] = {}
+    for commit in commits:
+        made_by = {tick: one for tick, one in made_by.items() if tick < commit.first}
+        made_by |= dict.fromkeys(commit.ticks, commit)
+    standing = {commit.sequence: commit for commit in made_by.values()}.values()
+    if sum(len(commit.ticks) for commit in standing) > sum(tick >= first for tick in made_by):
+        return {}
+    found: Counter[str] = Counter()
+    for read in (read for commit in standing for read in commit.inputs):
+        found[read.name] += read.rows or 0
+    return found
+
+
+def _parts(runner: TickRunner, rework: Rework) -> Iterator[range]:
+    together = runner.project.range_ticks
+    for tick in range(rework.first, rework.last + 1, together):
+        yield range(tick, min(tick + together, rework.last + 1))
+
+
+def _not_committed(flow: FlowAsset, asked: Window, done: int) -> DataError:
+    window = flow.ticks.calendar.window
+    return DataError(
+        Diagnostic(
+            "state",
+            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+            if done
+            else f"run it: `hydrotick backfill {flow.name}`",
+        )
+    )

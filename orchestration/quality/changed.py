@@ -1,0 +1,111 @@
+"""What ticks that were computed again change of a table: rows added and removed, as bags.
+
+Rows are compared by their hashes, so a range of ticks is in memory at a time, of a log of changes
+three numbers for each of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from hydro_core.spark.store import Store
+    from hydro_core.spark.store_schema import TableSpec
+
+    Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """How many rows are there that were not, and were there that are not.
+
+    Each tick has rows of its own; a log has at every tick those that are there.
+    """
+
+    added: int
+    removed: int
+
+    def __str__(self) -> str:
+        if self == Changed(0, 0):
+            return "unchanged"
+        return f"{self.added:,} row(s) added, {self.removed:,} removed"
+
+    @property
+    def metadata(self) -> dict[str, int]:
+        """What the UI shows of it."""
+        return {"rows added": self.added, "rows removed": self.removed}
+
+
+def changed(before: Store, after: Store, spec: TableSpec, parts: Iterable[range]) -> Changed:
+    """How the rows of a table differ between two stores, over consecutive ranges of ticks."""
+    if spec.is_log:
+        return _of_logs(before, after, spec, list(parts))
+    return sum_of(
+        _difference(*(_stored(store, spec, ticks) for store in (before, after))) for ticks in parts
+    )
+
+
+def sum_of(found: Iterable[Changed]) -> Changed:
+    """All of them together."""
+    all_ = list(found)
+    return Changed(sum(one.added for one in all_), sum(one.removed for one in all_))
+
+
+def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
+    return _hashed(store.arrow(spec.name, ticks.start, ticks.stop - 1), spec.place)
+
+
+def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
+    from orchestration.quality.facts import row_hashes
+
+    # Where one row comes, all after it have other positions: they are the same rows.
+    return row_hashes(rows.select([name for name in rows.column_names if name not in without]))
+
+
+def _difference(before: Numbers, after: Numbers) -> Changed:
+    import numpy as np
+
+    _, ids = np.unique(np.concatenate([before, after]), return_inverse=True)
+    counts = np.bincount(ids[len(before) :], minlength=ids.max(initial=-1) + 1)
+    counts -= np.bincount(ids[: len(before)], minlength=len(counts))
+    return Changed(int(counts[counts > 0].sum()), int(-counts[counts < 0].sum()))
+
+
+def _of_logs(before: Store, after: Store, spec: TableSpec, parts: list[range]) -> Changed:
+    """Of each item the changes are added up from tick to tick: what is left holds until the next
+    change.
+    """
+    import numpy as np
+
+    read = [
+        _changes(store, spec, ticks, sign) for store, sign in ((before, -1), (after, 1))
+        for ticks in parts
+    ]  # fmt: skip
+    items, ticks, counts = (np.concatenate(found) for found in zip(*read, strict=True))
+    order = np.lexsort((ticks, items))
+    items, ticks, counts = items[order], ticks[order], counts[order]
+    is_last = np.append(items[1:] != items[:-1], True)[: len(items)]
+    until = np.where(is_last, parts[-1].stop, np.append(ticks[1:], 0)[: len(items)])
+    there = np.cumsum(counts)
+    # Where an item begins, what those before it have left is taken away.
+    starts = np.flatnonzero(np.append(True, is_last[:-1])[: len(items)])
+    left = np.repeat(there[starts] - counts[starts], np.diff(np.append(starts, len(items))))
+    lasting = (there - left) * (until - ticks)
+    return Changed(int(lasting[lasting > 0].sum()), int(-lasting[lasting < 0].sum()))
+
+
+def _changes(
+    store: Store, spec: TableSpec, ticks: range, sign: int
+) -> tuple[Numbers, Numbers, Numbers]:
+    rows = store.arrow(spec.name, ticks.start, ticks.stop - 1)
+    counts = rows[spec.count_column].to_numpy() * sign
+    return (
+        _hashed(rows, spec.tick, spec.count_column, spec.place),
+        rows[spec.tick].to_numpy(),
+        counts,
+    )

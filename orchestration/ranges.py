@@ -1,0 +1,108 @@
+"""Runs ticks of a flow as ranges on a pipeline: computed, judged as written, then committed.
+
+If something in a range is wrong, halves of it are tried, so that all ticks before the wrong one are
+committed, and it is the one that is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from assets.spec import FlowAsset
+from hydro_core.errors import HydroError, InfrastructureError
+from hydro_core.faults import told_faults
+from orchestration.report import TickReport, checks_passed, report_of_error, reports_of
+from orchestration.ticks import Window
+
+if TYPE_CHECKING:
+    from hydro_core.spark.batches import Batch
+    from hydro_core.spark.pipeline import Pipeline
+
+Log = Callable[[str], None]
+Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
+"""Gives what has landed for ticks, by the inputs' names."""
+
+
+def _allowed(_: Window) -> None:
+    """Every tick may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Runs ranges of a flow's ticks on a pipeline: the one that serves, or one beside it."""
+
+    flow: FlowAsset
+    pipeline: Pipeline
+    read: Read
+    log: Log
+    refuse: Callable[[Window], None] = _allowed
+    """Raises for a tick that may not run."""
+
+    def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
+        """Runs consecutive ticks, together if they can be, and reports each.
+
+        After one that is not committed none is run.
+        """
+        reports = self._together(windows)
+        if reports[0].committed or len(windows) == 1:
+            yield from reports
+            return
+        self.log(f"{span(windows)} cannot be committed together: {reports[0].problem}")
+        middle = len(windows) // 2
+        for half in (windows[:middle], windows[middle:]):
+            for report in self.run(half):
+                yield report
+                if not report.committed:
+                    return
+
+    def _together(self, windows: Sequence[Window]) -> list[TickReport]:
+        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold."""
+        from orchestration.quality.judge import judge
+
+        pipeline = self.pipeline
+        first, last = windows[0].tick, windows[-1].tick
+        if first > pipeline.next_tick:
+            return [_too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))]
+        try:
+            pipeline.refuse_unless_next(first)
+            self.refuse(windows[-1])
+            with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
+                batches = self.read(windows)
+            with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
+                self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
+                prepared.write()
+                judged = judge(self.flow, pipeline, prepared)
+                reports = reports_of(windows, prepared, batches, judged, pipeline)
+                if not reports[0].committed:
+                    return reports
+                passed = checks_passed(judged.verdicts)
+                commit = prepared.commit({"tables": judged.facts, "passed": passed})
+                self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
+                return [replace(report, commit=commit.sequence) for report in reports]
+        except HydroError as error:
+            return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
+
+
+def is_of_the_tick(error: HydroError) -> bool:
+    """Whether an error is due to the program or the data of a tick: tried again, it comes again."""
+    return not isinstance(error, InfrastructureError) and error.code not in ("state", "config")
+
+
+def times_of(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
+    """When the ticks begin and end."""
+    return {window.tick: (window.start, window.end) for window in windows}
+
+
+def span(windows: Sequence[Window]) -> str:
+    """The keys of ticks that follow each other, in words."""
+    first, last = windows[0].key, windows[-1].key
+    return first if len(windows) == 1 else f"{first} to {last}"
+
+
+def _too_early(window: Window, expected: Window) -> TickReport:
+    problem = f"it cannot run before {expected.key}, the first that is not committed"
+    cure = f"run {expected.key} and those after it first"
+    return TickReport(window, False, problem, cure, judged=False)
