@@ -35,8 +35,7 @@ class RunEvaluations:
 
     def of_tick(self, report: TickReport) -> Iterator[dg.AssetCheckEvaluation]:
         """What was found of a tick, under its partition."""
-        landed = landed_verdicts(self._flow, report.empty) if report.was_read else ()
-        for asset, verdict in (*report.verdicts, *landed):
+        for asset, verdict in self._found(report):
             self._last[asset, verdict.check] = verdict, report.window
             yield _evaluation(asset_key(self._flow, asset), verdict, report.window, of_tick=True)
 
@@ -46,10 +45,15 @@ class RunEvaluations:
         """
         if not self._planned:
             return
-        for asset, verdict in () if before is None else before.verdicts:
+        for asset, verdict in () if before is None else self._found(before):
             self._last.setdefault((asset, verdict.check), (verdict, before.window))
         for (asset, _), (verdict, window) in self._last.items():
             yield _evaluation(asset_key(self._flow, asset), verdict, window)
+
+    def _found(self, report: TickReport) -> Iterator[tuple[str, Verdict]]:
+        yield from report.verdicts
+        if report.was_read:
+            yield from landed_verdicts(self._flow, report.empty)
 
 
 def flow_checks(

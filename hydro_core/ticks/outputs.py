@@ -20,7 +20,7 @@ import pyarrow.parquet
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.arrow import arrow_type, value_of
 from hydro_core.ticks.landed import declared_columns
-from hydro_core.types.item import ItemType, Tuple
+from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.stream import Order, StreamType
 
 TICK, POSITION, ITEM = "tick", "position", "item"
@@ -130,8 +130,9 @@ class _File:
 
 
 def columns_of(item: ItemType) -> Mapping[str, ItemType]:
-    """The columns that an item is written in."""
-    return declared_columns(item) or {ITEM: item}
+    """The columns that an item is written in; a row without columns has none."""
+    found = declared_columns(item)
+    return {ITEM: item} if found is None else found
 
 
 def _part(item: Any, of: ItemType, place: int, name: str) -> Any:
@@ -143,6 +144,11 @@ def _part(item: Any, of: ItemType, place: int, name: str) -> Any:
 
 
 def _check_columns(name: str, stream: StreamType) -> None:
+    for column, of in columns_of(stream.item).items():
+        if _has_an_empty_row(of):
+            message = f"the output `{name}` has rows without columns in `{column}`"
+            help_ = "a Parquet file has no place for these: give them a column, or leave it out"
+            raise DataError(Diagnostic("type", message, help=help_))
     own = [TICK, POSITION] if stream.order is Order.TOTAL else [TICK]
     taken = [column for column in own if column in columns_of(stream.item)]
     if taken:
@@ -154,6 +160,18 @@ def _check_columns(name: str, stream: StreamType) -> None:
                 help=f'rename it before: `rename({taken[0]}_="{taken[0]}")`',
             )
         )
+
+
+def _has_an_empty_row(item: ItemType) -> bool:
+    match item:
+        case Row(fields):
+            return not fields or any(_has_an_empty_row(field.type) for field in fields)
+        case Tuple(parts):
+            return any(map(_has_an_empty_row, parts))
+        case Array(element):
+            return _has_an_empty_row(element)
+        case _:
+            return False
 
 
 def _check_names(names: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hydro_core.errors import HydroError
 from hydro_core.ticks.outputs import OutputFiles
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import LONG, UNKNOWN
+from hydro_core.types.item import LONG, UNKNOWN, Array, Row, Tuple
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import RowItem, Struct
 
@@ -165,3 +165,17 @@ def test_other_names_are_those_of_their_folders(tmp_path: Path) -> None:
     for number, name in enumerate(names):
         found = pyarrow.parquet.ParquetFile(tmp_path / name / "part-00000.parquet").read()
         assert found["item"].to_pylist() == [number]
+
+
+def test_a_row_without_columns_is_its_tick_alone(tmp_path: Path) -> None:
+    stream = StreamType(Row(()), Order.NONE)
+    with OutputFiles(tmp_path, {"out": stream}) as files:
+        files.write(0, {"out": [RowItem(), RowItem()]})
+    assert pyarrow.parquet.read_table(tmp_path / "out").to_pydict() == {"tick": [0, 0]}
+
+
+def test_rows_without_columns_inside_an_item_have_no_place_in_a_file(tmp_path: Path) -> None:
+    stream = StreamType(Tuple((LONG, Array(Row(())))), Order.NONE)
+    with pytest.raises(HydroError, match="the output `out` has rows without columns in `_2`"):
+        OutputFiles(tmp_path, {"out": stream})
+    assert not list(tmp_path.iterdir())
