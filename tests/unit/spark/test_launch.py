@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from hydro_core.spark.launch import _interrupts_wait
 
 
+@pytest.fixture
+def _interrupts() -> Iterator[None]:
+    """Ctrl-C as at a terminal: what a shell starts in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts")
 def test_an_interrupt_is_heeded_when_the_jvm_is_there() -> None:
     before, done = signal.getsignal(signal.SIGINT), []
 
