@@ -13,6 +13,7 @@ from typing import TextIO
 from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from orchestration.arguments import flow_named, flow_parser
 from orchestration.corrected import Corrected
 from orchestration.correction import Planned, planned
 from orchestration.ranges import span
@@ -25,7 +26,7 @@ from orchestration.ticks import Window
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    parser = _parser("backfill", backfill.__doc__)
+    parser = flow_parser("backfill", backfill.__doc__, ALL_ASSETS)
     parser.add_argument(
         "--from",
         dest="first",
@@ -50,7 +51,7 @@ def backfill(arguments: Sequence[str]) -> int:
 
 def correct(arguments: Sequence[str]) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    parser = _parser("correct", correct.__doc__)
+    parser = flow_parser("correct", correct.__doc__, ALL_ASSETS)
     parser.add_argument(
         "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
     )
@@ -168,15 +169,8 @@ def _misuse(message: str, cure: str) -> DataError:
     return DataError(Diagnostic("config", message, help=cure))
 
 
-def _parser(name: str, says: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"hydrotick {name}", description=says)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    return parser
-
-
 def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
-    flow = next(flow for flow in ALL_ASSETS if flow.name == name)
-    return flow, TickRunner(project_settings())
+    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _say(text: str, to: TextIO | None = None) -> None:

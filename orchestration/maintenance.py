@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assets import ALL_ASSETS
 from assets.spec import FlowAsset
+from orchestration.arguments import flow_named, flow_parser
 from orchestration.settings import project_settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def compact(arguments: Sequence[str]) -> int:
     """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = _parser("compact", compact.__doc__)
+    parser = flow_parser("compact", compact.__doc__, ALL_ASSETS)
     parser.add_argument(
         "--keep-hours",
         type=int,
@@ -38,7 +38,7 @@ def compact(arguments: Sequence[str]) -> int:
 
 def copy(arguments: Sequence[str]) -> int:
     """Copies a flow's tables and ledger to a directory as of its last commit; ticks may run."""
-    parser = _parser("copy", copy.__doc__)
+    parser = flow_parser("copy", copy.__doc__, ALL_ASSETS)
     parser.add_argument("to", metavar="DIR", type=Path, help="a directory that is not there yet")
     options = parser.parse_args(arguments)
     from hydro_core.spark.pipeline_copy import copy_pipeline
@@ -53,7 +53,7 @@ def copy(arguments: Sequence[str]) -> int:
 
 def reset(arguments: Sequence[str]) -> int:
     """Starts a flow over: removes its tables, and what Dagster has recorded of it."""
-    parser = _parser("reset", reset.__doc__)
+    parser = flow_parser("reset", reset.__doc__, ALL_ASSETS)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     options = parser.parse_args(arguments)
     from orchestration.start_over import start_over, what_there_is
@@ -104,17 +104,10 @@ def _counted(found: Verified) -> str:
     )
 
 
-def _parser(name: str, says: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"hydrotick {name}", description=says)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
-    return parser
-
-
 def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
     from orchestration.runner import TickRunner
 
-    flow = next(flow for flow in ALL_ASSETS if flow.name == name)
-    return flow, TickRunner(project_settings())
+    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _agreed(name: str) -> bool:

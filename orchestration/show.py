@@ -12,6 +12,7 @@ from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.spark.pipeline_rows import Rows, rows_at
+from orchestration.arguments import flow_named, flow_parser
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.ticks import Window
@@ -22,14 +23,13 @@ _WIDEST = 60
 
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    parser = argparse.ArgumentParser(prog="hydrotick show", description=show.__doc__)
-    parser.add_argument("flow", choices=[flow.name for flow in ALL_ASSETS])
+    parser = flow_parser("show", show.__doc__, ALL_ASSETS)
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
     parser.add_argument("--limit", metavar="N", type=_count, help="show at most N rows")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     options = parser.parse_args(arguments)
-    flow = next(flow for flow in ALL_ASSETS if flow.name == options.flow)
+    flow = flow_named(options.flow, ALL_ASSETS)
     runner = TickRunner(project_settings())
     window = _window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
