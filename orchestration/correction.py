@@ -89,7 +89,7 @@ def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Ite
 
 def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> list[TickReport]:
     """The reports of all ticks, computed beside; or the one of the tick that fails."""
-    ranges = Ranges(flow, rework.beside, _as_of_now(runner, flow), log)
+    ranges = Ranges(runner.asset(flow), rework.beside, _as_of_now(runner, flow), log)
     reports: list[TickReport] = []
     for ticks in _parts(runner, rework):
         windows = [flow.ticks.calendar.window(tick) for tick in ticks]

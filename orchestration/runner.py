@@ -19,7 +19,7 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from orchestration.programs import plan_of
+from orchestration.deployments import Deployments, fitted
 from orchestration.quality.landed import landed_verdicts
 from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
@@ -40,7 +40,7 @@ class TickRunner:
     def __init__(self, project: ProjectSettings) -> None:
         self.project = project
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
-        self._plans: dict[str, TickPlan] = {}
+        self.deployments = Deployments(project.pipelines)
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
@@ -57,19 +57,27 @@ class TickRunner:
         return self.project.pipelines / flow.name
 
     def plan(self, flow: FlowAsset) -> TickPlan:
-        """The flow's plan, compiled once."""
-        if flow.name not in self._plans:
-            self._plans[flow.name] = plan_of(flow)
-        return self._plans[flow.name]
+        """The plan by which the flow's ticks run; see `Deployments.plan`."""
+        return self.deployments.plan(flow)
 
     def pipeline(self, flow: FlowAsset) -> Pipeline:
-        """The flow's pipeline, opened once."""
-        from hydro_core.spark.pipeline import Pipeline
+        """The pipeline of the deployment that serves; the first is made where there is none.
 
-        if flow.name not in self._pipelines:
-            directory = self.directory(flow)
-            self._pipelines[flow.name] = Pipeline(directory, self.plan(flow), self.settings)
-        return self._pipelines[flow.name]
+        It is opened once, and again when another deployment has taken over.
+        """
+        from hydro_core.spark.deployed import pipeline_of
+
+        deployed = self.deployments.prepared(flow)
+        known = self._pipelines.get(flow.name)
+        if known is None or known.fingerprint != deployed.name:
+            commit = self.deployments.commit(flow)
+            known = pipeline_of(self.directory(flow), deployed, commit, self.settings)
+            self._pipelines[flow.name] = known
+        return known
+
+    def asset(self, flow: FlowAsset) -> FlowAsset:
+        """What the asset says of the plan that runs; it may be ahead of it."""
+        return fitted(flow, self.plan(flow))
 
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
@@ -124,6 +132,7 @@ class TickRunner:
         """
         self._reports.pop(flow.name, None)
         try:
+            self.deployments.prepared(flow)
             may_run = self.ready(flow)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
@@ -131,7 +140,7 @@ class TickRunner:
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         read = partial(self.landed, flow)
-        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse)
+        ranges = Ranges(self.asset(flow), self.pipeline(flow), read, log, may_run.refuse)
         for part in self._parts(flow, windows, may_run.until):
             for report in self._run_part(ranges, part):
                 self._reports[flow.name] = report
@@ -174,7 +183,7 @@ class TickRunner:
         if asset.startswith("landing/"):
             empty = self._committed(flow, window).empty
             return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
-        return judge_again(flow, pipeline, window.tick, asset)
+        return judge_again(self.asset(flow), pipeline, window.tick, asset)
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[Window], until: int
@@ -209,6 +218,7 @@ class TickRunner:
         from hydro_core.spark.batches_landing import InputBatches, Landing
 
         plan = self.plan(flow)
+        flow = fitted(flow, plan)
         landings, items = {}, {}
         for name, node in plan.graph.sources.items():
             where = flow.inputs[name]

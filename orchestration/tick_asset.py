@@ -26,11 +26,7 @@ from orchestration.ticks import TickAxis, Window
 def tick_asset(
     flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
-    """The multi-asset that runs ticks of `flow` and records them on the assets of `specs`."""
-    plan = runner.plan(flow)
-    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
-    names = {asset_key(flow, table): table for table in tables}
-
+    """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
     @dg.multi_asset(
         name=tick_step(flow),
         specs=specs,
@@ -63,8 +59,9 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
-            for spec in specs:
-                yield _materialization(spec.key, names.get(spec.key, ""), report)
+            # The tables of the deployment that ran: the definitions may be those of another one.
+            for name in report.tables:
+                yield _materialization(asset_key(flow, name), name, report)
         yield from found.of_run(None)
         yield from _outputs(context)
 

@@ -82,6 +82,7 @@ class Run:
     def __init__(self, flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> None:
         self.axis = TickAxis(flow.ticks)
         self.flow, self.instance = flow, instance
+        runner.deployments.prepared(flow)
         self._defs = project_definitions([flow], runner)
 
     def __call__(
