@@ -85,8 +85,9 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
 
 def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
     """The asset that a tick records last: a tick that it has, all have."""
-    shape = shape_of(runner.plan(flow))
-    return flow_specs(flow, shape, TickAxis(flow.ticks))[-1].key
+    plan = runner.plan(flow)
+    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
+    return asset_key(flow, tables[-1])
 
 
 def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:

@@ -65,13 +65,14 @@ class TickRunner:
 
         It is opened once, and again when another deployment has taken over.
         """
-        from hydro_core.spark.deployed import pipeline_of
+        from hydro_core.spark.deployed import pipeline_of, places_in
 
         deployed = self.deployments.prepared(flow)
         known = self._pipelines.get(flow.name)
         if known is None or known.fingerprint != deployed.name:
-            commit = self.deployments.commit(flow)
-            known = pipeline_of(self.directory(flow), deployed, commit, self.settings)
+            places = places_in(self.deployments.commit(flow), deployed.name)
+            plan, where = deployed.deployment.plan, self.directory(flow)
+            known = pipeline_of(where, plan, deployed.name, self.settings, places)
             self._pipelines[flow.name] = known
         return known
 

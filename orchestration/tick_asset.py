@@ -27,6 +27,7 @@ def tick_asset(
     flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
     """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
+
     @dg.multi_asset(
         name=tick_step(flow),
         specs=specs,

@@ -5,39 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
-from hydro_core.deploy.files import Written
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.ledger import Commit
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
 from hydro_core.spark.pipeline_tables import output_tables, state_tables
 
+_AS_NEW: Mapping[str, str] = MappingProxyType({})
+
+
+def places_in(commit: Commit | None, name: str) -> Mapping[str, str]:
+    """The tables of the state slots of a deployment, if a commit was made by it."""
+    if commit is None or commit.plan != name:
+        return _AS_NEW
+    return {r["of"]: table for table, r in commit.tables.items() if r["role"] == "state"}
+
 
 def pipeline_of(
     directory: Path,
-    written: Written,
-    commit: Commit | None,
+    plan: TickPlan,
+    name: str,
     settings: Settings,
-    kept: Mapping[str, str] | None = None,
+    places: Mapping[str, str] = _AS_NEW,
 ) -> Pipeline:
     """The pipeline in a directory by one of its deployments.
 
     Args:
         directory: the pipeline's.
-        written: the deployment.
-        commit: one that was made by it, which tells where its tables stand; None before the first.
+        plan: the deployment's.
+        name: the deployment's, by which the ledger knows it.
         settings: of the core.
-        kept: the tables of state slots, by the slots' ids, if not as the commit has them.
+        places: the tables of state slots that a new pipeline would put elsewhere, by the slots'
+            ids; `places_in` tells those of a commit.
     """
-    plan = written.deployment.plan
-    places = dict(kept or {})
-    if commit is not None and commit.plan == written.name:
-        recorded = commit.tables.items()
-        places = {r["of"]: name for name, r in recorded if r["role"] == "state"} | places
     state = {
         slot: replace(spec, name=places.get(slot, spec.name))
         for slot, spec in state_tables(plan).items()
     }
     tables = Tables(state, output_tables(plan))
-    return Pipeline(directory, plan, settings, tables=tables, identity=written.name)
+    return Pipeline(directory, plan, settings, tables=tables, identity=name)
