@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -98,7 +98,7 @@ class TickRunner:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
         def latest(name: str) -> int | datetime | None:
-            return self._inputs(flow).latest(name)
+            return self.inputs(flow).latest(name)
 
         return ready(flow, flow.ticks.calendar, latest, self.now())
 
@@ -170,7 +170,7 @@ class TickRunner:
         """What has landed for ticks, by the inputs' names; as of `versions` if there are any."""
         before = self.pipeline(flow).ledger.last_reads()
         first, last = windows[0].tick, windows[-1].tick
-        return self._inputs(flow).read(
+        return self.inputs(flow).read(
             first, last, times_of(windows), versions=versions, before=before
         )
 
@@ -215,13 +215,17 @@ class TickRunner:
         else:
             yield from ranges.run(windows)
 
-    def _inputs(self, flow: FlowAsset) -> InputBatches:
+    def inputs(
+        self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
+    ) -> InputBatches:
+        """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
         from hydro_core.spark.batches_landing import InputBatches, Landing
 
-        plan = self.plan(flow)
+        plan = self.plan(flow) if plan is None else plan
         flow = fitted(flow, plan)
         landings, items = {}, {}
-        for name, node in plan.graph.sources.items():
+        for name in plan.graph.sources if names is None else names:
+            node = plan.graph.sources[name]
             where = flow.inputs[name]
             landings[name] = Landing(self.project.landing / where.path, where.column)
             items[name] = plan.typed.types[Endpoint(node.id)].item

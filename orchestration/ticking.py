@@ -92,6 +92,12 @@ def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corr
         return report.corrected
 
 
+def record_deployed(flow: FlowAsset, runner: TickRunner) -> None:
+    """Records the ticks that another deployment has restated, and what else is not recorded yet."""
+    with open_instance(runner.project.dagster_home) as instance:
+        record_committed(flow, runner, instance)
+
+
 @contextmanager
 def _job_of(
     flow: FlowAsset, runner: TickRunner

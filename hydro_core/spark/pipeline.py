@@ -189,6 +189,11 @@ class Pipeline:
                     "see the last committed tick with `hydrotick status`",
                 )
             target = self._commit_ending_at(last)
+            if target is not None and target.plan != now.plan:
+                raise state_error(
+                    f"tick {last} is of another deployment than the one that serves",
+                    "go back to that deployment first: `hydrotick rollback`",
+                )
             versions = self.store.restore(target.versions if target else {})
             self.step("restored")
             return self._note(now, last, versions)
