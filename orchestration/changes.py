@@ -21,6 +21,7 @@ from orchestration.seams import seams
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.deploy.deployment import Deployment
     from hydro_core.deploy.difference import Difference
     from hydro_core.plan.bootstrap import Bootstrap, Wanted
     from hydro_core.spark.ledger import Commit
@@ -128,18 +129,18 @@ class Change:
 def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | None:
     """What deploying the program as it is now would do; None where it is the one that serves.
 
+    Some deployment serves already.
+
     Raises:
         HydroError: it cannot be deployed, and why.
     """
-    from hydro_core.deploy.difference import difference
-
     serving, commit = runner.deployments.serving(flow), runner.deployments.commit(flow)
     if serving is None or commit is None:
-        raise _never(flow)
+        raise ValueError(f"{flow.name} has no deployment that could be changed")
     if said(program_of(flow)) == said(serving.deployment.program.typed):
         return None
     made = deployment_for(flow)
-    found = difference(serving.deployment, made, commit.tables)
+    found, made = _compared(serving.deployment, made, commit)
     target = Written(serving.number + 1, name_of(made), made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
@@ -148,6 +149,23 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     if not asked.from_now:
         raise _incomplete(flow, lost)
     return _from_now(replace(change, lost=lost))
+
+
+def _compared(
+    before: Deployment, after: Deployment, commit: Commit
+) -> tuple[Difference, Deployment]:
+    """What becomes of the tables, with all that is said to be the same tried on random ticks."""
+    from hydro_core.deploy.difference import difference
+    from hydro_core.trial import try_out
+
+    found = difference(before, after, commit.tables)
+    trial = try_out(found)
+    wrong = [*trial.outputs.values(), *trial.states.values()]
+    if not wrong:
+        return found, after
+    notes = tuple(f"proved the same, and seen not to be: {mismatch}" for mismatch in wrong)
+    after = replace(after, notes=(*notes, *after.notes))
+    return replace(trial.corrected(found), after=after), after
 
 
 def _from_now(change: Change) -> Change:
@@ -171,16 +189,6 @@ def _from_now(change: Change) -> Change:
     made = change.target.deployment
     made = replace(made, notes=(*notes, *made.notes))
     return replace(change, target=Written(change.target.number, name_of(made), made))
-
-
-def _never(flow: FlowAsset) -> DataError:
-    return DataError(
-        Diagnostic(
-            "state",
-            f"`{flow.name}` was never deployed: no tick of it is committed",
-            help=f"its first tick deploys it: `hydrotick backfill {flow.name}`",
-        )
-    )
 
 
 def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO
 
 from assets import ALL_ASSETS
 from assets.spec import FlowAsset
@@ -16,7 +16,13 @@ from orchestration.arguments import agreed, flow_named, flow_parser
 from orchestration.changes import Asked, Change, change_of
 from orchestration.deploying import before, compare, roll_back
 from orchestration.deploying import deploy as take_over
-from orchestration.plan_shown import as_json, as_text, nothing_as_json
+from orchestration.plan_shown import (
+    as_json,
+    as_text,
+    first_as_json,
+    first_as_text,
+    nothing_as_json,
+)
 from orchestration.ranges import span
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
@@ -34,13 +40,16 @@ def plan(arguments: Sequence[str]) -> int:
     parser.add_argument("--format", choices=["text", "json"], default="text")
     options = parser.parse_args(arguments)
     flow, runner = _opened(options.flow)
+    if runner.deployments.serving(flow) is None:
+        first = runner.deployments.prepared(flow)
+        _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
+        return CHANGES
     found = _planned(flow, runner, options)
-    if options.format == "json":
-        shown = nothing_as_json(flow, runner) if found is None else as_json(found, runner)
-        sys.stdout.write(json.dumps(shown) + "\n")
-    else:
-        sys.stdout.write(_nothing(flow) if found is None else as_text(found, runner))
-    return NOTHING if found is None or found.is_nothing else CHANGES
+    if found is None:
+        _show(options, lambda: nothing_as_json(flow, runner), lambda: _nothing(flow))
+        return NOTHING
+    _show(options, lambda: as_json(found, runner), lambda: as_text(found, runner))
+    return NOTHING if found.is_nothing else CHANGES
 
 
 def deploy(arguments: Sequence[str]) -> int:
@@ -51,9 +60,7 @@ def deploy(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     flow, runner = _opened(options.flow)
     if runner.deployments.serving(flow) is None:
-        number = runner.deployments.prepared(flow).number
-        _say(f"{flow.name}: deployment {number} is ready; the first tick makes it serve:")
-        _say(f"  hydrotick backfill {flow.name}")
+        sys.stdout.write(first_as_text(flow, runner.deployments.prepared(flow)))
         return 0
     found = _planned(flow, runner, options)
     if found is None:
@@ -136,6 +143,12 @@ def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -
         return found
     progress = _progress(flow, runner, time.monotonic(), sys.stderr)
     return replace(found, compared=compare(found, runner, options.compare, progress))
+
+
+def _show(
+    options: argparse.Namespace, shown: Callable[[], dict[str, Any]], text: Callable[[], str]
+) -> None:
+    sys.stdout.write(json.dumps(shown()) + "\n" if options.format == "json" else text())
 
 
 def _nothing(flow: FlowAsset) -> str:

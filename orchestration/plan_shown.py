@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from assets.spec import FlowAsset
+from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import Output, State
+from hydro_core.deploy.files import Written
 from orchestration.changes import Change
 from orchestration.landed_past import rows_read
 
@@ -46,6 +48,36 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
     }
 
 
+def first_as_json(flow: FlowAsset, first: Written) -> dict[str, Any]:
+    """The same where no deployment serves yet."""
+    made = first.deployment
+    new = {"change": "new", "proof": [], "restated": None, "compared": None}
+    outputs = {name: dict(new) for name in made.plan.graph.sinks}
+    states = {slot.id: {"change": "empty", "from": [], "rows": 0} for slot in made.plan.slots}
+    return {
+        "flow": flow.name,
+        "deployed": None,
+        "next": first.number,
+        "after": None,
+        "outputs": outputs,
+        "states": states,
+        "cost": {"before": made.costs.before, "after": made.costs.after},
+        "notes": list(made.notes),
+    }
+
+
+def first_as_text(flow: FlowAsset, first: Written) -> str:
+    """What the first deployment of a flow is."""
+    made = first.deployment
+    slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
+    lines = [f"{flow.name}: deployment {first.number}, which its first tick makes serve:"]
+    lines += [f"  hydrotick backfill {flow.name}", ""]
+    lines += _section("outputs", list(made.plan.graph.sinks))
+    lines += _section("states", slots or ["none"])
+    lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
+    return "\n".join([*lines, *_section("notes", _notes(made))]) + "\n"
+
+
 def nothing_as_json(flow: FlowAsset, runner: TickRunner) -> dict[str, Any]:
     """The same where the program is the one that serves."""
     serving = runner.deployments.prepared(flow)
@@ -83,13 +115,20 @@ def as_text(change: Change, runner: TickRunner) -> str:
     lines = [f"{head}, after tick {last} ({ticks:,} tick(s))", ""]
     lines += _section("outputs", _outputs(change))
     lines += _section("states", _states(change, runner))
-    before, after = _costs(change)
-    lines += _section("cost", [f"a tick costs about {after:,.0f} rows (before: {before:,.0f})"])
-    notes = [line for note in change.target.deployment.notes for line in note.splitlines()]
-    lines += _section("notes", notes or ["not incremental: nothing"])
+    lines += _section("cost", [_cost(*_costs(change), "before")])
+    lines += _section("notes", _notes(change.target.deployment))
     if change.is_nothing:
         lines += ["", "  No table changes: it would be deployed without computing anything."]
     return "\n".join(lines) + "\n"
+
+
+def _cost(before: float, after: float, was: str) -> str:
+    return f"a tick costs about {after:,.0f} rows ({was}: {before:,.0f})"
+
+
+def _notes(made: Deployment) -> list[str]:
+    lines = [line for note in made.notes for line in note.splitlines()]
+    return lines or ["not incremental: nothing"]
 
 
 def _section(title: str, rows: list[str]) -> list[str]:
@@ -105,7 +144,10 @@ def _outputs(change: Change) -> list[str]:
 def _output(change: Change, name: str, output: Output) -> str:
     says = output.change
     if output.columns:
-        says = f"columns {', '.join(f'`{column}`' for column in output.columns)} come or go"
+        now = change.target.deployment.plan.typed.outputs[name].item
+        done = "added" if set(output.columns) <= {*now.names} else "dropped"
+        listed = ", ".join(f"`{column}`" for column in output.columns)
+        says = f"{output.change}: {listed} {done}"
     proof = change.difference.proofs.get(name, ())
     proved = f" (proved: {', '.join(proof)})" if proof else ""
     parts = [f"{says}{proved}"]

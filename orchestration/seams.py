@@ -44,9 +44,11 @@ def seams(flow: FlowAsset, found: Difference, last: int, asked: Asked) -> Mappin
 
 
 def _problems(found: Difference, output: str, forward_only: bool) -> Iterator[Diagnostic]:
-    tables = {t.name: t for t in found.after.tables if t.role == "output"}
-    served = next((t for t in found.tables if t.role == "output" and t.of == output), None)
-    kinds = (served.kind if served else "", tables[output].kind)
+    from hydro_core.spark.pipeline_tables import output_tables
+
+    made = output_tables(found.after.plan)[output]
+    served = next(t for t in found.tables if t.role == "output" and t.of == output)
+    kinds = (served.kind, made.kind.name)
     cure = "deploy it without `--from` and `--forward-only`: all of its past is restated then"
     if kinds == ("G", "G") and forward_only:
         yield Diagnostic(
@@ -63,7 +65,7 @@ def _problems(found: Difference, output: str, forward_only: bool) -> Iterator[Di
             f"and would be as {_WORDS[kinds[1]]}",
             help=cure,
         )
-    if served is not None and served.ordered != tables[output].ordered:
+    if served.ordered != made.ordered:
         yield Diagnostic(
             "state", f"`{output}` cannot keep a part of its past: its order changes", help=cure
         )
@@ -85,7 +87,6 @@ _WORDS = {
     "E": "the rows of each tick",
     "H": "what each tick adds",
     "G": "what each tick changes",
-    "": "nothing",
 }
 
 
