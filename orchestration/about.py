@@ -16,6 +16,9 @@ from hydro_core.plan.tick_plan import TickPlan
 _LONGEST = 20_000
 """Characters of an explanation that the UI is given."""
 
+SHOWN = 12
+"""Characters of a deployment's name that are enough to tell it."""
+
 
 @dataclass(frozen=True, slots=True)
 class About:
@@ -27,6 +30,11 @@ class About:
     written: Written | None = None
     undeployed: str = ""
     _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def code_version(self) -> str | None:
+        """What Dagster knows the program by; see `versions`."""
+        return code_version(self.written, self.undeployed)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -67,3 +75,11 @@ def _code(text: str) -> str:
 
 def _listed(notes: tuple[str, ...]) -> str:
     return _code("\n\n".join(notes))
+
+
+def code_version(written: Written | None, undeployed: str = "") -> str | None:
+    """The code version of a flow's assets; with changes that are not deployed it is another one."""
+    if written is None:
+        return None
+    name = f"{written.number}-{written.name[:SHOWN]}"
+    return f"{name}, and changes that are not deployed" if undeployed else name

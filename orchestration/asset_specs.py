@@ -61,6 +61,7 @@ def flow_specs(
         "owners": list(flow.owners),
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
+        "code_version": about.code_version,
     }
     shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
     states = [_state(flow, state, shown, common) for state in shape.states]

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from orchestration.runner import TickRunner
 
 
+_EMPTY = " started empty with tick "
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """How a program is to be deployed, beyond the program itself."""
@@ -140,7 +143,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     if said(program_of(flow)) == said(serving.deployment.program.typed):
         return None
     made = deployment_for(flow)
-    found, made = _compared(serving.deployment, made, commit)
+    found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
     target = Written(serving.number + 1, name_of(made), made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
@@ -149,6 +152,13 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     if not asked.from_now:
         raise _incomplete(flow, lost)
     return _from_now(replace(change, lost=lost))
+
+
+def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
+    """What has begun without a past has none by another program either."""
+    names = [*(slot.id for slot in after.plan.slots), *after.plan.graph.sinks]
+    stands = [n for n in started_empty(before) if any(f"`{name}`{_EMPTY}" in n for name in names)]
+    return replace(after, notes=(*stands, *after.notes))
 
 
 def _compared(
@@ -183,12 +193,20 @@ def _from_now(change: Change) -> Change:
                 help="land it again; or give the changed output another name, to begin from now on",
             )
         )
-    started = [*(f"the state `{name}`" for name in sorted(change.empty)), *sorted(change.begun)]
+    started = [
+        *(f"the state `{name}`" for name in sorted(change.empty)),
+        *(f"the output `{name}`" for name in sorted(change.begun)),
+    ]
     why = "; ".join(change.lost.values())
-    notes = tuple(f"{name} started empty with tick {key}: {why}" for name in started)
+    notes = tuple(f"{name}{_EMPTY}{key}: {why}" for name in started)
     made = change.target.deployment
     made = replace(made, notes=(*notes, *made.notes))
     return replace(change, target=Written(change.target.number, name_of(made), made))
+
+
+def started_empty(deployment: Deployment) -> tuple[str, ...]:
+    """What a deployment began without a past, in words."""
+    return tuple(note for note in deployment.notes if _EMPTY in note)
 
 
 def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:

@@ -7,11 +7,12 @@ and is no more than a draft until a row of the ledger names it.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
-from hydro_core.deploy.files import Written, name_of, newest, write
+from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
@@ -85,6 +86,26 @@ class Deployments:
         """A deployment, written as the flow's next one; it does not serve by that."""
         number = write(self._pipelines / flow.name, deployment)
         return Written(number, name_of(deployment), deployment)
+
+    def forget(self, flow: FlowAsset, keep: timedelta, now: datetime) -> tuple[int, ...]:
+        """Removes the deployments that were given up longer ago than `keep`, and gives their
+        numbers; those that never served go with them.
+        """
+        serving, commit = self.serving(flow), self.commit(flow)
+        if serving is None or commit is None:
+            return ()
+        directory = self._pipelines / flow.name
+        stays: set[str | None] = {serving.name}
+        plan = commit.plan
+        for one in reversed(self._ledgers[flow.name].commits()):
+            if one.plan != plan and now - commit.committed < keep:
+                stays.add(one.plan)
+            plan, commit = one.plan, one
+        gone = [n for n in numbers(directory) if n < serving.number]
+        gone = [n for n in gone if name_at(directory, n) not in stays]
+        for number in gone:
+            remove(directory, number)
+        return tuple(gone)
 
     def plan(self, flow: FlowAsset) -> TickPlan:
         """The plan by which ticks run; that of the program as written where none is prepared.

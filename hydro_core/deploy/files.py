@@ -53,13 +53,19 @@ def newest(directory: Path, name: str | None = None) -> Written | None:
         DataError: it cannot be read (code `state`).
     """
     for number in reversed(numbers(directory)):
-        if name is None or name == _name_at(directory, number):
+        if name is None or name == name_at(directory, number):
             deployment = read(directory, number)
-            return Written(number, name or _name_at(directory, number) or "", deployment)
+            return Written(number, name or name_at(directory, number) or "", deployment)
     return None
 
 
-def _name_at(directory: Path, number: int) -> str | None:
+def remove(directory: Path, number: int) -> None:
+    """Removes a deployment that nothing needs any more."""
+    shutil.rmtree(directory / FOLDER / str(number), ignore_errors=True)
+
+
+def name_at(directory: Path, number: int) -> str | None:
+    """The name of the deployment of that number; None where it cannot be read."""
     try:
         about = json.loads((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
     except (OSError, ValueError):
