@@ -150,8 +150,8 @@ class InputBatches:
         landing = self._landings[name]
         if not self._is_there(name):
             _refuse(name, f"{landing.path} is not there", "land its data first")
-        found = self._range(name, (0, 0), {}, version, None).found
         try:
+            found = self._range(name, (0, 0), {}, version, None).found
             return None if found.dataset is None else found.dataset.count_rows()
         except FileNotFoundError as gone:
             where = f" at version {version}" if version is not None else ""

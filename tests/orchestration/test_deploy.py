@@ -42,7 +42,7 @@ sums -> delta() -> totals
 COUNTED = PROGRAM.replace('total=sum("amount"))', 'total=sum("amount"), n=count())')
 DOUBLED = PROGRAM.replace(
     "payments -> persist()",
-    "payments -> map(lambda p: row(user=p.user, amount=2 * p.amount)) -> persist()",
+    "payments -> with_columns(amount=lambda p: 2 * p.amount) -> persist()",
 )
 WITH_MORE = PROGRAM + "payments -> filter(lambda p: p.amount > 2) -> large\n"
 
@@ -180,10 +180,10 @@ def test_dagster_has_the_restated_ticks_again(
     rewrite(flow, COUNTED)
     assert main(["deploy", "small", "--yes"]) == 0
     with open_instance(runner.project.dagster_home) as instance:
-        for day in DAYS[:3]:
+        for tick, day in enumerate(DAYS[:3]):
             wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[day])
             records = instance.fetch_materializations(wanted, limit=5).records
-            assert [made(record, "commit") for record in records] == [1, 0]
+            assert [made(record, "commit") for record in records] == [3, tick]
             assert made(records[0], "deployment") == 2
         # A state that the deployment has brought is there, too.
         state = asset_key(flow, "state/aggregate_from_1")
@@ -311,7 +311,7 @@ def test_a_past_that_fails_with_the_new_program_changes_nothing(
         flow,
         PROGRAM.replace(
             "payments -> persist()",
-            "payments -> map(lambda p: row(user=p.user, amount=0 - p.amount)) -> persist()",
+            "payments -> with_columns(amount=lambda p: 0 - p.amount) -> persist()",
         ),
     )
     before = contents(flow, runner)
