@@ -6,8 +6,6 @@ that filters let some of them through; few different values, so that keys meet.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -20,9 +18,10 @@ from hydro_core.errors import DataError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
 from hydro_core.reference.interpreter import TickInput, run_ticks
+from hydro_core.types.alike import same_items
 from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, is_integer
 from hydro_core.types.stream import Order
-from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical, conform, sort_key
+from hydro_core.types.values import RowItem, Struct, ValueProblem, conform
 
 Ticks = Sequence[TickInput]
 MAX_TICKS = 6
@@ -60,7 +59,7 @@ def validate(plan: Compiled, program: Compiled, ticks: Ticks) -> Mismatch | None
         for name, items in expected.items():
             found = given.get(name, ["(the plan failed)"])
             ordered = program.typed.outputs[name].order is Order.TOTAL
-            if not _same(items, found, ordered):
+            if not same_items(items, found, ordered=ordered):
                 return Mismatch(ticks[: number + 1], name, number, items, found)
     return None
 
@@ -175,28 +174,3 @@ def _outputs(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
     except DataError:
         return found
     return found
-
-
-def _same(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
-    left, right = list(map(canonical, a)), list(map(canonical, b))
-    if left == right or (not ordered and Counter(left) == Counter(right)):
-        return True
-    if len(a) != len(b):
-        return False
-    if not ordered:
-        a, b = sorted(a, key=sort_key), sorted(b, key=sort_key)
-    return all(map(_alike, a, b))
-
-
-def _alike(x: Any, y: Any) -> bool:
-    """Whether two values differ in the last bits of floating-point numbers at most.
-
-    Sums of these depend on the order of the additions, which is the plan's.
-    """
-    if isinstance(x, float) and isinstance(y, float):
-        return math.isclose(x, y, rel_tol=1e-12, abs_tol=1e-12)
-    if isinstance(x, dict) and isinstance(y, dict):
-        return x.keys() == y.keys() and all(_alike(x[name], y[name]) for name in x)
-    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
-        return len(x) == len(y) and all(map(_alike, x, y))
-    return bool(canonical(x) == canonical(y))
