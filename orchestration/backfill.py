@@ -10,23 +10,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed
 from orchestration.corrected import Corrected
 from orchestration.correction import Planned, planned
 from orchestration.ranges import span
 from orchestration.readiness import Ready
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticking import correct_ticks, run_ticks
 from orchestration.ticks import Window
 
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    parser = flow_parser("backfill", backfill.__doc__, ALL_ASSETS)
+    parser = flow_parser("backfill", backfill.__doc__)
     parser.add_argument(
         "--from",
         dest="first",
@@ -37,8 +35,8 @@ def backfill(arguments: Sequence[str]) -> int:
         "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     ready, last = runner.ready(flow), None
     if options.to:
         window = flow.ticks.calendar.window_of(options.to)
@@ -51,14 +49,14 @@ def backfill(arguments: Sequence[str]) -> int:
 
 def correct(arguments: Sequence[str]) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    parser = flow_parser("correct", correct.__doc__, ALL_ASSETS)
+    parser = flow_parser("correct", correct.__doc__)
     parser.add_argument(
         "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     as_json = options.format == "json"
     plan = planned(runner, flow, options.first)
     found = _correct(flow, runner, plan, options.yes, sys.stderr if as_json else sys.stdout)
@@ -156,10 +154,6 @@ def _between(first: Window, last: Window) -> str:
 
 def _misuse(message: str, cure: str) -> DataError:
     return DataError(Diagnostic("config", message, help=cure))
-
-
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _say(text: str, to: TextIO | None = None) -> None:

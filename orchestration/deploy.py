@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed
 from orchestration.changes import Asked, Change, change_of
 from orchestration.deploying import before, compare, roll_back
 from orchestration.deploying import deploy as take_over
@@ -25,7 +24,6 @@ from orchestration.plan_shown import (
 )
 from orchestration.ranges import span
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticking import record_deployed
 from orchestration.ticks import Window
 
@@ -35,11 +33,11 @@ NOTHING, CHANGES = 0, 3
 
 def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
-    parser = flow_parser("plan", plan.__doc__, ALL_ASSETS)
+    parser = flow_parser("plan", plan.__doc__)
     _add_options(parser)
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.prepared(flow)
         _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
@@ -54,11 +52,11 @@ def plan(arguments: Sequence[str]) -> int:
 
 def deploy(arguments: Sequence[str]) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
-    parser = flow_parser("deploy", deploy.__doc__, ALL_ASSETS)
+    parser = flow_parser("deploy", deploy.__doc__)
     _add_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         sys.stdout.write(first_as_text(flow, runner.deployments.prepared(flow)))
         return 0
@@ -82,10 +80,10 @@ def deploy(arguments: Sequence[str]) -> int:
 
 def rollback(arguments: Sequence[str]) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
-    parser = flow_parser("rollback", rollback.__doc__, ALL_ASSETS)
+    parser = flow_parser("rollback", rollback.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
     since = to.last - to.commit.last
@@ -166,10 +164,6 @@ def _progress(
         _say(f"{span(windows)}: computed; {done} after {spent:.1f} s", to)
 
     return computed
-
-
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _say(text: str, to: TextIO | None = None) -> None:

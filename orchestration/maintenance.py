@@ -10,10 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
-from orchestration.arguments import flow_named, flow_parser
-from orchestration.settings import project_settings
+from orchestration.arguments import flow_parser, parsed
+from orchestration.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline_verify import Verified
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def compact(arguments: Sequence[str]) -> int:
     """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = flow_parser("compact", compact.__doc__, ALL_ASSETS)
+    parser = flow_parser("compact", compact.__doc__)
     parser.add_argument(
         "--keep-hours",
         type=int,
@@ -30,8 +29,8 @@ def compact(arguments: Sequence[str]) -> int:
         metavar="N",
         help="going back to earlier ticks stays possible within these hours (a week)",
     )
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    options, flow, settings = parsed(parser, arguments)
+    runner = _runner(settings)
     if runner.deployments.serving(flow) is None:
         _say(f"{flow.name}: nothing to do")
         return 0
@@ -46,12 +45,12 @@ def compact(arguments: Sequence[str]) -> int:
 
 def copy(arguments: Sequence[str]) -> int:
     """Copies a flow's tables and ledger to a directory as of its last commit; ticks may run."""
-    parser = flow_parser("copy", copy.__doc__, ALL_ASSETS)
+    parser = flow_parser("copy", copy.__doc__)
     parser.add_argument("to", metavar="DIR", type=Path, help="a directory that is not there yet")
-    options = parser.parse_args(arguments)
+    options, flow, settings = parsed(parser, arguments)
     from hydro_core.spark.pipeline_copy import copy_pipeline
 
-    flow, runner = _opened(options.flow)
+    runner = _runner(settings)
     found = copy_pipeline(runner.directory(flow), options.to)
     last = flow.ticks.calendar.window(found.last).key
     _say(f"{flow.name}: copied up to tick {last}: {_counted(found)}, all read again")
@@ -61,12 +60,12 @@ def copy(arguments: Sequence[str]) -> int:
 
 def reset(arguments: Sequence[str]) -> int:
     """Starts a flow over: removes its tables, and what Dagster has recorded of it."""
-    parser = flow_parser("reset", reset.__doc__, ALL_ASSETS)
+    parser = flow_parser("reset", reset.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
+    options, flow, settings = parsed(parser, arguments)
     from orchestration.start_over import start_over, what_there_is
 
-    flow, runner = _opened(options.flow)
+    runner = _runner(settings)
     there = what_there_is(flow, runner)
     if not there:
         _say(f"{flow.name}: there is nothing to remove")
@@ -112,10 +111,10 @@ def _counted(found: Verified) -> str:
     )
 
 
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
+def _runner(settings: ProjectSettings) -> TickRunner:
     from orchestration.runner import TickRunner
 
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
+    return TickRunner(settings)
 
 
 def _agreed(name: str) -> bool:
