@@ -76,6 +76,20 @@ def rollback(arguments: Sequence[str]) -> int:
     return run_rollback(arguments)
 
 
+def init(arguments: Sequence[str]) -> int:
+    """Makes a project that runs: a flow with its program, sample data and a test."""
+    from orchestration.init import init as make
+
+    return make(arguments)
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
+    from orchestration.flow_tests.command import test as run_tests
+
+    return run_tests(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     from orchestration.arguments import add_format, flow_parser, parsed

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from assets.discover import ASSETS, SETTINGS, project_above
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+from hydro_core.settings import Settings
 from orchestration.settings_file import FileSettings, settings_in
 
 PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
@@ -41,6 +42,12 @@ class ProjectSettings:
     failure_command: str | None = None
     failure_webhook: str | None = None
     root: Path | None = None
+
+    @property
+    def core(self) -> Settings:
+        """The settings of the core, as the project changes them."""
+        wanted = {"master": self.spark_master, "memory": self.spark_memory}
+        return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
     @property
     def landing(self) -> Path:
@@ -85,6 +92,11 @@ def environment_of(settings: ProjectSettings) -> dict[str, str]:
     """The variables by which another process finds the same project, wherever it is started."""
     root = {} if settings.root is None else {PROJECT: str(settings.root)}
     return {**root, HOME: str(settings.home)}
+
+
+def leading_elsewhere() -> list[str]:
+    """The variables that are set, and by which commands are not about the folder at hand."""
+    return [name for name in (PROJECT, HOME) if os.environ.get(name)]
 
 
 def project_root(environ: Mapping[str, str] | None = None) -> Path | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
+import importlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -125,7 +125,8 @@ def test_a_declaration_that_is_wrong_takes_out_its_own_flow_alone(tmp_path, monk
     declare_py(tmp_path, "three", "twice")
     monkeypatch.setenv("HYDROTICK_PROJECT", str(tmp_path))
     monkeypatch.delenv("HYDROTICK_HOME", raising=False)
-    found = runpy.run_module("orchestration.definitions")["defs"]
+    monkeypatch.delitem(sys.modules, "orchestration.definitions")
+    found = importlib.import_module("orchestration.definitions").defs
     dg.Definitions.validate_loadable(found)
     graph = found.resolve_asset_graph()
     assert {key.path[0] for key in graph.materializable_asset_keys} == {"sound"}

@@ -60,7 +60,7 @@ def test_the_asset_is_one(directory: Path) -> None:
     folder = directory / "assets" / "totals"
     folder.mkdir(parents=True)
     (directory / "totals.hydro").rename(folder / "totals.hydro")
-    (folder / "asset.py").write_text(blocks("python")[1], encoding="utf-8")
+    (folder / "asset.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
     flows = found_in(directory).flows
     assert [flow.name for flow in flows] == ["totals"]
     defs = project_definitions(flows, TickRunner(ProjectSettings(home=directory)))
@@ -78,7 +78,9 @@ def test_the_table_has_the_commands_that_there_are(directory: Path) -> None:
     assert sorted(set(shown)) == sorted(there)
 
 
-@pytest.mark.parametrize("page", ["README.md", "assets/chat/README.md", "assets/flights/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/projects.md", "assets/chat/README.md", "assets/flights/README.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
