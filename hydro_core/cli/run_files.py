@@ -12,9 +12,10 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.engines import Options, Outputs, files_on_spark
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
-from hydro_core.running import Options, Outputs, check_names, files_on_spark, run_items
+from hydro_core.running import check_names, run_items
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles, OutputFolders
