@@ -15,7 +15,7 @@ from hydro_core.engines import Cut, Engine, Options, Outputs, run_whole
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.shards.program import sharded
+from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.common import merge, type_of
@@ -32,10 +32,14 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
     """The outputs of every tick, as items: of the program, whole or in shards."""
     if options.cut is None:
         return run_whole(program, ticks, options)
-    cut = options.cut
+    return run_shards(cut_into_shards(program, options.cut), ticks, options)
+
+
+def cut_into_shards(program: Compiled, cut: Cut) -> Sharded:
+    """The program as it is asked to be cut; what is routed by what is told."""
     found = sharded(program, cut.shards, cut.on, cut.replicate)
     cut.told(found.described)
-    return run_shards(found, ticks, options)
+    return found
 
 
 def run_json(

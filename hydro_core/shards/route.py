@@ -19,7 +19,7 @@ from hydro_core.analysis.partition.terms import (
 )
 from hydro_core.analysis.partition.wording import as_lambda
 from hydro_core.catalog.spec import Args
-from hydro_core.errors import HydroError
+from hydro_core.errors import TypeProblem
 from hydro_core.functions.field_map import field_map
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
@@ -97,7 +97,7 @@ def _function(parts: list[Term], item: ItemType) -> Fn | None:
 def _read(tree: ast.Lambda) -> Fn | None:
     try:
         return read_function(tree, {})
-    except HydroError:
+    except TypeProblem:
         return None
 
 

@@ -124,6 +124,12 @@ def _blocker(steps: Steps, step: Step, wants: tuple[Origins, ...]) -> Blocker:
 def _gathered(typed: Typed, node: Node) -> str:
     if steps_of_result(typed, node) is not None:
         return f"a two-step aggregate at `{node.id}`: a result of each shard, then one of these"
+    function = node.args.get("f")
+    if node.spec.single and function is not None and not function.algebra.associative:
+        return (
+            f"`associative=True` at `{node.id}`, if its function is: then a two-step aggregate "
+            "does, a result of each shard and one of these"
+        )
     if all(port.linear for port in node.spec.inputs):
         return ""
     return f"an exchange before `{node.id}` that brings all its items to one shard"

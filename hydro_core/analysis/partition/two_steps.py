@@ -169,7 +169,8 @@ class _Last:
         sort = self._sort_of(stream)
         if sort is None:
             return False
-        self._give(stream, stream, ((sort.op, sort.args),))
+        given = sort.inputs[0] if stream.node == sort.id else stream
+        self._give(stream, given, ((sort.op, sort.args),))
         return True
 
     def _give(self, stream: Endpoint, given: Endpoint, then: tuple[Made, ...]) -> None:
