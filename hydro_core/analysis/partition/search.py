@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, islice, product
+from itertools import islice, product
 
 from hydro_core.analysis.partition.locations import Choice, apart, first_failed
 from hydro_core.analysis.partition.origins import Origins, Proposals, shapes_of
 from hydro_core.analysis.partition.steps import Step, Steps
 from hydro_core.analysis.partition.terms import HOLE, Term, fields_of, rewritten
 from hydro_core.ir.graph import NodeId
+from hydro_core.ir.walk import reachable
 
 MOST_CHECKS = 400
 """So many choices are tried of a part before the search says that there may be more."""
 MOST_CHOICES = 256
 """So many choices are told: parts of a program that have nothing in common multiply theirs."""
-_FEW_INPUTS = 5
-"""Of so many inputs every subset is tried as replicated; of more, those of one and two."""
+MOST_REPLICATED = 200
+"""So many sets of inputs are tried as whole on every shard."""
 
 
 @dataclass
@@ -59,21 +60,32 @@ class Search:
         return found
 
     def partial(self) -> list[tuple[tuple[str, ...], list[Choice]]]:
-        """The smallest sets of inputs that, whole on every shard, let the others be cut."""
-        names = [s.name for part in self._blocked() for s in part.steps.sources.values()]
-        most = min(len(names), len(self.steps.sources) - 1)
-        if len(names) > _FEW_INPUTS:
-            most = min(most, 2)
-            self.complete = False
-        found: list[tuple[tuple[str, ...], list[Choice]]] = []
-        for count in range(1, most + 1):
-            for some in combinations(names, count):
-                if any(set(less) <= set(some) for less, _ in found):
-                    continue
-                choices = self.choices(some)
-                if choices:
-                    found.append((some, choices))
-        return found
+        """The smallest sets of inputs that, whole on every shard, let the others be cut.
+
+        Operators that cannot be served together stay so until an input that leads to them is whole
+        on every shard: one of these is in every set that is looked for.
+        """
+        names = [source.name for source in self.steps.sources.values()]
+        found: list[frozenset[str]] = []
+        todo: list[frozenset[str]] = [frozenset()]
+        seen = set(todo)
+        for some in todo:
+            if len(some) == len(names) or any(less <= some for less in found):
+                continue
+            ways = (part.in_the_way() for part in self._of(some))
+            stuck = next((way for way in ways if way is not None), None)
+            self._note(some)
+            if stuck is None:
+                found.append(some)
+                continue
+            more = [some | {name} for name in names if name in stuck]
+            todo += [new for new in more if new not in seen]
+            seen.update(more)
+            if len(seen) > MOST_REPLICATED:
+                self.complete = False
+                break
+        ordered = [tuple(name for name in names if name in some) for some in found if some]
+        return [(some, self.choices(some)) for some in ordered]
 
     def wants(self, step: Step) -> tuple[Origins, ...]:
         """What the operator would have of the inputs; each would serve it, if it came alone."""
@@ -132,13 +144,31 @@ class _Part:
         return shapes_of(origins for step in self.steps for origins in self.wants(step))
 
     def blockers(self) -> list[Step]:
-        needy = [s for s in self.steps if s.inputs and not s.adds_up]
+        needy = self._needy
         names = frozenset(step.node.id for step in needy)
         alone = [s for s in needy if not self._is_served_alone(s)]
         found = {step.node.id for step in alone}
         while not alone and not self.exists(waived=found):
             found |= self._conflict([s for s in needy if s.node.id not in found], names)
         return [step for step in needy if step.node.id in found]
+
+    def in_the_way(self) -> set[str] | None:
+        """The inputs that lead to operators which cannot be served together; None: all can."""
+        found = set()
+        for coarser in (False, True):
+            tried = self._tried(lambda c: first_failed(self.steps, c), coarser=coarser)
+            for _, failed in tried:
+                if failed is None:
+                    return None
+                found.add(failed.node.id)
+        reads = {step.node.id: list(step.inputs) for step in self.steps}
+        known = {name: [n for n in read if n in reads] for name, read in reads.items()}
+        leading = reachable(known, found)
+        return {source.name for name, source in self.steps.sources.items() if name in leading}
+
+    @property
+    def _needy(self) -> list[Step]:
+        return [step for step in self.steps if step.inputs and not step.adds_up]
 
     def _is_served_alone(self, step: Step) -> bool:
         """Whether a choice serves the operator, if all others are served."""
