@@ -134,8 +134,10 @@ SILENT = {
     ),
     # what is left does not say which column was there
     "filter-drop": (
-        'a = source("k long, v long"); b = source("k string, v long"); b -> drop("k") -> more\n'
-         'a -> drop("k") -> filter(lambda r: r.v == 1) -> out',
+        """
+        a = source("k long, v long"); b = source("k string, v long"); b -> drop("k") -> more
+        a -> drop("k") -> filter(lambda r: r.v == 1) -> out
+        """,
     ),
     "filter-and": (PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",),
     "filter-swap": (
