@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit, InputRead
+    from hydro_core.spark.input_reads import InputRead
+    from hydro_core.spark.ledger import Commit
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec

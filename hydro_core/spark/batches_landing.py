@@ -33,7 +33,7 @@ from hydro_core.spark.files.frames import Arrived, is_exact, quoted
 from hydro_core.spark.files.places import DELTA, Found, find
 from hydro_core.spark.files.workers import Wanted as Made
 from hydro_core.spark.landed_pieces import read_by_workers, read_here
-from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table

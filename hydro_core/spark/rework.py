@@ -23,7 +23,8 @@ from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, Wanted
 from hydro_core.spark.as_it_was import Base, base_before, begin, held_at, moved, summed
-from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
+from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.ledger import Commit, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
 from hydro_core.spark.pipeline_tables import output_tables, refuse_another_program, state_tables

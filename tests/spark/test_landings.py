@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from hydro_core.errors import DataError
 from hydro_core.spark import batches_landing
 from hydro_core.spark.batches_landing import InputBatches, Landing
-from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.input_reads import InputRead
 from hydro_core.ticks.batches import InputFile, cut, land
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
