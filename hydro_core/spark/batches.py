@@ -52,6 +52,21 @@ class Batch:
         there = F.col(TICK).between(first, last)
         return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
 
+    def with_late(self, rows: pa.Table | DataFrame, tick: int) -> Batch:
+        """The same with rows (item, t) of earlier ticks, which arrive at `tick`, after its own."""
+        if isinstance(rows, pa.Table):
+            arrive: Any = pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows)
+            items: Any = rows[ITEM]
+            late: pa.Table | DataFrame = pa.table({ITEM: items, TICK: arrive})
+        else:
+            late = rows.select(F.col(ITEM), F.lit(tick).cast("long").alias(TICK))
+        if isinstance(self.rows, pa.Table) and isinstance(late, pa.Table):
+            return replace(self, rows=pa.concat_tables([self.rows, late]))
+        frames = [rows for rows in (self.rows, late) if isinstance(rows, DataFrame)]
+        session = frames[0].sparkSession
+        own, come = (replace(self, rows=part).frame(session) for part in (self.rows, late))
+        return replace(self, rows=own.unionByName(come))
+
     @property
     def is_empty(self) -> bool:
         """Whether it surely has no rows."""

@@ -8,7 +8,8 @@ Delta table the version is fixed when a range is first read, and what an input o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
@@ -27,17 +28,20 @@ from pyspark.sql import functions as F
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.arrivals.seen import Seen, seen
+from hydro_core.spark.arrivals.source import Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
-from hydro_core.spark.files.places import DELTA, Found, find
+from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.files.workers import Wanted as Made
-from hydro_core.spark.landed_pieces import read_by_workers, read_here
 from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.landed_pieces import read_by_workers, read_here
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of, refuse, require_columns
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.landed import declared_columns, required_columns
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
@@ -52,6 +56,14 @@ class Landing:
 
     path: Path
     column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
+
+    directory: Path
+    calendar: Calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,7 @@ class InputBatches:
         spark: gives the session, when rows are too many to be collected.
         small: up to this many rows a batch is read without Spark.
         zone: the time zone of dates, and of times that name none.
+        past: how the rows of committed ticks are known; without it, these are not looked for.
     """
 
     def __init__(
@@ -90,36 +103,67 @@ class InputBatches:
         spark: Callable[[], SparkSession],
         small: int = 100_000,
         zone: str = "UTC",
+        past: Past | None = None,
     ) -> None:
-        self._landings, self._items, self._spark, self._small = landings, items, spark, small
-        self._zone = zone
+        self._spark, self._small = spark, small
+        self._directory = None if past is None else past.directory
+        calendar = None if past is None else past.calendar
+        self._sources = {
+            name: Source(
+                InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
+            )
+            for name, where in landings.items()
+        }
 
-    def read(
+    def look(
         self,
-        first: int,
-        last: int,
-        times: Mapping[int, Window] | None = None,
-        versions: Mapping[str, int] | None = None,
+        until: int,
         before: Sequence[InputRead] = (),
-    ) -> Mapping[str, Batch]:
-        """The batches of a range.
+        as_of: Mapping[str, Seen] | None = None,
+    ) -> Mapping[str, Seen]:
+        """What lies in the landings, and what of it came for committed ticks; nothing is changed.
 
         Args:
-            first: the first tick of the range.
-            last: its last tick.
-            times: the windows of its ticks.
-            versions: those of an earlier reading that is repeated.
+            until: the first tick that is not committed.
             before: what was read of the inputs for the ticks before.
+            as_of: what was seen before and is looked at again; else it is what is there now.
 
         Raises:
             DataError: an input is not there, is not what it was, or has other columns (`input`).
         """
         known = {read.name: read for read in before}
         found = {}
-        for name in self._landings:
-            version = (versions or {}).get(name)
-            found[name] = self._batch(name, (first, last), times or {}, version, known.get(name))
+        for name, source in self._sources.items():
+            if not source.is_there:
+                _refuse(name, f"{source.file.path} is not there", "land its data first")
+            at = None if as_of is None else as_of[name].now
+            with _told(source.file):
+                found[name] = seen(source, known.get(name), until, self._directory, at)
+            _refuse_misfit(found[name].arrived, known.get(name))
         return found
+
+    def read(
+        self,
+        first: int,
+        last: int,
+        times: Mapping[int, Window] | None = None,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Mapping[str, Batch]:
+        """The batches of a range, as the inputs were seen; late rows come with its first tick.
+
+        Args:
+            first: the first tick of the range.
+            last: its last tick.
+            times: the windows of its ticks.
+            seen: the inputs as they were looked at; the late rows are for the tick that was open
+                then, and for no later one.
+
+        Raises:
+            DataError: an input is not there, or its rows do not fit (`input`).
+            InfrastructureError: a file was written while it was read.
+        """
+        found = self.look(first) if seen is None else seen
+        return {name: self._batch(one, (first, last), times or {}) for name, one in found.items()}
 
     def latest(self, name: str) -> int | datetime | None:
         """The last tick, or the last moment, that a row of an input is of; None: it has no rows.
@@ -127,66 +171,42 @@ class InputBatches:
         Raises:
             DataError: the input cannot be read (code `input`).
         """
-        if self._landings[name].column is None or not self._is_there(name):
+        source = self._sources[name]
+        if source.file.column is None or not source.is_there:
             return None
-        part = self._range(name, (0, 0), {}, None, None)
-        axis, found = part.axis, part.found
-        if axis is None:
-            return None
-        if found.dataset is None or not is_exact(part.arrived, {}):
-            made = Made({}, axis.column, frozenset(), self._zone)
-            return read_here(part.arrived, made, None, found.files).latest
-        batches = found.dataset.to_batches(columns=[axis.column])
-        extremes = [pc.max(batch[axis.column]).as_py() for batch in batches]
+        arrived = source.arrived()
+        _refuse_misfit(arrived, None)
+        column, found = source.file.column, arrived.found
+        if found.dataset is None or not is_exact(arrived, {}):
+            made = Made({}, column, frozenset(), source.zone)
+            return read_here(arrived, made, None, found.files).latest
+        batches = found.dataset.to_batches(columns=[column])
+        extremes = [pc.max(batch[column]).as_py() for batch in batches]
         last = max((value for value in extremes if value is not None), default=None)
-        return None if last is None else moment_of(last, self._zone)
+        return None if last is None else moment_of(last, source.zone)
 
-    def _is_there(self, name: str) -> bool:
-        path = self._landings[name].path
-        return path.exists() or bool(set("*?[") & set(str(path)))
+    def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+        own = self._own(seen, ticks, times)
+        late = seen.arrivals.rows if ticks[0] == seen.until else None
+        batch = own if late is None else own.with_late(late, ticks[0])
+        seen.refuse_changed()
+        return replace(batch, read=seen.noted(own.read, self._directory, first=ticks[0]))
 
-    def _batch(
-        self,
-        name: str,
-        ticks: tuple[int, int],
-        times: Mapping[int, Window],
-        version: int | None,
-        before: InputRead | None,
-    ) -> Batch:
-        landing, item = self._landings[name], self._items[name]
-        if not self._is_there(name):
-            _refuse(name, f"{landing.path} is not there", "land its data first")
-        if landing.column is None and ticks[0] > 0:
+    def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+        """The rows of the range itself."""
+        source, found = seen.source, seen.arrived.found
+        file, item = source.file, source.item
+        read = InputRead(file.name, None, file.path, found.version, found.kind)
+        if file.column is None and ticks[0] > 0:
             nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(name, nothing, item, 0, InputRead(name, 0, str(landing.path)))
-        part = self._range(name, ticks, times, version, before)
-        try:
-            rows = part.found.dataset
+            return batch_of(file.name, nothing, item, 0, replace(read, rows=0))
+        axis = file.column and Axis.of(file.column, ticks, times, source.zone)
+        part = _Range(seen.arrived, source.columns, axis or None, read)
+        with _told(file):
+            rows = found.dataset
             if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
-                return self._by_pieces(part)
+                return self._by_pieces(part, source.zone)
             return self._whole(part, rows)
-        except ValueProblem as problem:
-            refuse(part.arrived.file, str(problem), "give the start and end of each tick")
-
-    def _range(
-        self,
-        name: str,
-        ticks: tuple[int, int],
-        times: Mapping[int, Window],
-        version: int | None,
-        before: InputRead | None,
-    ) -> _Range:
-        landing, item = self._landings[name], self._items[name]
-        file = InputFile(name, str(landing.path), landing.column)
-        columns = declared_columns(item) or {}
-        found = find(file, columns, version=version)
-        _refuse_another_kind(file, found, before)
-        require_columns(file, columns, found.names)
-        arrived = Arrived(file, found, item)
-        _refuse_no_ticks(arrived)
-        axis = landing.column and Axis.of(landing.column, ticks, times, self._zone)
-        read = InputRead(name, None, str(landing.path), found.version, found.kind)
-        return _Range(arrived, columns, axis or None, read)
 
     def _whole(self, part: _Range, rows: ds.Dataset) -> Batch:
         """Arrow or Spark reads the rows by itself."""
@@ -219,11 +239,11 @@ class InputBatches:
         kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
         return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 
-    def _by_pieces(self, part: _Range) -> Batch:
+    def _by_pieces(self, part: _Range, zone: str) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
         required = required_columns(part.arrived.item)
-        made = Made(part.columns, part.arrived.file.column, required, self._zone)
+        made = Made(part.columns, part.arrived.file.column, required, zone)
         if sum(file.stat().st_size for file in files) > _HERE:
             frame, counts = read_by_workers(self._spark(), part.arrived, made, part.axis, files)
             return Batch(frame, part.arrived.item, _counted(part, counts))
@@ -292,6 +312,22 @@ def _may_hold(file: Path, part: _Range) -> bool:
         found = axis.of_moments(pa.array([moment.astimezone(UTC)], pa.timestamp("us", "UTC")))
         return bool(found[0] != NONE)
     return True
+
+
+@contextmanager
+def _told(file: InputFile) -> Iterator[None]:
+    """What is wrong with a value is told with its input."""
+    try:
+        yield
+    except ValueProblem as problem:
+        refuse(file, str(problem), "give the start and end of each tick")
+
+
+def _refuse_misfit(arrived: Arrived, before: InputRead | None) -> None:
+    """Refuses an input that cannot be what the ticks are read from."""
+    _refuse_another_kind(arrived.file, arrived.found, before)
+    require_columns(arrived.file, declared_columns(arrived.item) or {}, arrived.found.names)
+    _refuse_no_ticks(arrived)
 
 
 def _refuse_another_kind(file: InputFile, found: Found, before: InputRead | None) -> None:

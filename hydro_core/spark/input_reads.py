@@ -63,9 +63,7 @@ INPUT_COLUMNS: list[tuple[str, pa.DataType]] = [
     ("late", pa.map_(pa.int64(), pa.int64())),
     (
         "changed",
-        pa.list_(
-            pa.struct([(name, pa.int64()) for name in ("first", "last", "removed", "added")])
-        ),
+        pa.list_(pa.struct([(name, pa.int64()) for name in ("first", "last", "removed", "added")])),
     ),
     ("accepted_version", pa.int64()),
     ("accepted_listing", pa.string()),

@@ -288,11 +288,15 @@ def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
 
 
 def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
-    """What was read of each input: as it was read last, all rows, and all ticks without one."""
+    """What was read of each input: as it was read last, all rows, and all ticks without one.
+
+    Late rows came with the first tick of all, and with no other.
+    """
     found: dict[str, InputRead] = {}
     for read in (read for commit in commits for read in commit.inputs):
         before = found.get(read.name)
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
         empty = (*(before.empty if before else ()), *read.empty)
-        found[read.name] = replace(read, rows=rows, empty=empty)
+        late = read.late if before is None else before.late
+        found[read.name] = replace(read, rows=rows, empty=empty, late=late)
     return tuple(found.values())
