@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ import dagster as dg
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from orchestration.failures import FailedRun, failed_run
+from orchestration.late_status import LateRows, late_lines, late_rows
 from orchestration.maintenance import print_verified
 from orchestration.processes import PROCESS_TAG
 from orchestration.records import IN_FLIGHT, attempts_at, runs_of
@@ -63,6 +64,8 @@ class FlowStatus:
     tables: str
     empty: tuple[str, ...]
     """The inputs of which the last committed tick had no row."""
+    late: Mapping[str, LateRows]
+    """The inputs for which rows came late, or have changed, after their ticks were committed."""
 
     @property
     def is_well(self) -> bool:
@@ -128,6 +131,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         next=following.says,
         tables=str(runner.directory(flow)),
         empty=runner.empty_inputs(flow),
+        late=late_rows(flow, runner),
     )
 
 
@@ -171,6 +175,7 @@ def _details(flow: FlowStatus) -> list[str]:
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
+    lines += late_lines(flow.flow, flow.late)
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
     return lines

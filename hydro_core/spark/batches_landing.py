@@ -8,41 +8,44 @@ Delta table the version is fixed when a range is first read, and what an input o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import NoReturn
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.errors import DataError, Diagnostic
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.arrivals.seen import Seen, seen
+from hydro_core.spark.arrivals.seen import Seen, again, seen
 from hydro_core.spark.arrivals.source import Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
-from hydro_core.spark.files.places import DELTA, Found
+from hydro_core.spark.files.places import Found
 from hydro_core.spark.files.workers import Wanted as Made
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.landed_pieces import read_by_workers, read_here
+from hydro_core.spark.landed_refusals import (
+    refuse_input,
+    refuse_nulls,
+    refuse_unfit,
+    told,
+)
+from hydro_core.spark.ledger import Ledger
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.batches import InputFile, moment_of, refuse, require_columns
+from hydro_core.ticks.batches import InputFile, moment_of
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.landed import declared_columns, required_columns
+from hydro_core.ticks.landed import required_columns
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -135,12 +138,36 @@ class InputBatches:
         found = {}
         for name, source in self._sources.items():
             if not source.is_there:
-                _refuse(name, f"{source.file.path} is not there", "land its data first")
+                refuse_input(name, f"{source.file.path} is not there", "land its data first")
             at = None if as_of is None else as_of[name].now
-            with _told(source.file):
+            with told(source.file):
                 found[name] = seen(source, known.get(name), until, self._directory, at)
-            _refuse_misfit(found[name].arrived, known.get(name))
+            refuse_unfit(found[name].arrived, known.get(name))
         return found
+
+    def look_again(
+        self, first: int, ledger: Ledger, as_of: Mapping[str, Seen]
+    ) -> Mapping[str, Seen]:
+        """The landings as they were seen, before committed ticks are computed again.
+
+        What came for ticks before these arrives with the first of them: what is late by now, and
+        what had arrived late with one of these ticks.
+
+        Args:
+            first: the first tick that is computed again.
+            ledger: what has been committed.
+            as_of: what was seen.
+        """
+        last, then = ledger.last_reads(), {read.name: read for read in ledger.reads_at(first - 1)}
+        late = {
+            read.name
+            for commit in ledger.commits(since=first)
+            for read in commit.inputs
+            if any(tick < first for tick in read.late)
+        }
+        before = [then.get(r.name, r) if r.name in late else r for r in last]
+        found, now = (self.look(first, reads, as_of) for reads in (before, last))
+        return {name: again(one, now[name]) for name, one in found.items()}
 
     def read(
         self,
@@ -175,7 +202,7 @@ class InputBatches:
         if source.file.column is None or not source.is_there:
             return None
         arrived = source.arrived()
-        _refuse_misfit(arrived, None)
+        refuse_unfit(arrived, None)
         column, found = source.file.column, arrived.found
         if found.dataset is None or not is_exact(arrived, {}):
             made = Made({}, column, frozenset(), source.zone)
@@ -202,7 +229,7 @@ class InputBatches:
             return batch_of(file.name, nothing, item, 0, replace(read, rows=0))
         axis = file.column and Axis.of(file.column, ticks, times, source.zone)
         part = _Range(seen.arrived, source.columns, axis or None, read)
-        with _told(file):
+        with told(file):
             rows = found.dataset
             if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
                 return self._by_pieces(part, source.zone)
@@ -213,7 +240,7 @@ class InputBatches:
         axis, item = part.axis, part.arrived.item
         where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
         if axis is not None:
-            _refuse_nulls(part.arrived, rows, axis.column)
+            refuse_nulls(part.arrived, rows, axis.column)
         native = part.found.native
         if native is None or rows.count_rows(filter=where) <= self._small:
             columns = [*part.columns, *([axis.column] if axis else [])]
@@ -312,66 +339,3 @@ def _may_hold(file: Path, part: _Range) -> bool:
         found = axis.of_moments(pa.array([moment.astimezone(UTC)], pa.timestamp("us", "UTC")))
         return bool(found[0] != NONE)
     return True
-
-
-@contextmanager
-def _told(file: InputFile) -> Iterator[None]:
-    """What is wrong with a value is told with its input."""
-    try:
-        yield
-    except ValueProblem as problem:
-        refuse(file, str(problem), "give the start and end of each tick")
-
-
-def _refuse_misfit(arrived: Arrived, before: InputRead | None) -> None:
-    """Refuses an input that cannot be what the ticks are read from."""
-    _refuse_another_kind(arrived.file, arrived.found, before)
-    require_columns(arrived.file, declared_columns(arrived.item) or {}, arrived.found.names)
-    _refuse_no_ticks(arrived)
-
-
-def _refuse_another_kind(file: InputFile, found: Found, before: InputRead | None) -> None:
-    """Refuses an input that was something else when the ticks before were read, in that place."""
-    if before is None or before.location != file.path:
-        return
-    was = before.kind or (DELTA if before.version is not None else found.kind)
-    if was != found.kind:
-        lost = " (its `_delta_log` is gone)" if was == DELTA else ""
-        refuse(
-            file,
-            f"it was a {was} when the last ticks were read, and is {found.kind} now{lost}",
-            "restore it as it was, or let it land in another place and change its `path`",
-        )
-
-
-def _refuse_no_ticks(arrived: Arrived) -> None:
-    """Refuses a tick column that tells no ticks, as far as its type says so."""
-    column, types = arrived.file.column, arrived.found.types
-    if column is None or types is None or column not in types:
-        return
-    if str(types[column]) in ("boolean", "float", "double", "binary"):
-        refuse(
-            arrived.file,
-            f"the tick column `{column}` is {types[column]}, which tells no tick",
-            "use a column with the tick's number, a date or a timestamp",
-        )
-
-
-def _refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
-    """Rows without a tick would never arrive; the files' statistics tell of them."""
-    if arrived.found.version is None:
-        nulls = rows.count_rows(filter=ds.field(column).is_null())
-    else:
-        table = DeltaTable(arrived.file.path, version=arrived.found.version)
-        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        nulls = sum(action.get(f"null_count.{column}") or 0 for action in actions)
-    if nulls:
-        refuse(
-            arrived.file,
-            f"{nulls:,} of its rows have a null in `{column}`",
-            "give every row its tick when it lands",
-        )
-
-
-def _refuse(name: str, message: str, cure: str) -> NoReturn:
-    raise DataError(Diagnostic("input", f"input `{name}`: {message}", help=cure))

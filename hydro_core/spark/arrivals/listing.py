@@ -30,8 +30,8 @@ _MOST_ROWS = 250_000
 """So many rows of a landing have hashes, in all."""
 _LARGEST = 8 * MEBIBYTE
 """Rows of files that take more than this have none."""
-_KEPT = 20
-"""So many lists stay that no input has read last: ticks may be taken back."""
+_KEPT = 256 * MEBIBYTE
+"""Lists that no input has read last stay up to this size: earlier ticks may be computed again."""
 
 _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("path", pa.string()),
@@ -169,11 +169,19 @@ def saved_listing(directory: Path, name: str, base: str) -> Listing | None:
     return None if found is None else replace(found, base=Path(base))
 
 
-def clear_listings(directory: Path, needed: Collection[str]) -> None:
-    """Removes the oldest lists, but for those that are needed."""
-    lists = [file for file in (directory / LISTINGS).glob("*.parquet") if file.stem not in needed]
-    for file in sorted(lists, key=lambda file: file.stat().st_mtime)[:-_KEPT]:
-        file.unlink(missing_ok=True)
+def clear_listings(directory: Path, needed: Collection[str | None]) -> None:
+    """Removes the oldest lists where they take much, but for those that are needed."""
+    lists = [
+        (found.st_mtime_ns, found.st_size, file)
+        for file in (directory / LISTINGS).glob("*.parquet")
+        if file.stem not in needed
+        for found in [file.stat()]
+    ]
+    taken = 0
+    for _, size, file in sorted(lists, reverse=True):
+        taken += size
+        if taken > _KEPT:
+            file.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=16)

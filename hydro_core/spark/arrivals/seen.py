@@ -81,6 +81,19 @@ class Seen:
             )
 
 
+def again(one: Seen, last: Seen) -> Seen:
+    """What is seen before committed ticks are computed again, and what is changed in those before.
+
+    Args:
+        one: the input by what had been read of it before the first of these ticks.
+        last: the input by what was read of it last.
+    """
+    # Ticks of which rows were added, too, have these withheld, whatever has been accepted.
+    withheld = [change for change in one.arrivals.changed if change.added != 0]
+    changed = tuple(joined((*last.undecided.changed, *withheld)))
+    return replace(one, undecided=Arrivals(changed=changed), pending=last.pending)
+
+
 def seen(
     source: Source,
     read: InputRead | None,
