@@ -216,7 +216,7 @@ class TickRunner:
             yield from run_open(self, flow, windows, log, ready.refuse)
 
     def inputs(self, flow: FlowAsset) -> InputBatches:
-        """Where the flow's inputs land."""
+        """What the flow reads: its landings, as its program types them."""
         from hydro_core.spark.batches_landing import InputBatches, Landing, Past
 
         plan = self.plan(flow)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -25,11 +26,12 @@ from pyspark.sql import functions as F
 
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.arrivals.seen import Seen, again, seen
-from hydro_core.spark.arrivals.source import Source
+from hydro_core.spark.arrivals.source import Snapshot, Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
+from hydro_core.spark.batches_wanted import condition_of, items_by_tick, matching
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
-from hydro_core.spark.files.places import Found
+from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.files.workers import Wanted as Made
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.landed_pieces import read_by_workers, read_here
@@ -46,6 +48,7 @@ from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.landed import required_columns
+from hydro_core.ticks.wanted import TooManyError, Wanted
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -212,6 +215,49 @@ class InputBatches:
         last = max((value for value in extremes if value is not None), default=None)
         return None if last is None else moment_of(last, source.zone)
 
+    def wanted(
+        self,
+        wanted: Wanted,
+        last: int,
+        times: Mapping[int, Window],
+        most: int,
+        version: int | None = None,
+    ) -> Mapping[int, list[Any]]:
+        """The rows of an input up to a tick that can matter, as items by their ticks.
+
+        Args:
+            wanted: which rows, and from which tick on.
+            last: the last tick.
+            times: the windows of the ticks.
+            most: so many rows are read at most.
+            version: of a Delta table; None: the latest.
+
+        Raises:
+            DataError: the input cannot be read (code `input`).
+            TooManyError: it has more such rows.
+        """
+        source = self._sources[wanted.name]
+        if not source.is_there or (source.file.column is None and wanted.first):
+            return {}
+        arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
+        refuse_unfit(arrived, None)
+        part = _range(source, arrived, (wanted.first, last), times)
+        rows, axis, item = part.found.dataset, part.axis, source.item
+        if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
+            batch = self._by_pieces(part, source.zone)
+        else:
+            where = condition_of(wanted, rows.schema, item)
+            if axis is not None:
+                within = axis.within(rows.schema.field(axis.column).type)
+                where = within if where is None else within & where
+            columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
+            table = plain_table(matching(rows, columns, where, most))
+            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
+            batch = _small(part, table.filter(pa.array(numbers != NONE)), numbers)
+        if not isinstance(batch.rows, pa.Table):
+            raise TooManyError(batch.read.rows or 0)
+        return wanted.among(items_by_tick(batch.rows, item))
+
     def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
         own = self._own(seen, ticks, times)
         late = seen.arrivals.rows if ticks[0] == seen.until else None
@@ -221,16 +267,14 @@ class InputBatches:
 
     def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
         """The rows of the range itself."""
-        source, found = seen.source, seen.arrived.found
+        source = seen.source
         file, item = source.file, source.item
-        read = InputRead(file.name, None, file.path, found.version, found.kind)
+        part = _range(source, seen.arrived, ticks, times)
         if file.column is None and ticks[0] > 0:
             nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(file.name, nothing, item, 0, replace(read, rows=0))
-        axis = file.column and Axis.of(file.column, ticks, times, source.zone)
-        part = _Range(seen.arrived, source.columns, axis or None, read)
+            return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
         with told(file):
-            rows = found.dataset
+            rows = part.found.dataset
             if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
                 return self._by_pieces(part, source.zone)
             return self._whole(part, rows)
@@ -278,6 +322,15 @@ class InputBatches:
         read = _counted(part, _count(rows.numbers))
         table = pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)})
         return Batch(table, part.arrived.item, read)
+
+
+def _range(
+    source: Source, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
+) -> _Range:
+    file, found = source.file, arrived.found
+    axis = file.column and Axis.of(file.column, ticks, times, source.zone)
+    read = InputRead(file.name, None, file.path, found.version, found.kind)
+    return _Range(arrived, source.columns, axis or None, read)
 
 
 def _small(part: _Range, table: pa.Table, numbers: Numbers) -> Batch:
