@@ -188,7 +188,7 @@ def judged(before: Counter[Row], after: Counter[Row], found: Arrivals) -> None:
     assert all(t < UNTIL for t, *_ in arrived)
 
 
-SEEDS = [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 60))]
+SEEDS = [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 60))]
 KINDS = ["whole", "partitioned", "parquet", "csv", "jsonl"]
 
 
