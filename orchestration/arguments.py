@@ -26,10 +26,10 @@ def flow_named(name: str, flows: Sequence[FlowAsset]) -> FlowAsset:
 
 
 def agreed(to: TextIO) -> bool:
-    """Whether somebody at the terminal says yes.
+    """Asks whether to go on, and gives the answer.
 
     Raises:
-        DataError: there is no terminal (code `config`).
+        DataError: there is nobody to ask (code `config`).
     """
     if not sys.stdin.isatty():
         raise DataError(

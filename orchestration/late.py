@@ -14,7 +14,7 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from orchestration.noticed import NOTHING, Noticed, noticed
-from orchestration.ranges import Log, Ranges, is_of_the_tick
+from orchestration.ranges import After, Log, Ranges, is_of_the_tick
 from orchestration.report import TickReport, report_of_error
 from orchestration.ticks import Window
 
@@ -34,8 +34,8 @@ class Reading:
     runner: TickRunner
     flow: FlowAsset
     seen: Mapping[str, Seen]
-    after: int | None = None
-    """The number of the last commit; None: nobody else can commit."""
+    after: After | None = None
+    """How the ledger was; None: nobody else can commit."""
 
     def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
         """What has landed for ticks."""
@@ -53,8 +53,10 @@ def look(runner: TickRunner, flow: FlowAsset) -> Reading:
     ledger = Ledger(runner.directory(flow))
     last = ledger.last
     with told_faults(f"the landings of `{flow.name}`", vanished=True):
-        seen = runner.inputs(flow).look(0 if last is None else last.last + 1, ledger.last_reads())
-    return Reading(runner, flow, seen, -1 if last is None else last.sequence)
+        seen = runner.inputs(flow).landings.look(
+            0 if last is None else last.last + 1, ledger.last_reads()
+        )
+    return Reading(runner, flow, seen, After(-1 if last is None else last.sequence))
 
 
 def waiting(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
@@ -89,7 +91,7 @@ def run_open(
         if windows[0].tick == pipeline.next_tick:
             refuse(windows[-1])
         reading = look(runner, flow)
-        first = first_to_correct(flow, reading.seen)
+        first = first_to_correct(runner.asset(flow), reading.seen)
     except HydroError as error:
         yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
         return
@@ -101,7 +103,9 @@ def run_open(
             if not report.committed:
                 return
         reading = seen_again(runner, flow, reading)
-    yield from Ranges(flow, pipeline, reading, log, refuse).run(windows)
+    yield from Ranges(runner.asset(flow), pipeline, reading, log, refuse, reading.after).run(
+        windows
+    )
 
 
 def first_to_correct(
@@ -133,8 +137,8 @@ def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
-    seen = runner.inputs(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
-    return Reading(runner, flow, seen, last.sequence)
+    seen = runner.inputs(flow).landings.look(last.last + 1, ledger.last_reads(), reading.seen)
+    return Reading(runner, flow, seen, After(last.sequence))
 
 
 def accept(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:

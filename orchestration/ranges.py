@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 Log = Callable[[str], None]
 
+Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
+"""Gives what has landed for ticks, by the inputs' names."""
 
-class Read(Protocol):
-    """Gives what has landed for ticks, by the inputs' names."""
 
-    after: int | None
-    """What it gives fits the ledger as this commit has left it; None: whatever it has."""
+@dataclass(slots=True)
+class After:
+    """The last commit of the ledger, by its number, when the landings were looked at."""
 
-    def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
-        """What has landed for ticks."""
+    commit: int
 
 
 def _allowed(_: Window) -> None:
@@ -48,6 +48,8 @@ class Ranges:
     log: Log
     refuse: Callable[[Window], None] = _allowed
     """Raises for a tick that may not run."""
+    after: After | None = None
+    """What is read fits this state of the ledger; None: nobody else can commit."""
 
     def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
         """Runs consecutive ticks, together if they can be, and reports each.
@@ -89,7 +91,8 @@ class Ranges:
                     return reports
                 passed = checks_passed(judged.verdicts)
                 commit = prepared.commit({"tables": judged.facts, "passed": passed})
-                self.read.after = None if self.read.after is None else commit.sequence
+                if self.after is not None:
+                    self.after.commit = commit.sequence
                 self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
                 return [replace(report, commit=commit.sequence) for report in reports]
         except HydroError as error:
@@ -100,7 +103,8 @@ class Ranges:
         may be another by now. The pipeline's lock is held.
         """
         last = self.pipeline.ledger.last
-        if self.read.after not in (None, -1 if last is None else last.sequence):
+        now = -1 if last is None else last.sequence
+        if self.after is not None and self.after.commit != now:
             raise _overtaken(self.flow.name)
 
 

@@ -25,7 +25,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.arrivals.seen import Seen, again, seen
+from hydro_core.spark.arrivals.landings import Landings
+from hydro_core.spark.arrivals.seen import Seen
 from hydro_core.spark.arrivals.source import Snapshot, Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
@@ -41,7 +42,6 @@ from hydro_core.spark.landed_refusals import (
     refuse_unfit,
     told,
 )
-from hydro_core.spark.ledger import Ledger
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
@@ -120,57 +120,8 @@ class InputBatches:
             )
             for name, where in landings.items()
         }
-
-    def look(
-        self,
-        until: int,
-        before: Sequence[InputRead] = (),
-        as_of: Mapping[str, Seen] | None = None,
-    ) -> Mapping[str, Seen]:
-        """What lies in the landings, and what of it came for committed ticks; nothing is changed.
-
-        Args:
-            until: the first tick that is not committed.
-            before: what was read of the inputs for the ticks before.
-            as_of: what was seen before and is looked at again; else it is what is there now.
-
-        Raises:
-            DataError: an input is not there, is not what it was, or has other columns (`input`).
-        """
-        known = {read.name: read for read in before}
-        found = {}
-        for name, source in self._sources.items():
-            if not source.is_there:
-                refuse_input(name, f"{source.file.path} is not there", "land its data first")
-            at = None if as_of is None else as_of[name].now
-            with told(source.file):
-                found[name] = seen(source, known.get(name), until, self._directory, at)
-            refuse_unfit(found[name].arrived, known.get(name))
-        return found
-
-    def look_again(
-        self, first: int, ledger: Ledger, as_of: Mapping[str, Seen]
-    ) -> Mapping[str, Seen]:
-        """The landings as they were seen, before committed ticks are computed again.
-
-        What came for ticks before these arrives with the first of them: what is late by now, and
-        what had arrived late with one of these ticks.
-
-        Args:
-            first: the first tick that is computed again.
-            ledger: what has been committed.
-            as_of: what was seen.
-        """
-        last, then = ledger.last_reads(), {read.name: read for read in ledger.reads_at(first - 1)}
-        late = {
-            read.name
-            for commit in ledger.commits(since=first)
-            for read in commit.inputs
-            if any(tick < first for tick in read.late)
-        }
-        before = [then.get(r.name, r) if r.name in late else r for r in last]
-        found, now = (self.look(first, reads, as_of) for reads in (before, last))
-        return {name: again(one, now[name]) for name, one in found.items()}
+        self.landings = Landings(self._sources, self._directory)
+        """What came, went and changed there."""
 
     def read(
         self,
@@ -192,7 +143,7 @@ class InputBatches:
             DataError: an input is not there, or its rows do not fit (`input`).
             InfrastructureError: a file was written while it was read.
         """
-        found = self.look(first) if seen is None else seen
+        found = self.landings.look(first) if seen is None else seen
         return {name: self._batch(one, (first, last), times or {}) for name, one in found.items()}
 
     def latest(self, name: str) -> int | datetime | None:
@@ -214,6 +165,21 @@ class InputBatches:
         extremes = [pc.max(batch[column]).as_py() for batch in batches]
         last = max((value for value in extremes if value is not None), default=None)
         return None if last is None else moment_of(last, source.zone)
+
+    def rows_there(self, name: str, version: int | None = None) -> int | None:
+        """How many rows an input has, all ticks together; None where only reading them tells.
+
+        Raises:
+            DataError: it is not there, or not at that version any more (code `input`).
+        """
+        source = self._sources[name]
+        source.refuse_missing()
+        try:
+            found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
+            return None if found.dataset is None else found.dataset.count_rows()
+        except FileNotFoundError as gone:
+            where = f" at version {version}" if version is not None else ""
+            refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
     def wanted(
         self,

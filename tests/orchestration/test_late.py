@@ -2,94 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import dagster as dg
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline_verify import verify
 from orchestration import late_status
 from orchestration.late import accept, waiting
 from orchestration.quality.facts import measure
-from orchestration.report import TickReport
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.status import status_of
-from tests.orchestration.small import BATCHES, Run, contents, small_flow
+from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 
 pytestmark = pytest.mark.spark
-
-DAYS = [f"2026-01-0{day}" for day in range(1, 10)]
-LATE = [(1, "dan", 7), (1, "ann", 5), (2, "eve", 4)]
-"""Rows for ticks 1 and 2, of which the second had none."""
-SCHEMA = pa.schema([("tick", pa.int64()), ("user", pa.string()), ("amount", pa.int64())])
-OPEN = 4
-"""The tick that is the next one."""
-
-Row = tuple[int, str, int]
-IN_TIME = [(tick, *row) for tick, rows in enumerate(BATCHES) for row in rows]
 
 
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
-
-
-class Late:
-    """The small flow with one policy, and what lands for it: a Delta table, or Parquet files."""
-
-    def __init__(self, home: Path, policy: str = "next", kind: str = "delta") -> None:
-        self.project = ProjectSettings(home=home, spark_master="local[2]")
-        flow = small_flow(home / "program")
-        landing = replace(flow.inputs["payments"], late=policy)
-        self.flow = replace(flow, inputs={"payments": landing})
-        self.place = self.project.landing / "small" / "payments"
-        self.kind, self.files = kind, 0
-        self.place.mkdir(parents=True, exist_ok=True)
-        self.open()
-
-    def open(self) -> None:
-        """As a new process does."""
-        self.runner = TickRunner(self.project)
-
-    def land(self, rows: Sequence[Row]) -> None:
-        found = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
-        table = pa.Table.from_pylist(found, schema=SCHEMA)
-        if self.kind == "delta":
-            write_deltalake(self.place, table, mode="append")
-            return
-        self.files += 1
-        pq.write_table(table, self.place / f"{self.files}.parquet")
-
-    def run(self, first: int, last: int) -> list[TickReport]:
-        windows = [self.flow.ticks.calendar.window(tick) for tick in range(first, last + 1)]
-        return list(self.runner.run(self.flow, windows, lambda _: None))
-
-    def ran(self, *ranges: tuple[int, int]) -> Late:
-        for first, last in ranges:
-            reports = self.run(first, last)
-            assert all(report.committed for report in reports), reports[-1].failure
-        return self
-
-    def correct(self, first: int) -> list[TickReport]:
-        window = self.flow.ticks.calendar.window(first)
-        reports = list(self.runner.correct(self.flow, window, lambda _: None))
-        assert all(report.committed for report in reports), reports[-1].failure
-        return reports
-
-    @property
-    def contents(self) -> Mapping[str, list[str]]:
-        return contents(self.flow, self.runner)
 
 
 @pytest.fixture(scope="module")
@@ -109,20 +43,6 @@ def of_rows(
 
 
 Ideal = Callable[[Sequence[Row], int], Mapping[str, list[str]]]
-
-
-def at(tick: int, rows: Sequence[Row] = LATE) -> list[Row]:
-    """The rows, if they were of another tick."""
-    return [(tick, user, amount) for _, user, amount in rows]
-
-
-def committed(home: Path, policy: str, kind: str = "delta", *, together: bool = False) -> Late:
-    """The flow with its first ticks committed, and then rows that are late."""
-    late = Late(home, policy, kind)
-    late.land(IN_TIME)
-    late.ran((0, OPEN - 1)) if together else late.ran((0, 0), (1, 1), (2, 3))
-    late.land(LATE)
-    return late
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
@@ -321,57 +241,6 @@ def test_another_process_that_corrects_meanwhile_is_noticed(tmp_path: Path, of_r
     assert "another process has committed" in report.problem
     assert not report.judged
     late.ran((OPEN, OPEN))
-    assert late.contents == of_rows([*IN_TIME, *LATE], OPEN + 1)
-
-
-@pytest.mark.dagster
-def test_dagster_shows_late_rows(tmp_path: Path) -> None:
-    late = committed(tmp_path, "next")
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = Run(late.flow, late.runner, instance)
-        result = run(OPEN)
-        assert result.success
-        assert not run.failed(result)
-        assert run.warned(result) == {
-            "payments:no_late_rows": DAYS[OPEN], "payments:rows_landed": DAYS[OPEN]
-        }  # fmt: skip
-        shown = run.shown(result, "totals")[DAYS[OPEN]]
-        assert "late rows" not in shown
-        (arrived,) = result.get_asset_observation_events()[-1:]
-        metadata = arrived.asset_observation_data.asset_observation.metadata
-        assert metadata["late rows"].value == 3
-        assert metadata["late rows are of"].value == "3 row(s) of 2026-01-02 (2), 2026-01-03 (1)"
-        again = run.check("landing/payments", OPEN)
-        assert "payments:no_late_rows" in run.warned(again)
-
-
-@pytest.mark.dagster
-def test_status_tells_what_waits_and_what_arrived(tmp_path: Path) -> None:
-    late = committed(tmp_path, "next")
-    with dg.DagsterInstance.ephemeral() as instance:
-        found = status_of(late.flow, late.runner, instance).late["payments"]
-        assert (found.rows, found.ticks, found.arrived) == (3, {DAYS[1]: 2, DAYS[2]: 1}, {})
-        late.ran((OPEN, OPEN))
-        found = status_of(late.flow, late.runner, instance).late["payments"]
-        assert (found.rows, found.ticks, found.arrived) == (0, {}, {DAYS[1]: 2, DAYS[2]: 1})
-        assert json.dumps(found.arrived)
-
-
-@pytest.mark.dagster
-def test_a_correction_before_a_tick_is_recorded_with_it(tmp_path: Path, of_rows: Ideal) -> None:
-    late = Late(tmp_path, "correct")
-    late.land(IN_TIME)
-    with dg.DagsterInstance.ephemeral() as instance:
-        run = Run(late.flow, late.runner, instance)
-        assert run(0).success
-        assert run(1, 3).success
-        late.land(LATE)
-        result = run(OPEN)
-        assert result.success
-        shown = run.shown(result, "totals")
-        assert list(shown) == DAYS[1 : OPEN + 1]
-        assert shown[DAYS[1]]["rows added"] > 0
-        assert "rows added" not in shown[DAYS[OPEN]]
     assert late.contents == of_rows([*IN_TIME, *LATE], OPEN + 1)
 
 

@@ -141,7 +141,7 @@ def test_what_is_read_is_what_was_seen(spark: SparkSession, tmp_path: Path, kind
     path = landed(tmp_path, kind, [0, 0])
     past = Past(tmp_path / "pipeline", Calendar(datetime(2013, 1, 1, tzinfo=UTC)))
     inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, past=past)
-    seen = inputs.look(0)
+    seen = inputs.landings.look(0)
     late = pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]})
     if kind == "delta":
         write_deltalake(path, late, mode="append")

@@ -24,6 +24,7 @@ from hydro_core.spark.files.frames import Arrived
 from hydro_core.spark.files.places import find
 from hydro_core.spark.files.workers import Wanted
 from hydro_core.spark.landed_pieces import read_by_workers, read_here
+from hydro_core.spark.landed_refusals import refuse_input
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.row_hashes import row_hashes
 from hydro_core.ticks.batches import InputFile
@@ -66,6 +67,15 @@ class Source:
         """Whether something is there, or may be: a pattern of names."""
         path = self.file.path
         return Path(path).exists() or bool(set("*?[") & set(path))
+
+    def refuse_missing(self) -> None:
+        """Raises where nothing is there.
+
+        Raises:
+            DataError: says so (code `input`).
+        """
+        if not self.is_there:
+            refuse_input(self.file.name, f"{self.file.path} is not there", "land its data first")
 
     def arrived(self, of: Snapshot | None = None) -> Arrived:
         """What lies there, now or as it was seen."""

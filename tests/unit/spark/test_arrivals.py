@@ -54,11 +54,11 @@ class Place:
 
     def read(self, first: int, last: int, before: Sequence[InputRead] = ()) -> InputRead:
         times = {w.tick: (w.start, w.end) for w in map(CALENDAR.window, range(first, last + 1))}
-        seen = self.inputs.look(first, before)
+        seen = self.inputs.landings.look(first, before)
         return self.inputs.read(first, last, times, seen)["x"].read
 
     def seen(self, read: InputRead, until: int = UNTIL) -> Seen:
-        return self.inputs.look(until, [read])["x"]
+        return self.inputs.landings.look(until, [read])["x"]
 
 
 class Files(Place):
@@ -223,7 +223,7 @@ def test_a_late_row_arrives_once(tmp_path: Path, kind: str) -> None:
     assert (set(users[:2]), sorted(users[2:])) == ({"own", "c"}, ["gap", "late", "late"])
     assert (batch.read.rows, batch.read.late, batch.read.empty) == (5, {1: 2, 2: 1}, ())
     assert place.inputs.read(5, 5, times, {"x": seen})["x"].read.late == {}
-    after = place.inputs.look(6, [batch.read])["x"]
+    after = place.inputs.landings.look(6, [batch.read])["x"]
     assert after.arrivals == Arrivals()
 
 
@@ -316,7 +316,7 @@ def test_what_was_accepted_is_decided(tmp_path: Path) -> None:
 
 def test_a_file_that_is_written_while_it_is_read_is_told(tmp_path: Path) -> None:
     place = opened(tmp_path, "csv")
-    seen = place.inputs.look(0)
+    seen = place.inputs.landings.look(0)
     os.utime(place.path / "1.csv")
     with pytest.raises(Exception, match=r"1.csv was written while it was read"):
         place.inputs.read(0, 0, {0: (CALENDAR.window(0).start, CALENDAR.window(0).end)}, seen)
