@@ -72,6 +72,15 @@ class Entry:
     last: int | None = None
     rows: Hashed | None = None
 
+    def without_rows(self) -> Entry:
+        """The same, of which only the first and the last tick are known."""
+        if self.rows is None:
+            return self
+        if not len(self.rows):
+            return replace(self, rows=None)
+        first, last = int(self.rows.ticks.min()), int(self.rows.ticks.max())
+        return replace(self, first=first, last=last, rows=None)
+
     def is_like(self, other: Entry | None) -> bool:
         """Whether both are of the same file, as far as the file system tells."""
         return other is not None and (self.size, self.written) == (other.size, other.written)
@@ -116,15 +125,15 @@ class Listing:
         found: dict[str, Entry] = {}
         for path, entry in latest:
             old, file = known.get(path), self.base / path
-            is_new = old is None or not entry.is_like(old)
-            one = entry if old is None or is_new else replace(old, rows=None)
-            if is_new:
+            one = entry if old is None or not entry.is_like(old) else old
+            if left <= 0 or entry.size > _LARGEST:
+                one = one.without_rows()
+            elif one.rows is None:
+                one = replace(one, rows=hashed(file))
+            if one.rows is None and one.first is None and one is not old:
                 first, last = bounds(file)
-                one = replace(entry, first=first, last=last)
-            if left > 0 and entry.size <= _LARGEST:
-                rows = hashed(file) if old is None or is_new or not old.rows else old.rows
-                left -= 0 if rows is None else len(rows)
-                one = replace(one, rows=rows)
+                one = replace(one, first=first, last=last)
+            left -= 0 if one.rows is None else len(one.rows)
             found[path] = one
         return replace(self, entries=found)
 
