@@ -85,27 +85,59 @@ def run_open(
 
     Where these are computed again, they are reported first.
     """
-    calendar, pipeline = flow.ticks.calendar, runner.pipeline(flow)
-    try:
-        # What may not run is told as such, whatever has landed.
-        if windows[0].tick == pipeline.next_tick:
+    pipeline = runner.pipeline(flow)
+    reading, first = Reading(runner, flow, {}), None
+    if windows[0].tick == pipeline.next_tick:
+        try:
+            # What may not run is told as such, whatever has landed.
             refuse(windows[-1])
-        reading = look(runner, flow)
-        first = first_to_correct(runner.asset(flow), reading.seen)
-    except HydroError as error:
-        yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
-        return
-    if first is not None and windows[0].tick == pipeline.next_tick:
-        told = ", ".join(_says(flow, reading.seen))
-        log(f"{calendar.window(first).key}: corrected, since there came for committed ticks {told}")
-        for report in runner.correct(flow, calendar.window(first), log, reading):
+            reading = look(runner, flow)
+            first = first_to_correct(runner.asset(flow), reading.seen)
+        except HydroError as error:
+            yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            return
+    if first is not None:
+        for report in _corrected(runner, flow, reading, first, log):
             yield report
             if not report.committed:
                 return
         reading = seen_again(runner, flow, reading)
-    yield from Ranges(runner.asset(flow), pipeline, reading, log, refuse, reading.after).run(
-        windows
-    )
+    ranges = Ranges(runner.asset(flow), pipeline, reading, log, refuse, reading.after)
+    for report in ranges.run(windows):
+        if report.committed and report.window == windows[0]:
+            for line in report.notices(flow.name):
+                runner.told(line)
+        yield report
+    forget_lists(runner, flow)
+
+
+def _corrected(
+    runner: TickRunner, flow: FlowAsset, reading: Reading, first: int, log: Log
+) -> Iterator[TickReport]:
+    """The ticks from `first` on, computed again with what is late, and what that has done."""
+    window = flow.ticks.calendar.window(first)
+    runner.told(f"{window.key} and the ticks after it are corrected first:")
+    for line in _says(flow, reading.seen):
+        log(f"for committed ticks: {line}")
+        runner.told(f"  {line}")
+    report = None
+    for report in runner.correct(flow, window, log, reading):
+        yield report
+    if report is not None and report.corrected is not None:
+        for line in (str(report.corrected), *report.corrected.lines):
+            runner.told(line)
+
+
+def forget_lists(runner: TickRunner, flow: FlowAsset) -> None:
+    """Removes old lists of files, where they take much; those that are read next stay."""
+    from hydro_core.spark.arrivals.listing import clear_listings
+    from hydro_core.spark.ledger import Ledger
+
+    directory = runner.directory(flow)
+    reads = Ledger(directory).last_reads()
+    needed = {name for read in reads for name in (read.listing, read.accepted_listing)}
+    if needed != {None}:
+        clear_listings(directory, needed)
 
 
 def first_to_correct(
@@ -204,6 +236,6 @@ def _says(flow: FlowAsset, seen: Mapping[str, Seen]) -> Iterator[str]:
     for name, one in seen.items():
         found = noticed(flow.ticks.calendar, one.arrivals.late, one.changed)
         if found.late:
-            yield f"`{name}`: {found.says_late}"
+            yield f"`{name}`: late: {found.says_late}"
         if found.changed:
-            yield f"`{name}`: changed {found.says_changed}"
+            yield f"`{name}`: changed: {found.says_changed}"

@@ -89,12 +89,16 @@ class TickReport:
         return {**self._about(""), **total, **read, **late}
 
     def warnings(self, flow: str) -> Iterator[str]:
-        """What was noticed of inputs, in words."""
+        """What a person should know of the rows that were read."""
         for name in self.empty:
             yield f"{self.window.key}: no row of the input `{name}` is of it"
+        yield from self.notices(flow)
+
+    def notices(self, flow: str) -> Iterator[str]:
+        """What was noticed of the inputs' committed ticks."""
         for name, one in self.noticed.items():
             if one.late:
-                yield f"{self.window.key}: rows of `{name}` arrived late with it: {one.says_late}"
+                yield f"{self.window.key}: late rows of `{name}` arrived with it: {one.says_late}"
             if one.changed:
                 yield (
                     f"{self.window.key}: rows of `{name}` have changed where they landed, after "

@@ -47,6 +47,8 @@ class TickRunner:
         self._reports: dict[str, TickReport] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with what came late or was changed, and with what that has led to."""
 
     @property
     def settings(self) -> Settings:
