@@ -66,6 +66,8 @@ def waiting(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
     Raises:
         HydroError: a landing cannot be read.
     """
+    if not runner.next_tick(flow):
+        return {}
     calendar = flow.ticks.calendar
     found = {
         name: noticed(calendar, one.arrivals.late, one.changed)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -164,7 +165,7 @@ class Source:
             found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         except DeltaError:
             return None, None
-        actions = [action for action in found if action["path"] in paths]
+        actions = [action for action in found if unquote(action["path"]) in paths]
         if len(actions) < len(paths):
             return None, None
         constant = f"partition.{column}"
