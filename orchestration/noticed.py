@@ -55,7 +55,9 @@ class Noticed:
     @property
     def says_late(self) -> str:
         """The late rows, in words."""
-        return f"{self.rows:,} row(s) of {_listed(f'{k} ({n:,})' for k, n in self.late.items())}"
+        if len(self.late) == 1:
+            return f"{self.rows:,} row(s) of {next(iter(self.late))}"
+        return f"{self.rows:,} rows of {_listed(f'{k} ({n:,})' for k, n in self.late.items())}"
 
     @property
     def says_changed(self) -> str:

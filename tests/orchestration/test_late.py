@@ -88,7 +88,7 @@ def test_late_rows_are_refused_until_they_are_accepted(tmp_path: Path, of_rows: 
     (report,) = late.run(OPEN, OPEN + 1)
     assert not report.committed
     assert report.judged
-    assert "payments: late: 3 row(s) of 2026-01-02 (2), 2026-01-03 (1)" in report.problem
+    assert "payments: late: 3 rows of 2026-01-02 (2), 2026-01-03 (1)" in report.problem
     assert "hydrotick correct small --from 2026-01-02" in report.cure
     assert "hydrotick accept small" in report.cure
     assert late.contents == before
@@ -98,7 +98,7 @@ def test_late_rows_are_refused_until_they_are_accepted(tmp_path: Path, of_rows: 
     assert late.runner.decided_at(late.flow) is not None
     late.land([(0, "later", 1)])
     (report,) = late.run(OPEN, OPEN)
-    assert "late: 1 row(s) of 2026-01-01 (1)" in report.problem
+    assert "late: 1 row(s) of 2026-01-01" in report.problem
     accept(late.runner, late.flow)
     late.ran((OPEN, OPEN + 1))
     ideal = of_rows([*IN_TIME, *at(OPEN), (OPEN, "later", 1)], OPEN + 2)
@@ -111,7 +111,7 @@ def test_refused_rows_are_decided_by_a_correction(tmp_path: Path, of_rows: Ideal
     window = late.flow.ticks.calendar.window(2)
     (report,) = late.runner.correct(late.flow, window, lambda _: None)
     assert not report.committed
-    assert "late: 3 row(s)" in report.problem
+    assert "late: 3 rows" in report.problem
     late.correct(1)
     late.ran((OPEN, OPEN))
     assert late.contents == of_rows([*IN_TIME, *LATE], OPEN + 1)

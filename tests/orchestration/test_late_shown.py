@@ -36,7 +36,7 @@ def test_dagster_shows_late_rows(tmp_path: Path) -> None:
         (arrived,) = result.get_asset_observation_events()[-1:]
         metadata = arrived.asset_observation_data.asset_observation.metadata
         assert metadata["late rows"].value == 3
-        assert metadata["late rows are of"].value == "3 row(s) of 2026-01-02 (2), 2026-01-03 (1)"
+        assert metadata["late rows are of"].value == "3 rows of 2026-01-02 (2), 2026-01-03 (1)"
         again = run.check("landing/payments", OPEN)
         assert "payments:no_late_rows" in run.warned(again)
 
