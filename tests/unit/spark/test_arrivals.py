@@ -320,3 +320,19 @@ def test_a_file_that_is_written_while_it_is_read_is_told(tmp_path: Path) -> None
     os.utime(place.path / "1.csv")
     with pytest.raises(Exception, match=r"1.csv was written while it was read"):
         place.inputs.read(0, 0, {0: (CALENDAR.window(0).start, CALENDAR.window(0).end)}, seen)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_to_an_input_that_arrives_whole_is_late_for_tick_0(
+    tmp_path: Path, kind: str
+) -> None:
+    place = opened(tmp_path, kind)
+    past = Past(tmp_path / "pipeline", CALENDAR)
+    place.inputs = InputBatches({"x": Landing(place.path)}, {"x": ITEM}, _no_session, past=past)
+    first = place.read(0, 0)
+    assert (first.rows, first.empty) == (4, ())
+    place.add([(5, "late", 9)])
+    second = place.read(1, 1, [first])
+    assert (second.rows, second.late) == (1, {0: 1})
+    third = place.read(2, 3, [second])
+    assert (third.rows, third.late, third.changed) == (0, {}, ())
