@@ -10,6 +10,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver
+from dagster._core.loader import LoadingContextForTest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -240,3 +242,27 @@ def test_assets_tell_their_deployment(served: tuple[FlowAsset, TickRunner]) -> N
     assert shown["deployment"] == 1
     assert "small.hydro" in shown["not deployed"]
     assert "persist" in shown["plan"].value
+
+
+def test_dagster_tells_what_is_out_of_date(served: tuple[FlowAsset, TickRunner]) -> None:
+    flow, runner = served
+    tables = ["state/aggregate_from_1", "state/payments", "totals", "before"]
+
+    def causes(instance: dg.DagsterInstance) -> dict[str, set[str]]:
+        graph = project_definitions([flow], TickRunner(runner.project)).resolve_asset_graph()
+        asked = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        found = {}
+        for name in tables:
+            of = asked.get_stale_causes(asset_key(flow, name), DAYS[1])
+            found[name] = {f"{cause.category.value}: {cause.reason}" for cause in of}
+        return found
+
+    with open_instance(runner.project.dagster_home) as instance:
+        assert causes(instance) == {name: set() for name in tables}
+        rewrite(flow, COUNTED)
+        # The statement of `before` is what it was.
+        changed = {"CODE: has a new code version"}
+        assert causes(instance) == {n: changed if n == "totals" else set() for n in tables}
+        assert main(["deploy", "small", "--yes"]) == 0
+        # What was restated is up to date; so is what the deployment did not touch.
+        assert causes(instance) == {name: set() for name in tables}
