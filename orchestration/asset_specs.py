@@ -190,7 +190,9 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
     """A flow whose program is wrong: what it says of its outputs and inputs, under their keys,
     and why none of it can run.
     """
-    says = f"The program of `{flow.name}` does not compile, so nothing of it can run:\n\n"
+    what = "stored state" if error.code == "state" else "program"
+    why = "is broken" if error.code == "state" else "does not compile"
+    says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:\n\n"
     shown = {
         "description": f"{says}```text\n{error}\n```",
         "group_name": flow.name,
