@@ -29,6 +29,7 @@ from tests.orchestration.changing import (
     COUNTED,
     DAYS,
     LAST,
+    REFACTORED,
     WITH_MORE,
     as_new,
     by_name,
@@ -121,8 +122,8 @@ def test_a_landed_past_that_is_gone_is_refused_or_begun_from_now(
 def test_going_back_stops_at_another_deployment(served: tuple[FlowAsset, TickRunner]) -> None:
     flow, runner = served
     list(run_ticks(flow, runner, LAST, lambda _: None))
-    rewrite(flow, WITH_MORE)
-    assert main(["deploy", "small", "--yes", "--forward-only"]) == 0
+    rewrite(flow, REFACTORED)
+    assert main(["deploy", "small", "--yes"]) == 0
     with pytest.raises(DataError, match="hydrotick rollback"):
         runner.pipeline(flow).rewind(2)
     assert runner.next_tick(flow) == LAST + 1
@@ -196,7 +197,14 @@ def test_a_past_that_fails_with_the_new_program_changes_nothing(
     list(run_ticks(flow, runner, LAST, lambda _: None))
 
 
-@pytest.mark.parametrize("moment", ["deployment 2", "outputs/totals", "ledger"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "outputs/totals",
+        pytest.param("deployment 2", marks=pytest.mark.slow),
+        pytest.param("ledger", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_any_step_it_never_happened_or_is_done(tmp_path: Path, moment: str) -> None:
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 2, lambda _: None, together=3))
