@@ -136,8 +136,8 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
     match node.op.name:
         case name if name in HANDS_ON:
             return (own,) * len(items)
-        case "filter":
-            return (_join(own, columns_of(args["f"])),)
+        case "filter" | "of_shard":
+            return (_join(own, _asked(args)),)
         case "map" | "flat_map" | "filter_map" | "select":
             return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
         case "with_columns" | "rename" | "drop":
@@ -149,6 +149,11 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return _of_sides(node, own, items)
         case _:
             return everything
+
+
+def _asked(args: Args) -> Columns:
+    """What is looked at of a row to tell whether it is kept."""
+    return columns_of(args["f"]) if args["f"] else frozenset(path[0] for path in args["by"])
 
 
 def _behind_columns(node: Node, own: Columns) -> Columns:
