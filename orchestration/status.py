@@ -138,7 +138,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         tables=str(runner.directory(flow)),
         empty=runner.empty_inputs(flow),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else runner.deployments.undeployed(flow),
+        undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
 
