@@ -20,7 +20,7 @@ description: What was paid.
 owners: [ann@example.org, team:data]
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
-  payments: {path: payments, column: day, wait: landed}
+  payments: {path: payments, column: day, wait: landed, late: correct}
 schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
 outputs: {totals: Everything.}
 expect:
@@ -66,7 +66,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         description="What was paid.",
         owners=("ann@example.org", "team:data"),
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
-        inputs={"payments": Landing("payments", "day", "landed")},
+        inputs={"payments": Landing("payments", "day", "landed", "correct")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
         outputs={"totals": "Everything."},
         expect={
