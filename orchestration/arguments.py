@@ -27,6 +27,11 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=["text", "json"], default="text")
 
 
+def told_to(options: argparse.Namespace) -> TextIO:
+    """Where progress and questions go: JSON has standard output for itself."""
+    return sys.stderr if options.format == "json" else sys.stdout
+
+
 def parsed(
     parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, FlowAsset, ProjectSettings]:
