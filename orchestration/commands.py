@@ -58,6 +58,13 @@ def show(arguments: Sequence[str]) -> int:
     return show_rows(arguments)
 
 
+def why(arguments: Sequence[str]) -> int:
+    """Shows which landed rows, of which ticks, a row of an output comes from."""
+    from orchestration.why import why as show_why
+
+    return show_why(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     landings = {flow.name: flow.land for flow in ALL_ASSETS if flow.land is not None}

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from assets.check import check_declaration, check_expectations, schemas_of
 from assets.spec import FlowAsset
-from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -19,11 +18,22 @@ def plan_of(flow: FlowAsset) -> TickPlan:
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
+    program = naive_of(flow)
+    return plan(program.typed, program.strata)
+
+
+def naive_of(flow: FlowAsset) -> Compiled:
+    """The program as it is written: what all that runs is judged by.
+
+    Raises:
+        ProgramError: the program, or what the asset says of it, is wrong.
+    """
     graph = load(program_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
-    typed = infer(graph, schemas_of(flow))
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
-    return plan(typed, stratify(typed))
+    program = compile_graph(graph, schemas_of(flow))
+    outputs = program.typed.outputs
+    check_expectations(flow, {name: stream.item for name, stream in outputs.items()})
+    return program
 
 
 def program_of(flow: FlowAsset) -> str:

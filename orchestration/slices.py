@@ -1,0 +1,187 @@
+"""Slices of a flow over what is landed: the naive program on the rows that can matter.
+
+Rows are read as they are landed now. That is not always what the ticks have read: rows may have
+landed later. So where an answer is not what the tables hold, every tick's rows are read once more,
+as they were when it was committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from assets.spec import FlowAsset
+from hydro_core.analysis.slices import Known, slice_of
+from hydro_core.compile import Compiled
+from hydro_core.errors import DataError
+from hydro_core.sliced import SlicedRun
+from hydro_core.spark.arrow import from_arrow
+from hydro_core.spark.batches_wanted import condition_of
+from hydro_core.spark.store_schema import flattened, stored
+from hydro_core.ticks.calendar import Window
+from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.wanted import TooManyError, Wanted, meets
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
+from hydro_core.types.values import RowItem, Struct, canonical
+from orchestration.programs import naive_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.ledger import Commit, Ledger
+
+Where = Mapping[FieldPath, Known]
+"""Values of fields of an output's rows."""
+
+
+@dataclass
+class FlowSlices:
+    """Slices of one flow.
+
+    Args:
+        flow: the flow.
+        inputs: where its landings are.
+        ledger: what its ticks have read.
+        most: so many rows of an input are loaded at most.
+        versions: those of the inputs that are read, where they have some; others are read as they
+            are now.
+    """
+
+    flow: FlowAsset
+    inputs: InputBatches
+    ledger: Ledger
+    most: int
+    versions: Mapping[str, int | None] = field(default_factory=dict)
+    not_as_read: set[str] = field(default_factory=set)
+    """The inputs of which nobody can tell any more what the ticks have read."""
+    _windows: dict[int, Window] = field(default_factory=dict)
+
+    @cached_property
+    def program(self) -> Compiled:
+        """The program as it is written."""
+        return naive_of(self.flow)
+
+    def run(
+        self, output: str, where: Where, ticks: tuple[int, int], *, as_read: bool = False
+    ) -> SlicedRun:
+        """A slice of an output at some ticks, its rows loaded.
+
+        Args:
+            output: its name.
+            where: which of its rows are asked for.
+            ticks: the first and the last of the ticks.
+            as_read: every committed tick's rows as it has read them.
+
+        Raises:
+            DataError: an input cannot be read (code `input`).
+        """
+        found = SlicedRun(
+            self.program, slice_of(self.program.typed, output, where), *ticks, tick=self._tick
+        )
+        parts = partial(self._as_read, ticks[1]) if as_read else partial(self._at_once, ticks[1])
+        found.load(lambda wanted: self._read(wanted, parts(wanted)))
+        return found
+
+    def window(self, tick: int) -> Window:
+        """The window of a tick."""
+        if tick not in self._windows:
+            self._windows[tick] = self.flow.ticks.calendar.window(tick)
+        return self._windows[tick]
+
+    def _tick(self, number: int, batches: Mapping[str, Sequence[Any]]) -> TickInput:
+        window = self.window(number)
+        return TickInput(batches, window.start, window.end)
+
+    def _read(self, wanted: Wanted, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
+        found: dict[int, list[Any]] = {}
+        left = self.most
+        for part in parts:
+            asked = replace(wanted, first=part.first)
+            try:
+                rows = self._of_part(asked, part, left)
+            except TooManyError as error:
+                raise TooManyError(self.most - left + error.rows) from error
+            found |= rows
+            left -= sum(map(len, rows.values()))
+        return found
+
+    def _of_part(self, wanted: Wanted, part: _Part, most: int) -> Mapping[int, list[Any]]:
+        windows = map(self.window, range(part.first, part.last + 1))
+        times = {window.tick: (window.start, window.end) for window in windows}
+        try:
+            return self.inputs.wanted(wanted, part.last, times, most, part.version)
+        except DataError:
+            if part.version is None:
+                raise
+            # The table no longer knows the version.
+            self.not_as_read.add(wanted.name)
+            return self.inputs.wanted(wanted, part.last, times, most)
+
+    def _at_once(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+        yield _Part(wanted.first, last, self.versions.get(wanted.name))
+
+    def _as_read(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+        """Ticks that follow each other and have read the same version, together."""
+        name, part = wanted.name, None
+        for tick in range(wanted.first, last + 1):
+            version = self._version_at(name, tick)
+            if part is not None and part.version == version:
+                part = replace(part, last=tick)
+                continue
+            if part is not None:
+                yield part
+            part = _Part(tick, tick, version)
+        if part is not None:
+            yield part
+
+    def _version_at(self, name: str, tick: int) -> int | None:
+        commit = self._made_by.get(tick)
+        if commit is None:
+            return self.versions.get(name)
+        read = next((read for read in commit.inputs if read.name == name), None)
+        if read is None or read.version is None:
+            self.not_as_read.add(name)
+            return self.versions.get(name)
+        return read.version
+
+    @cached_property
+    def _made_by(self) -> Mapping[int, Commit]:
+        """The commit that made each tick, the latest where it was made again."""
+        found: dict[int, Commit] = {}
+        for commit in self.ledger.commits():
+            if commit.inputs:
+                found |= dict.fromkeys(commit.ticks, commit)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Ticks whose rows are read together."""
+
+    first: int
+    last: int
+    version: int | None
+
+
+def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
+    """The items of the rows of an output that have the values."""
+    import pyarrow.dataset as ds
+
+    forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
+    within = condition_of(Wanted("", (forms,), 0), table.schema, item)
+    found = table if within is None else ds.dataset(table).to_table(filter=within)
+    columns = [from_arrow(found[name].combine_chunks(), stored(of)) for name, of in flattened(item)]
+    match item:
+        case Row():
+            items = [
+                RowItem(zip(item.names, row, strict=True)) for row in zip(*columns, strict=True)
+            ]
+        case Tuple():
+            items = [Struct(row) for row in zip(*columns, strict=True)]
+        case _:
+            (items,) = columns
+    tests = [(path, known.forms) for path, known in where.items()]
+    return [item for item in items if meets(item, tests)]
