@@ -21,6 +21,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from orchestration.programs import plan_of
 from orchestration.quality.landed import landed_verdicts
+from orchestration.quality.sample import Sample, sample_of
 from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
 from orchestration.report import TickReport, report_of_committed
@@ -43,6 +44,7 @@ class TickRunner:
         self._plans: dict[str, TickPlan] = {}
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
+        self._samples: dict[str, Sample | None] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
 
@@ -70,6 +72,13 @@ class TickRunner:
             directory = self.directory(flow)
             self._pipelines[flow.name] = Pipeline(directory, self.plan(flow), self.settings)
         return self._pipelines[flow.name]
+
+    def sample(self, flow: FlowAsset) -> Sample | None:
+        """What judges the flow's outputs by a few keys; None: it is switched off."""
+        if flow.name not in self._samples:
+            keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
+            self._samples[flow.name] = sample_of(flow, self.inputs, keys) if keys else None
+        return self._samples[flow.name]
 
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
@@ -131,7 +140,7 @@ class TickRunner:
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         read = partial(self.landed, flow)
-        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse)
+        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse, self.sample(flow))
         for part in self._parts(flow, windows, may_run.until):
             for report in self._run_part(ranges, part):
                 self._reports[flow.name] = report
@@ -174,7 +183,10 @@ class TickRunner:
         if asset.startswith("landing/"):
             empty = self._committed(flow, window).empty
             return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
-        return judge_again(flow, pipeline, window.tick, asset)
+        found, sample = judge_again(flow, pipeline, window.tick, asset), self.sample(flow)
+        if sample is not None:
+            found += tuple(sample.judge_again(pipeline, asset, window.tick))
+        return found
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[Window], until: int

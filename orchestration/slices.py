@@ -17,15 +17,11 @@ from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
 from hydro_core.sliced import SlicedRun
-from hydro_core.spark.arrow import from_arrow
-from hydro_core.spark.batches_wanted import condition_of
-from hydro_core.spark.store_schema import flattened, stored
 from hydro_core.ticks.calendar import Window
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import TooManyError, Wanted, meets
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct, canonical
-from orchestration.programs import naive_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +39,7 @@ class FlowSlices:
 
     Args:
         flow: the flow.
+        program: its program as it is written.
         inputs: where its landings are.
         ledger: what its ticks have read.
         most: so many rows of an input are loaded at most.
@@ -51,6 +48,7 @@ class FlowSlices:
     """
 
     flow: FlowAsset
+    program: Compiled
     inputs: InputBatches
     ledger: Ledger
     most: int
@@ -58,11 +56,6 @@ class FlowSlices:
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
     _windows: dict[int, Window] = field(default_factory=dict)
-
-    @cached_property
-    def program(self) -> Compiled:
-        """The program as it is written."""
-        return naive_of(self.flow)
 
     def run(
         self, output: str, where: Where, ticks: tuple[int, int], *, as_read: bool = False
@@ -84,6 +77,11 @@ class FlowSlices:
         parts = partial(self._as_read, ticks[1]) if as_read else partial(self._at_once, ticks[1])
         found.load(lambda wanted: self._read(wanted, parts(wanted)))
         return found
+
+    def some(self, wanted: Wanted, last: int) -> list[Any]:
+        """Some of the rows of an input, up to a tick."""
+        found = self._read(wanted, self._at_once(last, wanted))
+        return [row for _, rows in sorted(found.items()) for row in rows]
 
     def window(self, tick: int) -> Window:
         """The window of a tick."""
@@ -169,6 +167,10 @@ class _Part:
 def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
     """The items of the rows of an output that have the values."""
     import pyarrow.dataset as ds
+
+    from hydro_core.spark.arrow import from_arrow
+    from hydro_core.spark.batches_wanted import condition_of
+    from hydro_core.spark.store_schema import flattened, stored
 
     forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
     within = condition_of(Wanted("", (forms,), 0), table.schema, item)

@@ -19,6 +19,7 @@ from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
 from orchestration.arguments import flow_named, flow_parser
+from orchestration.programs import naive_of
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.show import committed_window, count
@@ -37,9 +38,8 @@ def why(arguments: Sequence[str]) -> int:
     runner = TickRunner(project_settings())
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
-    slices = FlowSlices(
-        flow, runner.inputs(flow), runner.pipeline(flow).ledger, runner.project.why_rows
-    )
+    ledger, most = runner.pipeline(flow).ledger, runner.project.why_rows
+    slices = FlowSlices(flow, naive_of(flow), runner.inputs(flow), ledger, most)
     where = _where(slices, options.output, options.where)
     stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None
     found = explain(slices, (options.output, where), window, stored, options.seconds)

@@ -177,7 +177,7 @@ class InputBatches:
                 within = axis.within(rows.schema.field(axis.column).type)
                 where = within if where is None else within & where
             columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
-            table = plain_table(matching(rows, columns, where, most))
+            table = plain_table(matching(rows, columns, where, most, wanted.some))
             numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
             batch = _small(part, table.filter(pa.array(numbers != NONE)), numbers)
         if not isinstance(batch.rows, pa.Table):

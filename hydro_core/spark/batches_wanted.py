@@ -78,13 +78,19 @@ def _widest(kind: pa.DataType) -> pa.DataType:
 
 
 def matching(
-    rows: ds.Dataset, columns: Collection[str], where: ds.Expression | None, most: int
+    rows: ds.Dataset,
+    columns: Collection[str],
+    where: ds.Expression | None,
+    most: int,
+    some: int | None = None,
 ) -> pa.Table:
-    """The columns of the rows that meet a condition.
+    """The columns of the rows that meet a condition, or of `some` of them.
 
     Raises:
         TooManyError: they are more than `most`; how many.
     """
+    if some is not None:
+        return rows.head(some, columns=list(columns), filter=where)
     found, count = list[pa.RecordBatch](), 0
     for batch in rows.to_batches(columns=list(columns), filter=where):
         count += batch.num_rows

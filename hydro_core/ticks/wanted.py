@@ -26,12 +26,13 @@ class TooManyError(Exception):
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The rows of an input that can matter: those of one of the alternatives, which give the values
-    that fields must have, from tick `first` on.
+    that fields must have, from tick `first` on; or `some` of them, if so many are enough.
     """
 
     name: str
     alternatives: tuple[Mapping[FieldPath, Values], ...]
     first: int
+    some: int | None = None
 
     @property
     def is_all(self) -> bool:
