@@ -30,7 +30,7 @@ from orchestration.ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.quality.validate import Verdict
 
@@ -217,9 +217,10 @@ class TickRunner:
         else:
             yield from ranges.run(windows)
 
-    def inputs(self, flow: FlowAsset) -> InputBatches:
+    def inputs(self, flow: FlowAsset) -> SlicedBatches:
         """What the flow reads: its landings, as its program types them."""
-        from hydro_core.spark.batches_landing import InputBatches, Landing
+        from hydro_core.spark.batches_landing import Landing
+        from hydro_core.spark.batches_wanted import SlicedBatches
 
         plan = self.plan(flow)
         landings, items = {}, {}
@@ -229,7 +230,7 @@ class TickRunner:
             items[name] = plan.typed.types[Endpoint(node.id)].item
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        return InputBatches(landings, items, spark, small, flow.ticks.zone)
+        return SlicedBatches(landings, items, spark, small, flow.ticks.zone)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

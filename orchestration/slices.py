@@ -7,8 +7,10 @@ as they were when it was committed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +19,16 @@ from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
 from hydro_core.sliced import SlicedRun
-from hydro_core.ticks.calendar import Window
+from hydro_core.ticks.calendar import Calendar, Window
 from hydro_core.ticks.tick import TickInput
-from hydro_core.ticks.wanted import TooManyError, Wanted, meets
+from hydro_core.ticks.wanted import Limits, Wanted, meets
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct, canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.ledger import Commit, Ledger
 
 Where = Mapping[FieldPath, Known]
@@ -42,16 +44,16 @@ class FlowSlices:
         program: its program as it is written.
         inputs: where its landings are.
         ledger: what its ticks have read.
-        most: so many rows of an input are loaded at most.
+        most: what may be read of an input.
         versions: those of the inputs that are read, where they have some; others are read as they
             are now.
     """
 
     flow: FlowAsset
     program: Compiled
-    inputs: InputBatches
+    inputs: SlicedBatches
     ledger: Ledger
-    most: int
+    most: Limits
     versions: Mapping[str, int | None] = field(default_factory=dict)
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
@@ -70,6 +72,7 @@ class FlowSlices:
 
         Raises:
             DataError: an input cannot be read (code `input`).
+            TooLargeError: the files of one are larger than they may be.
         """
         found = SlicedRun(
             self.program, slice_of(self.program.typed, output, where), *ticks, tick=self._tick
@@ -83,11 +86,22 @@ class FlowSlices:
         found = self._read(wanted, self._at_once(last, wanted))
         return [row for _, rows in sorted(found.items()) for row in rows]
 
+    def counts(
+        self, wanted: Wanted, fields: Sequence[FieldPath], last: int
+    ) -> Counter[tuple[Hashable, ...]]:
+        """How many of the rows of an input have which values in some fields, by their forms."""
+        (part,) = self._at_once(last, wanted)
+        return self.inputs.counts(wanted, fields, last, self._times(part), part.version)
+
     def window(self, tick: int) -> Window:
         """The window of a tick."""
         if tick not in self._windows:
-            self._windows[tick] = self.flow.ticks.calendar.window(tick)
+            self._windows[tick] = self._calendar.window(tick)
         return self._windows[tick]
+
+    @cached_property
+    def _calendar(self) -> Calendar:
+        return self.flow.ticks.calendar
 
     def _tick(self, number: int, batches: Mapping[str, Sequence[Any]]) -> TickInput:
         window = self.window(number)
@@ -95,20 +109,16 @@ class FlowSlices:
 
     def _read(self, wanted: Wanted, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
         found: dict[int, list[Any]] = {}
-        left = self.most
+        left = self.most.rows
         for part in parts:
             asked = replace(wanted, first=part.first)
-            try:
-                rows = self._of_part(asked, part, left)
-            except TooManyError as error:
-                raise TooManyError(self.most - left + error.rows) from error
+            rows = self._of_part(asked, part, replace(self.most, rows=left))
             found |= rows
             left -= sum(map(len, rows.values()))
         return found
 
-    def _of_part(self, wanted: Wanted, part: _Part, most: int) -> Mapping[int, list[Any]]:
-        windows = map(self.window, range(part.first, part.last + 1))
-        times = {window.tick: (window.start, window.end) for window in windows}
+    def _of_part(self, wanted: Wanted, part: _Part, most: Limits) -> Mapping[int, list[Any]]:
+        times = self._times(part)
         try:
             return self.inputs.wanted(wanted, part.last, times, most, part.version)
         except DataError:
@@ -117,6 +127,10 @@ class FlowSlices:
             # The table no longer knows the version.
             self.not_as_read.add(wanted.name)
             return self.inputs.wanted(wanted, part.last, times, most)
+
+    def _times(self, part: _Part) -> Mapping[int, tuple[datetime, datetime]]:
+        windows = map(self.window, range(part.first, part.last + 1))
+        return {window.tick: (window.start, window.end) for window in windows}
 
     def _at_once(self, last: int, wanted: Wanted) -> Iterator[_Part]:
         yield _Part(wanted.first, last, self.versions.get(wanted.name))

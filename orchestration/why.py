@@ -13,7 +13,7 @@ from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.shrink import shrink
-from hydro_core.ticks.wanted import field_of
+from hydro_core.ticks.wanted import Limits, field_of
 from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
@@ -38,7 +38,7 @@ def why(arguments: Sequence[str]) -> int:
     runner = TickRunner(project_settings())
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
-    ledger, most = runner.pipeline(flow).ledger, runner.project.why_rows
+    ledger, most = runner.pipeline(flow).ledger, Limits(runner.project.why_rows)
     slices = FlowSlices(flow, naive_of(flow), runner.inputs(flow), ledger, most)
     where = _where(slices, options.output, options.where)
     stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None

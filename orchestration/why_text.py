@@ -69,8 +69,7 @@ def _input_as_json(found: Why, name: str) -> dict[str, Any]:
             {"tick": found.slices.window(tick).key, "row": to_json(row, item)}
             for tick, row in _landed(found, name)
         ],
-        "can_matter": found.run.too_many.get(name, _count(found.run.rows.get(name, {}))),
-        "read": name not in found.run.too_many,
+        "can_matter": None if name in found.run.too_many else _count(found.run.rows.get(name, {})),
         "which": in_words(found.run.slice, name),
     }
 
@@ -114,10 +113,10 @@ def _elsewhere(found: Why) -> str:
 
 
 def _verdict(found: Why) -> Iterator[str]:
-    for name, count in found.run.too_many.items():
+    for name in sorted(found.run.too_many):
         yield (
-            f"What it comes from is not computed: {count:,} rows of `{name}` can matter, more than "
-            f"the {found.slices.most:,} that are looked at (HYDROTICK_WHY_ROWS)."
+            f"What it comes from is not computed: more rows of `{name}` can matter than the "
+            f"{found.slices.most.rows:,} that are looked at (HYDROTICK_WHY_ROWS)."
         )
     shrunk = found.shrunk
     if shrunk is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +22,9 @@ from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.plan.kinds import Kind
+from hydro_core.settings import MEBIBYTE
 from hydro_core.sliced import SlicedRun
-from hydro_core.ticks.wanted import Wanted, field_of
+from hydro_core.ticks.wanted import Limits, TooLargeError, Wanted, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
@@ -35,14 +36,16 @@ from orchestration.slices import FlowSlices, Where, rows_where
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
 
 EQUALS = "equals_program"
 SAYS = "for some keys it is what the program gives, run over all that is landed"
-_MOST_ROWS = 5_000
+_MOST_ROWS = 2_000
 """So many landed rows of an input are loaded for the keys of an output; of more, fewer keys are."""
+_MOST_BYTES = 64 * MEBIBYTE
+"""Files of so many bytes are looked through for them in a tick; larger ones in some ticks only."""
 _LOOKED_AT = 1_000
 """From so many rows of a tick its keys are chosen."""
 
@@ -63,10 +66,10 @@ class Asked(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Rows whose keys are judged, and of which input they are."""
+    """Keys: the values of a driver's fields, in their order."""
 
     driver: Driver
-    rows: list[Any]
+    keys: list[tuple[Any, ...]]
 
 
 @dataclass
@@ -75,7 +78,7 @@ class Sample:
 
     flow: FlowAsset
     program: Compiled
-    inputs: Callable[[FlowAsset], InputBatches]
+    inputs: Callable[[FlowAsset], SlicedBatches]
     keys: int
     drivers: Mapping[str, Sequence[Driver]] = field(init=False)
     """Of each output the inputs that give keys; an output that has none cannot be judged."""
@@ -105,56 +108,116 @@ class Sample:
     def _judge(
         self, pipeline: Pipeline, asked: Asked, versions: Mapping[str, int | None]
     ) -> Verdict:
-        slices = FlowSlices(
-            self.flow, self.program, self.inputs(self.flow), pipeline.ledger, _MOST_ROWS, versions
-        )
+        inputs, ledger = self.inputs(self.flow), pipeline.ledger
+        most = Limits(_MOST_ROWS, _MOST_BYTES)
+        slices = FlowSlices(self.flow, self.program, inputs, ledger, most, versions)
+        try:
+            return self._compare(pipeline, slices, asked)
+        except TooLargeError as error:
+            # All ticks together look through as much as if each looked through what it may.
+            every = -(-error.size // _MOST_BYTES)
+            if not any(tick % every == 0 for tick in range(asked.ticks[0], asked.ticks[1] + 1)):
+                note = f"compared at each {every}th tick only: much is landed by now"
+                return _verdict({"keys": 0, "note": note})
+            return self._compare(pipeline, replace(slices, most=Limits(_MOST_ROWS)), asked)
+
+    def _compare(self, pipeline: Pipeline, slices: FlowSlices, asked: Asked) -> Verdict:
         chosen = self._chosen(slices, asked)
         if chosen is None:
             return _verdict({"keys": 0, "note": "no row gives a key at this tick"})
-        driver, rows = chosen
         adds_up = pipeline.output_tables[asked.output].kind is Kind.H
-        while True:
-            where = self._where(asked.output, driver, rows)
-            run = slices.run(asked.output, where, _from(asked.ticks, adds_up=adds_up))
-            if not run.too_many:
-                break
-            if len(rows) == 1 or any(run.wanted[name].is_all for name in run.too_many):
-                return _verdict({"keys": 0, "note": _too_many(run)})
-            rows = rows[: len(rows) // 2]
-        compared = _Compared(slices, asked, where, adds_up=adds_up)
-        verdict = compared.verdict(run, len(rows))
+        ticks = _from(asked.ticks, adds_up=adds_up)
+        run = slices.run(asked.output, self._where(asked.output, chosen), ticks)
+        if run.too_many:
+            note, chosen = _too_many(run), _fewer(slices, chosen, run)
+            if chosen.keys:
+                run = slices.run(asked.output, self._where(asked.output, chosen), ticks)
+            if run.too_many:
+                return _verdict({"keys": 0, "note": note})
+        compared = _Compared(slices, asked, run.slice.where, adds_up=adds_up)
+        verdict = compared.verdict(run, len(chosen.keys))
         if not verdict.passed:
             first, last = asked.ticks
-            self._broken[asked.output] = range(first, last + 1), Chosen(driver, rows)
+            self._broken[asked.output] = range(first, last + 1), chosen
         return verdict
 
     def _chosen(self, slices: FlowSlices, asked: Asked) -> Chosen | None:
-        """Rows of an input whose keys are judged, some of the last tick and some of one before."""
+        """Keys that the plan gave rows for at the last tick; of rows that landed for it; and of
+        such that landed for a tick before.
+        """
         first, tick = asked.ticks
         ticks, chosen = self._broken.get(asked.output, (range(0), None))
         if first in ticks and tick in ticks:
             return chosen
+        import pyarrow as pa
+
         random = Random(f"{self.flow.name} {asked.output} {tick}")  # noqa: S311 - no secret
+        given = asked.rows.filter(_equal(asked.rows["tick"], tick))
+        places = random.sample(range(len(given)), min(len(given), self.keys))
+        given = given.take(pa.array(places, pa.int64()))
+        rows = rows_where(given, self.program.typed.outputs[asked.output].item, {})
         drivers = self.drivers[asked.output]
         turn = tick % len(drivers)
         for driver in (*drivers[turn:], *drivers[:turn]):
-            new = _some(random, slices, driver.input, tick, (self.keys + 1) // 2)
-            before = random.randrange(tick) if tick else None
-            left = self.keys - len(new)
-            old = [] if before is None else _some(random, slices, driver.input, before, left)
-            if new or old:
-                return Chosen(driver, new + old)
+            kept = _keys(rows, list(driver.fields), (self.keys + 1) // 2)
+            fields = list(driver.fields.values())
+            for at in (tick, random.randrange(tick) if tick else tick):
+                wanted = Wanted(driver.input, ({},), at, _LOOKED_AT)
+                landed = slices.some(wanted, at)
+                random.shuffle(landed)
+                more = self.keys - len(kept) if at < tick else (self.keys - len(kept) + 1) // 2
+                kept |= _keys(landed, fields, more)
+            if kept:
+                return Chosen(driver, list(kept.values()))
         return None
 
-    def _where(self, output: str, driver: Driver, rows: Sequence[Any]) -> Where:
+    def _where(self, output: str, chosen: Chosen) -> Where:
         item = self.program.typed.outputs[output].item
         return {
-            path: Known.of(path_name(path, item), [field_of(row, source) for row in rows])
-            for path, source in driver.fields.items()
+            path: Known.of(path_name(path, item), [key[place] for key in chosen.keys])
+            for place, path in enumerate(chosen.driver.fields)
         }
 
 
-def sample_of(flow: FlowAsset, inputs: Callable[[FlowAsset], InputBatches], keys: int) -> Sample:
+def _keys(
+    rows: Sequence[Any], fields: Sequence[FieldPath], most: int
+) -> dict[Hashable, tuple[Any, ...]]:
+    """The first keys among rows, by their forms."""
+    found: dict[Hashable, tuple[Any, ...]] = {}
+    for row in rows:
+        if len(found) >= most:
+            break
+        key = tuple(field_of(row, path) for path in fields)
+        found.setdefault(canonical(key), key)
+    return found
+
+
+def _fewer(slices: FlowSlices, chosen: Chosen, run: SlicedRun) -> Chosen:
+    """Those of the keys that have few landed rows, if it is theirs that are too many."""
+    driver = chosen.driver
+    if run.too_many != {driver.input} or run.wanted[driver.input].is_all:
+        return Chosen(driver, [])
+    counts = slices.counts(run.wanted[driver.input], list(driver.fields.values()), run.last)
+    sizes = [(counts[tuple(map(canonical, key))], place) for place, key in enumerate(chosen.keys)]
+    kept: list[tuple[Any, ...]] = []
+    for _, place in sorted(sizes):
+        more = [*kept, chosen.keys[place]]
+        if _size(counts, more) <= _MOST_ROWS and (counts or not kept):
+            kept = more
+    return Chosen(driver, kept)
+
+
+def _size(counts: Counter[tuple[Hashable, ...]], keys: Sequence[tuple[Any, ...]]) -> int:
+    """How many rows have a value of each field, be they of one key or of several."""
+    forms = [{canonical(value) for value in values} for values in zip(*keys, strict=True)]
+    return sum(
+        count
+        for form, count in counts.items()
+        if all(value in among for value, among in zip(form, forms, strict=True))
+    )
+
+
+def sample_of(flow: FlowAsset, inputs: Callable[[FlowAsset], SlicedBatches], keys: int) -> Sample:
     """What judges a flow by `keys` keys of each output.
 
     Raises:
@@ -174,11 +237,6 @@ def _drivers(program: Compiled, output: str) -> Iterator[Driver]:
         ]
         if ways and all(ways):
             yield from (Driver(name, fields) for fields in ways)
-
-
-def _some(random: Random, slices: FlowSlices, name: str, tick: int, count: int) -> list[Any]:
-    rows = slices.some(Wanted(name, ({},), tick, _LOOKED_AT), tick)
-    return random.sample(rows, min(len(rows), count))
 
 
 def _from(ticks: tuple[int, int], *, adds_up: bool) -> tuple[int, int]:
@@ -300,8 +358,8 @@ def _quoted(name: str, value: Any) -> str:
 
 
 def _too_many(run: SlicedRun) -> str:
-    listed = (f"{rows:,} rows of `{name}`" for name, rows in run.too_many.items())
-    return f"not compared: {', '.join(listed)} can matter for one key, more than {_MOST_ROWS:,}"
+    listed = " and of ".join(f"`{name}`" for name in sorted(run.too_many))
+    return f"not compared: more than {_MOST_ROWS:,} rows of {listed} can matter for any of the keys"
 
 
 def _verdict(seen: dict[str, Any], *, passed: bool = True) -> Verdict:

@@ -49,7 +49,7 @@ def test_a_range_is_one_run_in_order(tmp_path: Path, instance: dg.DagsterInstanc
         assert run.recorded(asset) == DAYS
     assert not run.failed(result)
     assert run.warned(result) == {"payments:rows_landed": DAYS[2]}
-    assert len(run.checks(result)) == len(DAYS) * 9
+    assert len(run.checks(result)) == len(DAYS) * 11
     totals = runner.pipeline(flow).output("totals", every=True).to_pylist()
     assert sorted((row["tick"], row["user"], row["total"]) for row in totals) == [
         (0, "ann", 1),
