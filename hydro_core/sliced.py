@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.slices import Edge, Known, Need, Seen, Slice
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.analysis.strata import stratify
+from hydro_core.compile import Compiled
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
@@ -91,8 +93,11 @@ class SlicedRun:
     def _program(self) -> Compiled:
         """What of the program the slice needs."""
         asked = {node for node, _ in self.slice.edges} | self.slice.streams.keys()
-        kept = Graph.of(node for node in self.program.graph if node.id in asked)
-        return compile_graph(kept, {n: t.item for n, t in self.program.typed.inputs.items()})
+        typed = self.program.typed
+        kept = Graph.of(node for node in typed.graph if node.id in asked)
+        types = {end: of for end, of in typed.types.items() if end.node in kept.nodes}
+        part = Typed(kept, types)
+        return Compiled(part, stratify(part))
 
     def _numbers(self, rows: Rows) -> list[int]:
         """The ticks to run: without those in which nothing happens, where that is sure."""

@@ -8,7 +8,7 @@ as they were when it was committed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -18,6 +18,8 @@ from assets.spec import FlowAsset
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
+from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.calendar import Calendar, Window
 from hydro_core.ticks.tick import TickInput
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 
 Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
+
+
+Inputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
+"""Gives what a flow reads by a plan."""
+
+
+def inputs_of(flow: FlowAsset, program: Compiled, inputs: Inputs) -> SlicedBatches:
+    """What a flow's program reads: the plan that runs may leave inputs out."""
+    return inputs(flow, plan(program.typed, program.strata))
 
 
 @dataclass

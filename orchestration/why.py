@@ -11,6 +11,8 @@ from typing import Any
 from assets import ALL_ASSETS
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
+from hydro_core.analysis.strata import stratify
+from hydro_core.compile import Compiled
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.shrink import shrink
 from hydro_core.ticks.wanted import Limits, field_of
@@ -19,11 +21,10 @@ from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
 from orchestration.arguments import flow_named, flow_parser
-from orchestration.programs import naive_of
 from orchestration.runner import TickRunner
 from orchestration.settings import project_settings
 from orchestration.show import committed_window, count
-from orchestration.slices import FlowSlices, Where, rows_where
+from orchestration.slices import FlowSlices, Where, inputs_of, rows_where
 from orchestration.ticks import Window
 from orchestration.why_text import Why, as_json, as_text
 
@@ -39,7 +40,10 @@ def why(arguments: Sequence[str]) -> int:
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, Limits(runner.project.why_rows)
-    slices = FlowSlices(flow, naive_of(flow), runner.inputs(flow), ledger, most)
+    typed = runner.deployments.naive(flow)
+    program = Compiled(typed, stratify(typed))
+    inputs = inputs_of(flow, program, runner.inputs)
+    slices = FlowSlices(flow, program, inputs, ledger, most)
     where = _where(slices, options.output, options.where)
     stored = _stored(runner, slices, options.output, where, window) if window.tick < done else None
     found = explain(slices, (options.output, where), window, stored, options.seconds)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assets.spec import FlowAsset
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.slice_wording import path_name
 from hydro_core.analysis.slices import Known, all_columns, slice_of
+from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.plan.kinds import Kind
@@ -29,14 +31,12 @@ from hydro_core.types.item import FieldPath
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 from hydro_core.validation import same_items
-from orchestration.programs import naive_of
 from orchestration.quality.validate import Verdict
-from orchestration.slices import FlowSlices, Where, rows_where
+from orchestration.slices import FlowSlices, Inputs, Where, inputs_of, rows_where
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
 
@@ -78,7 +78,7 @@ class Sample:
 
     flow: FlowAsset
     program: Compiled
-    inputs: Callable[[FlowAsset], SlicedBatches]
+    inputs: Inputs
     keys: int
     drivers: Mapping[str, Sequence[Driver]] = field(init=False)
     """Of each output the inputs that give keys; an output that has none cannot be judged."""
@@ -108,7 +108,7 @@ class Sample:
     def _judge(
         self, pipeline: Pipeline, asked: Asked, versions: Mapping[str, int | None]
     ) -> Verdict:
-        inputs, ledger = self.inputs(self.flow), pipeline.ledger
+        inputs, ledger = inputs_of(self.flow, self.program, self.inputs), pipeline.ledger
         most = Limits(_MOST_ROWS, _MOST_BYTES)
         slices = FlowSlices(self.flow, self.program, inputs, ledger, most, versions)
         try:
@@ -217,13 +217,9 @@ def _size(counts: Counter[tuple[Hashable, ...]], keys: Sequence[tuple[Any, ...]]
     )
 
 
-def sample_of(flow: FlowAsset, inputs: Callable[[FlowAsset], SlicedBatches], keys: int) -> Sample:
-    """What judges a flow by `keys` keys of each output.
-
-    Raises:
-        ProgramError: the program, or what the asset says of it, is wrong.
-    """
-    return Sample(flow, naive_of(flow), inputs, keys)
+def sample_of(flow: FlowAsset, typed: Typed, inputs: Inputs, keys: int) -> Sample:
+    """What judges a flow by `keys` keys of each output, as its program `typed` gives them."""
+    return Sample(flow, Compiled(typed, stratify(typed)), inputs, keys)
 
 
 def _drivers(program: Compiled, output: str) -> Iterator[Driver]:

@@ -1,0 +1,189 @@
+"""A changed program is planned, deployed and taken back: as if it had always run, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from assets.spec import FlowAsset
+from hydro_core.cli.main import main
+from hydro_core.spark.pipeline_verify import verify
+from hydro_core.spark.rework import BESIDE
+from orchestration.quality.facts import measure
+from orchestration.runner import TickRunner
+from orchestration.ticking import run_ticks
+from tests.orchestration.changing import (
+    COUNTED,
+    DAYS,
+    DOUBLED,
+    LAST,
+    REFACTORED,
+    WITH_MORE,
+    as_new,
+    by_name,
+    planned,
+    rewrite,
+    rows_of,
+)
+from tests.orchestration.small import PROGRAM, contents
+
+pytestmark = [pytest.mark.spark, pytest.mark.dagster]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _session(spark: SparkSession) -> None:
+    """Pipelines use the shared session."""
+
+
+def test_a_program_that_says_the_same_is_nothing_to_deploy(
+    served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    rewrite(flow, f"# a comment\n{PROGRAM}")
+    code, found = planned(capsys)
+    assert code == 0
+    assert (found["deployed"], found["next"], found["after"]) == (1, 1, DAYS[2])
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert "nothing to deploy" in capsys.readouterr().out
+    assert runner.deployments.undeployed(flow) == ""
+
+
+def test_a_refactored_program_keeps_its_tables(
+    served: tuple[FlowAsset, TickRunner], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    rewrite(flow, REFACTORED)
+    assert "not deployed" in runner.deployments.undeployed(flow)
+    before = contents(flow, runner)
+    code, found = planned(capsys)
+    assert code == 0
+    outputs = found["outputs"]
+    assert isinstance(outputs, dict)
+    assert {name: o["change"] for name, o in outputs.items()} == {
+        "totals": "same",
+        "before": "same",
+    }
+    assert all(o["proof"] and o["restated"] is None for o in outputs.values())
+    states = found["states"]
+    assert isinstance(states, dict)
+    assert {s["change"] for s in states.values()} == {"kept"}
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert contents(flow, runner) == before
+    assert runner.deployments.undeployed(flow) == ""
+    list(run_ticks(flow, runner, LAST, lambda _: None))
+    expected = as_new(tmp_path, REFACTORED)
+    assert {n: r for n, r in by_name(contents(flow, runner)).items() if "outputs" in n} == {
+        n: r for n, r in expected.items() if "outputs" in n
+    }
+
+
+@pytest.mark.parametrize("text", [COUNTED, DOUBLED, WITH_MORE], ids=["column", "changed", "new"])
+def test_everything_is_as_if_the_new_program_had_always_run(
+    served: tuple[FlowAsset, TickRunner],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+) -> None:
+    flow, runner = served
+    rewrite(flow, text)
+    code, found = planned(capsys)
+    assert code == 3
+    assert (found["deployed"], found["next"]) == (1, 2)
+    assert main(["deploy", "small", "--yes"]) == 0
+    assert "deployment 2 serves" in capsys.readouterr().out
+    assert not (runner.directory(flow) / BESIDE).exists()
+    assert verify(runner.directory(flow), measure).problems == ()
+    for tick in range(runner.next_tick(flow), LAST + 1):
+        list(run_ticks(flow, runner, tick, lambda _: None))
+    assert by_name(contents(flow, runner)) == as_new(tmp_path, text)
+    assert planned(capsys)[0] == 0
+
+
+def test_ticks_go_on_with_what_is_deployed(
+    served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    for text in (COUNTED, "payments -> what() -> totals"):
+        rewrite(flow, text)
+        assert "small.hydro" in runner.deployments.undeployed(flow)
+        list(run_ticks(flow, TickRunner(runner.project), runner.next_tick(flow), lambda _: None))
+    assert rows_of(capsys, "totals", "--tick", DAYS[LAST])[0] == {"user": "ann", "total": 211}
+    assert main(["plan", "small"]) == 1
+    assert "what" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--forward-only",), ("--from", DAYS[1])], ids=["on", "from"])
+def test_a_part_of_the_past_stays(
+    served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    flow, runner = served
+    before = {day: rows_of(capsys, "totals", "--tick", day) for day in DAYS[:3]}
+    rewrite(flow, COUNTED)
+    code, found = planned(capsys, *words)
+    assert code == 3
+    outputs = found["outputs"]
+    assert isinstance(outputs, dict)
+    assert outputs["totals"]["restated"] == (None if len(words) == 1 else [DAYS[1], DAYS[2]])
+    assert main(["deploy", "small", *words, "--yes"]) == 0
+    kept = DAYS[:3] if len(words) == 1 else DAYS[:1]
+    for day in kept:
+        assert rows_of(capsys, "totals", "--tick", day) == [{**r, "n": None} for r in before[day]]
+    list(run_ticks(flow, runner, LAST, lambda _: None))
+    assert rows_of(capsys, "totals") == [
+        {"user": "ann", "total": 211, "n": 4},
+        {"user": "cat", "total": 3, "n": 1},
+    ]
+    if len(words) > 1:
+        assert rows_of(capsys, "totals", "--tick", DAYS[1]) == [
+            {"user": "ann", "total": 11, "n": 2}
+        ]
+
+
+def test_the_last_ticks_are_compared(
+    served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    rewrite(flow, DOUBLED)
+    before = contents(flow, runner)
+    code, found = planned(capsys, "--compare", "2")
+    assert code == 3
+    outputs = found["outputs"]
+    assert isinstance(outputs, dict)
+    # Two days ago ann's total was new; today nothing is.
+    assert outputs["totals"]["compared"] == {"added": 1, "removed": 1}
+    assert outputs["before"]["compared"] == {"added": 0, "removed": 0}
+    assert contents(flow, runner) == before
+    assert not (runner.directory(flow) / BESIDE).exists()
+
+
+def test_the_deployment_before_serves_again(
+    served: tuple[FlowAsset, TickRunner], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = served
+    rewrite(flow, DOUBLED)
+    assert main(["deploy", "small", "--yes"]) == 0
+    list(run_ticks(flow, runner, LAST, lambda _: None))
+    assert main(["rollback", "small", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "deployment 2 → 1" in said
+    assert "changes that are not deployed" in said
+    assert by_name(contents(flow, runner)) == as_new(tmp_path, PROGRAM)
+    assert main(["rollback", "small", "--yes"]) == 1
+    assert "no deployment of `small` before" in capsys.readouterr().err
+    list(run_ticks(flow, runner, LAST + 1, lambda _: None))
+
+
+def test_corrections_reach_back_before_the_deployment(
+    served: tuple[FlowAsset, TickRunner], tmp_path: Path
+) -> None:
+    flow, runner = served
+    rewrite(flow, DOUBLED)
+    assert main(["deploy", "small", "--yes"]) == 0
+    list(run_ticks(flow, runner, LAST, lambda _: None))
+    assert main(["correct", "small", "--from", DAYS[1], "--yes"]) == 0
+    assert by_name(contents(flow, runner)) == as_new(tmp_path, DOUBLED)
+    assert verify(runner.directory(flow), measure).problems == ()
