@@ -19,6 +19,7 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
+from orchestration.changes import started_empty
 from orchestration.deployments import Deployments, fitted
 from orchestration.quality.landed import landed_verdicts
 from orchestration.quality.sample import Sample, sample_of
@@ -83,9 +84,11 @@ class TickRunner:
         return fitted(flow, self.plan(flow))
 
     def sample(self, flow: FlowAsset) -> Sample | None:
-        """What judges the flow's outputs by a few keys; None: it is switched off."""
+        """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
         keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
-        if not keys:
+        shown = self.deployments.shown(flow)
+        # What began without a past gives something else than the program over what is landed.
+        if not keys or (shown is not None and started_empty(shown.deployment)):
             return None
         typed = self.deployments.naive(flow)
         known = self._samples.get(flow.name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from assets.spec import FlowAsset
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
-from hydro_core.errors import DataError
+from hydro_core.errors import DataError, HydroError
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.sliced import SlicedRun
@@ -26,6 +26,7 @@ from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import Limits, Wanted, meets
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct, canonical
+from orchestration.landed_past import rows_read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -104,6 +105,15 @@ class FlowSlices:
         (part,) = self._at_once(last, wanted)
         return self.inputs.counts(wanted, fields, last, self._times(part), part.version)
 
+    def has_lost(self, name: str) -> bool:
+        """Whether rows of an input are not landed any more that ticks have read."""
+        read = rows_read(self.ledger.commits(), 0).get(name, 0)
+        try:
+            there = self.inputs.rows_there(name, self.versions.get(name))
+        except HydroError:
+            return True
+        return there is not None and there < read
+
     def window(self, tick: int) -> Window:
         """The window of a tick."""
         if tick not in self._windows:
@@ -132,10 +142,10 @@ class FlowSlices:
         times = self._times(part)
         try:
             return self.inputs.wanted(wanted, part.last, times, most, part.version)
-        except DataError:
+        except (DataError, FileNotFoundError):
             if part.version is None:
                 raise
-            # The table no longer knows the version.
+            # The table no longer has what it had at the version.
             self.not_as_read.add(wanted.name)
             return self.inputs.wanted(wanted, part.last, times, most)
 

@@ -265,11 +265,14 @@ class _Compared:
             return _verdict(seen)
         verdict = replace(_verdict(broken, passed=False), says=_in_words(broken))
         changed = sorted(self.slices.not_as_read & run.rows.keys())
-        if changed:
-            listed = ", ".join(f"`{name}`" for name in changed)
-            note = f"what is landed of {listed} may not be what its ticks have read"
-            return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
-        return verdict
+        if not changed:
+            return verdict
+        listed = ", ".join(f"`{name}`" for name in changed)
+        if any(map(self.slices.has_lost, changed)):
+            note = f"not compared: rows of {listed} that ticks have read are not landed any more"
+            return _verdict({"keys": 0, "note": note})
+        note = f"what is landed of {listed} may not be what its ticks have read"
+        return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
 
     def _as_read(self, run: SlicedRun) -> SlicedRun:
         ticks = run.first, run.last
