@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches_wanted import SlicedBatches
+    from hydro_core.spark.input_reads import InputRead
     from hydro_core.spark.ledger import Commit, Ledger
 
 Where = Mapping[FieldPath, Known]
@@ -57,8 +58,8 @@ class FlowSlices:
         inputs: where its landings are.
         ledger: what its ticks have read.
         most: what may be read of an input.
-        versions: those of the inputs that are read, where they have some; others are read as they
-            are now.
+        reads: what the tick that is judged has read; without it, what is landed now is read.
+        at: the first tick that has read it.
     """
 
     flow: FlowAsset
@@ -66,7 +67,8 @@ class FlowSlices:
     inputs: SlicedBatches
     ledger: Ledger
     most: Limits
-    versions: Mapping[str, int | None] = field(default_factory=dict)
+    reads: Sequence[InputRead] = ()
+    at: int = 0
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
     _windows: dict[int, Window] = field(default_factory=dict)
@@ -89,8 +91,8 @@ class FlowSlices:
         found = SlicedRun(
             self.program, slice_of(self.program.typed, output, where), *ticks, tick=self._tick
         )
-        parts = partial(self._as_read, ticks[1]) if as_read else partial(self._at_once, ticks[1])
-        found.load(lambda wanted: self._read(wanted, parts(wanted)))
+        read = self._read_as_read if as_read else self._read_at_once
+        found.load(partial(read, ticks[1]))
         return found
 
     def some(self, wanted: Wanted, last: int) -> list[Any]:
@@ -109,7 +111,7 @@ class FlowSlices:
         """Whether rows of an input are not landed any more that ticks have read."""
         read = rows_read(self.ledger.commits(), 0).get(name, 0)
         try:
-            there = self.inputs.rows_there(name, self.versions.get(name))
+            there = self.inputs.rows_there(name, self._versions.get(name))
         except HydroError:
             return True
         return there is not None and there < read
@@ -119,6 +121,10 @@ class FlowSlices:
         if tick not in self._windows:
             self._windows[tick] = self._calendar.window(tick)
         return self._windows[tick]
+
+    @cached_property
+    def _versions(self) -> Mapping[str, int | None]:
+        return {read.name: read.version for read in self.reads}
 
     @cached_property
     def _calendar(self) -> Calendar:
@@ -154,7 +160,42 @@ class FlowSlices:
         return {window.tick: (window.start, window.end) for window in windows}
 
     def _at_once(self, last: int, wanted: Wanted) -> Iterator[_Part]:
-        yield _Part(wanted.first, last, self.versions.get(wanted.name))
+        yield _Part(wanted.first, last, self._versions.get(wanted.name))
+
+    def _read_at_once(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+        return self._read(wanted, self._at_once(last, wanted))
+
+    def _read_as_read(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+        """The rows as the ticks have read them, those of earlier ticks that came late, too."""
+        found = dict(self._read(wanted, self._as_read(last, wanted)))
+        for came, of, versions in self._late(wanted.name):
+            if wanted.first <= came <= last:
+                late = replace(wanted, first=of)
+                before, now = (self._read(late, iter([_Part(of, of, v)])) for v in versions)
+                rows = without(now.get(of, ()), before.get(of, ()))
+                found[came] = [*found.get(came, ()), *rows]
+        return found
+
+    def _late(self, name: str) -> Iterator[tuple[int, int, tuple[int, int]]]:
+        """The ticks with which rows came late, the ticks that they are of, and the versions of the
+        table before and then.
+        """
+        before: int | None = None
+        for first, stands, read in self._all_reads(name):
+            if read.late and stands and (before is None or read.version is None):
+                self.not_as_read.add(name)
+            elif stands and before is not None and read.version is not None:
+                yield from ((first, tick, (before, read.version)) for tick in read.late)
+            before = read.version if read.version is not None else before
+
+    def _all_reads(self, name: str) -> Iterator[tuple[int, bool, InputRead]]:
+        """What was read of an input one after the other, the first tick that has it, and whether
+        that was not computed again since.
+        """
+        for commit in self.ledger.commits():
+            stands = self._made_by.get(commit.first) is commit
+            yield from ((commit.first, stands, r) for r in commit.inputs if r.name == name)
+        yield from ((self.at, True, read) for read in self.reads if read.name == name)
 
     def _as_read(self, last: int, wanted: Wanted) -> Iterator[_Part]:
         """Ticks that follow each other and have read the same version, together."""
@@ -173,11 +214,11 @@ class FlowSlices:
     def _version_at(self, name: str, tick: int) -> int | None:
         commit = self._made_by.get(tick)
         if commit is None:
-            return self.versions.get(name)
+            return self._versions.get(name)
         read = next((read for read in commit.inputs if read.name == name), None)
         if read is None or read.version is None:
             self.not_as_read.add(name)
-            return self.versions.get(name)
+            return self._versions.get(name)
         return read.version
 
     @cached_property
@@ -189,6 +230,10 @@ class FlowSlices:
                 found |= dict.fromkeys(commit.ticks, commit)
         return found
 
+    def came_late(self, name: str) -> bool:
+        """Whether some tick has read rows of an earlier one."""
+        return any(read.late for _, _, read in self._all_reads(name))
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -197,6 +242,19 @@ class _Part:
     first: int
     last: int
     version: int | None
+
+
+def without(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The rows that are left when the others are taken away, each as often as it is there."""
+    owed = Counter(map(canonical, others))
+    left = []
+    for row in rows:
+        form = canonical(row)
+        if owed[form]:
+            owed[form] -= 1
+        else:
+            left.append(row)
+    return left
 
 
 def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:

@@ -17,11 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from hydro_core.spark.arrivals.source import Snapshot
 from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Window
-from hydro_core.spark.batches_landing import InputBatches
+from hydro_core.spark.batches_landing import InputBatches, Range, range_of
 from hydro_core.spark.files.frames import is_exact
+from hydro_core.spark.files.places import DELTA
+from hydro_core.spark.landed_refusals import refuse_unfit
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Values, Wanted
@@ -65,11 +68,11 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted):
             return {}
-        part = self._range(wanted.name, (wanted.first, last), times, version, None)
+        part = self._part(wanted, last, times, version)
         rows, axis, item = part.found.dataset, part.axis, part.arrived.item
         if rows is None or not is_exact(part.arrived, part.columns):
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
-            batch = self._by_pieces(part)
+            batch = self._by_pieces(part, self._sources[wanted.name].zone)
         else:
             columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
             where = _within(condition_of(wanted, rows.schema, item), axis, rows.schema)
@@ -99,7 +102,7 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted):
             return Counter()
-        part = self._range(wanted.name, (wanted.first, last), times, version, None)
+        part = self._part(wanted, last, times, version)
         rows, item = part.found.dataset, part.arrived.item
         names = [column_of(path, item) for path in fields]
         columns = [name for name in names if name is not None]
@@ -109,8 +112,16 @@ class SlicedBatches(InputBatches):
         return counts_of(rows, columns, _within(where, part.axis, rows.schema))
 
     def _has_none(self, wanted: Wanted) -> bool:
-        whole = self._landings[wanted.name].column is None
-        return not self._is_there(wanted.name) or (whole and wanted.first > 0)
+        source = self._sources[wanted.name]
+        return not source.is_there or (source.file.column is None and wanted.first > 0)
+
+    def _part(
+        self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
+    ) -> Range:
+        source = self._sources[wanted.name]
+        arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
+        refuse_unfit(arrived, None)
+        return range_of(source, arrived, (wanted.first, last), times)
 
 
 def _size(rows: ds.Dataset, where: ds.Expression | None) -> int:

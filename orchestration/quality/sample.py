@@ -32,11 +32,12 @@ from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 from hydro_core.validation import same_items
 from orchestration.quality.validate import Verdict
-from orchestration.slices import FlowSlices, Inputs, Where, inputs_of, rows_where
+from orchestration.slices import FlowSlices, Inputs, Where, inputs_of, rows_where, without
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hydro_core.spark.input_reads import InputRead
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
 
@@ -92,25 +93,22 @@ class Sample:
 
     def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on ticks that are written, by the outputs' names."""
-        versions = {read.name: read.version for read in prepared.inputs}
         ticks = prepared.run.first, prepared.run.last
         for output in self.drivers:
             asked = Asked(output, ticks, prepared.shown(output))
-            yield output, self._judge(pipeline, asked, versions)
+            yield output, self._judge(pipeline, asked, prepared.inputs)
 
     def judge_again(self, pipeline: Pipeline, output: str, tick: int) -> Iterator[Verdict]:
         """The verdict on an output of a committed tick, from the stored table."""
         if output in self.drivers:
             table = pipeline.output_tables[output].name
             asked = Asked(output, (tick, tick), pipeline.store.rows(table, tick, tick))
-            yield self._judge(pipeline, asked, {})
+            yield self._judge(pipeline, asked)
 
-    def _judge(
-        self, pipeline: Pipeline, asked: Asked, versions: Mapping[str, int | None]
-    ) -> Verdict:
+    def _judge(self, pipeline: Pipeline, asked: Asked, reads: Sequence[InputRead] = ()) -> Verdict:
         inputs, ledger = inputs_of(self.flow, self.program, self.inputs), pipeline.ledger
         most = Limits(_MOST_ROWS, _MOST_BYTES)
-        slices = FlowSlices(self.flow, self.program, inputs, ledger, most, versions)
+        slices = FlowSlices(self.flow, self.program, inputs, ledger, most, reads, asked.ticks[0])
         try:
             return self._compare(pipeline, slices, asked)
         except TooLargeError as error:
@@ -271,6 +269,9 @@ class _Compared:
         if any(map(self.slices.has_lost, changed)):
             note = f"not compared: rows of {listed} that ticks have read are not landed any more"
             return _verdict({"keys": 0, "note": note})
+        if any(map(self.slices.came_late, changed)):
+            note = f"not compared: which rows of {listed} came late is not known of files"
+            return _verdict({"keys": 0, "note": note})
         note = f"what is landed of {listed} may not be what its ticks have read"
         return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
 
@@ -289,7 +290,7 @@ class _Compared:
             place = tick - run.first
             expected = given[place]
             if self.adds_up and place:
-                expected = _without(expected, given[place - 1])
+                expected = without(expected, given[place - 1])
             there = self.asked.rows.filter(_equal(self.asked.rows["tick"], tick))
             found = rows_where(there, item, self.where)
             if not same_items(found, expected, ordered=False):
@@ -298,7 +299,7 @@ class _Compared:
 
     def _told(self, tick: int, found: list[Any], expected: list[Any]) -> dict[str, Any]:
         item = self.slices.program.typed.outputs[self.asked.output].item
-        row = (_without(found, expected) or _without(expected, found))[0]
+        row = (without(found, expected) or without(expected, found))[0]
         key = {path: field_of(row, path) for path in self.where}
 
         def of_key(rows: list[Any]) -> list[Any]:
@@ -332,19 +333,6 @@ def _equal(column: Any, value: int) -> Any:
     import pyarrow.compute as pc
 
     return pc.equal(column, value)
-
-
-def _without(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """The rows that are left when the others are taken away, each as often as it is there."""
-    owed = Counter(map(canonical, others))
-    left = []
-    for row in rows:
-        form = canonical(row)
-        if owed[form]:
-            owed[form] -= 1
-        else:
-            left.append(row)
-    return left
 
 
 def _quoted(name: str, value: Any) -> str:

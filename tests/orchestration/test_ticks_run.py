@@ -92,7 +92,7 @@ def test_a_committed_tick_is_recorded_again_and_not_run(
         for found in (first, run.checks(again))
     ]
     assert checks[0] == checks[1]
-    assert len(checks[0]) == 9
+    assert len(checks[0]) == 11
 
 
 def test_a_tick_out_of_order_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:

@@ -216,13 +216,18 @@ def test_parts_of_a_wrong_range_are_judged_by_the_same_keys(
     assert (found.seen["at"], found.seen["key"]) == ("2026-01-05", {"user": "ann"})
 
 
-def test_what_landed_late_breaks_nothing(small: tuple[FlowAsset, TickRunner]) -> None:
+def test_what_landed_late_counts_with_the_tick_that_read_it(
+    small: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
+) -> None:
     flow, runner = small
-    late = [[*BATCHES[0], ("ann", 1000)], *BATCHES[1:], [("ann", 5)]]
+    late = [[*BATCHES[0], ("ann", 1000)], *BATCHES[1:], [("ann", 5)], [("ann", 6)]]
     land(runner.project, late)
-    (report,) = ran(flow, runner, 4, 4)
-    assert report.committed
-    assert verdict(report).passed
+    for report in (*ran(flow, runner, 4, 4), *ran(flow, runner, 5, 5)):
+        assert report.committed, report.problem
+        assert verdict(report).seen["landed_rows"] >= 5
+    assert verdict(report, "before").passed
+    found = asked(capsys, "before", "--where", "amount=1000")
+    assert landed(found) == [("2026-01-05", "ann", 1000)]
 
 
 def test_a_past_that_is_not_landed_any_more_breaks_nothing(
