@@ -116,13 +116,13 @@ class Sample:
             every = -(-error.size // _MOST_BYTES)
             if not any(tick % every == 0 for tick in range(asked.ticks[0], asked.ticks[1] + 1)):
                 note = f"compared at each {every}th tick only: much is landed by now"
-                return _verdict({"keys": 0, "note": note})
+                return _verdict({"note": note})
             return self._compare(pipeline, replace(slices, most=Limits(_MOST_ROWS)), asked)
 
     def _compare(self, pipeline: Pipeline, slices: FlowSlices, asked: Asked) -> Verdict:
         chosen = self._chosen(slices, asked)
         if chosen is None:
-            return _verdict({"keys": 0, "note": "no row gives a key at this tick"})
+            return _verdict({"note": "no row gives a key at this tick"})
         adds_up = pipeline.output_tables[asked.output].kind is Kind.H
         ticks = _from(asked.ticks, adds_up=adds_up)
         run = slices.run(asked.output, self._where(asked.output, chosen), ticks)
@@ -131,7 +131,7 @@ class Sample:
             if chosen.keys:
                 run = slices.run(asked.output, self._where(asked.output, chosen), ticks)
             if run.too_many:
-                return _verdict({"keys": 0, "note": note})
+                return _verdict({"note": note})
         compared = _Compared(slices, asked, run.slice.where, adds_up=adds_up)
         verdict = compared.verdict(run, len(chosen.keys))
         if not verdict.passed:
@@ -250,7 +250,8 @@ class _Compared:
 
     def verdict(self, run: SlicedRun, keys: int) -> Verdict:
         loaded = sum(len(rows) for of in run.rows.values() for rows in of.values())
-        seen: dict[str, Any] = {"keys": keys, "landed_rows": loaded}
+        # In words: of a tick of a range there are no numbers of its own.
+        seen = {"compared": f"{keys:,} keys, by {loaded:,} landed rows"}
         try:
             broken = self._differing(run)
             if broken:
@@ -268,10 +269,10 @@ class _Compared:
         listed = ", ".join(f"`{name}`" for name in changed)
         if any(map(self.slices.has_lost, changed)):
             note = f"not compared: rows of {listed} that ticks have read are not landed any more"
-            return _verdict({"keys": 0, "note": note})
+            return _verdict({"note": note})
         if any(map(self.slices.came_late, changed)):
             note = f"not compared: which rows of {listed} came late is not known of files"
-            return _verdict({"keys": 0, "note": note})
+            return _verdict({"note": note})
         note = f"what is landed of {listed} may not be what its ticks have read"
         return replace(verdict, says=f"{verdict.says}; {note}", severity="warn")
 
