@@ -251,7 +251,7 @@ class _Compared:
     def verdict(self, run: SlicedRun, keys: int) -> Verdict:
         loaded = sum(len(rows) for of in run.rows.values() for rows in of.values())
         # In words: of a tick of a range there are no numbers of its own.
-        seen = {"compared": f"{keys:,} keys, by {loaded:,} landed rows"}
+        seen = {"compared": f"{keys:,} key(s), by {loaded:,} landed row(s)"}
         try:
             broken = self._differing(run)
             if broken:

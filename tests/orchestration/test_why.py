@@ -153,7 +153,7 @@ def verdict(report: TickReport, output: str = "totals") -> Any:
 def compared(found: Any) -> tuple[int, int]:
     """How many keys were compared, by how many landed rows; none where it says why not."""
     numbers = re.findall(
-        r"[0-9,]+(?= (?:keys|landed))", found.seen.get("compared", "0 keys, 0 landed")
+        r"[0-9,]+(?= (?:key|landed))", found.seen.get("compared", "0 keys, 0 landed")
     )
     return int(numbers[0].replace(",", "")), int(numbers[1].replace(",", ""))
 
