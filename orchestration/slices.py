@@ -109,7 +109,7 @@ class FlowSlices:
 
     def has_lost(self, name: str) -> bool:
         """Whether rows of an input are not landed any more that ticks have read."""
-        read = rows_read(self.ledger.commits(), 0).get(name, 0)
+        read = rows_read(self._commits, 0).get(name, 0)
         try:
             there = self.inputs.rows_there(name, self._versions.get(name))
         except HydroError:
@@ -192,7 +192,7 @@ class FlowSlices:
         """What was read of an input one after the other, the first tick that has it, and whether
         that was not computed again since.
         """
-        for commit in self.ledger.commits():
+        for commit in self._commits:
             stands = self._made_by.get(commit.first) is commit
             yield from ((commit.first, stands, r) for r in commit.inputs if r.name == name)
         yield from ((self.at, True, read) for read in self.reads if read.name == name)
@@ -222,10 +222,14 @@ class FlowSlices:
         return read.version
 
     @cached_property
+    def _commits(self) -> Sequence[Commit]:
+        return self.ledger.commits()
+
+    @cached_property
     def _made_by(self) -> Mapping[int, Commit]:
         """The commit that made each tick, the latest where it was made again."""
         found: dict[int, Commit] = {}
-        for commit in self.ledger.commits():
+        for commit in self._commits:
             if commit.inputs:
                 found |= dict.fromkeys(commit.ticks, commit)
         return found
