@@ -142,7 +142,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         empty=runner.empty_inputs(flow),
         late=late_rows(flow, runner),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else runner.deployments.undeployed(flow),
+        undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
 
