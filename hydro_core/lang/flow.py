@@ -335,4 +335,4 @@ class Flow:
     def _at(
         self, place: Span | None, code: str, message: str, operator: str | None, help_: str | None
     ) -> ProgramError:
-        return ProgramError(Diagnostic(code, message, place, operator, help_))  # type: ignore[arg-type]
+        return ProgramError(Diagnostic(code, message, place, operator, help=help_))  # type: ignore[arg-type]

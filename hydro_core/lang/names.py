@@ -148,7 +148,7 @@ class Names:
     def _complain(
         self, code: str, message: str, span: Span | None, operator: str | None, help_: str
     ) -> None:
-        self.problems.append(Diagnostic(code, message, span, operator, help_))  # type: ignore[arg-type]
+        self.problems.append(Diagnostic(code, message, span, operator, help=help_))  # type: ignore[arg-type]
 
 
 def _last(statement: Statement) -> Element:

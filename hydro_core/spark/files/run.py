@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.ir.graph import Graph
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -124,13 +123,13 @@ def _session(spark: SparkSession) -> SparkSession:
 
 
 @contextmanager
-def told(graph: Graph | None = None) -> Iterator[None]:
+def told(typed: Typed | None = None) -> Iterator[None]:
     """Failures of Spark become errors that a user can read."""
     try:
         yield
     except Exception as error:
         if is_spark_error(error):
-            raise data_error(error, graph) from error
+            raise data_error(error, typed) from error
         raise
 
 
@@ -155,7 +154,7 @@ def run(
     overlay = Overlay(NoPast(), checkpointed)
     count = work.cut.count
     step = at_once or longest_range(work.plan, work.settings) or max(count, 1)
-    with told(work.plan.graph):
+    with told(work.plan.typed):
         for first in range(0, count, step):
             last = min(first + step, count) - 1
             found, overlay = _range(work, out, (first, last), overlay)
