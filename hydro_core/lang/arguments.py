@@ -67,7 +67,7 @@ def read_arguments(
         at = wrong.written if isinstance(wrong.written, ast.AST) else None
         span = reader.span(at) if at is not None else element.span
         raise ArgumentsError(
-            Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)  # type: ignore[arg-type]
+            Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)
         ) from None
     except TypeProblem as wrong:
         raise ArgumentsError(_of_function(source, element, op, wrong)) from None
