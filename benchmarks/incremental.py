@@ -27,7 +27,7 @@ from hydro_core.catalog.internal import INTERNAL
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.reference.bag import Bag
-from hydro_core.reference.interpreter import run_ticks
+from hydro_core.reference.interpreter import Hooks, run_ticks
 from hydro_core.running import read_ticks
 from hydro_core.ticks.tick import TickInput
 
@@ -226,7 +226,7 @@ def measure(name: str, history: int, *, plan: bool) -> Mapping[str, Any]:
     reader = Reader(program)
     seconds, rows = [], []
     started = time.perf_counter()
-    for _ in run_ticks(program.typed, program.strata, ticks, watch=reader):
+    for _ in run_ticks(program.typed, program.strata, ticks, hooks=Hooks(watch=reader)):
         now = time.perf_counter()
         seconds.append(now - started)
         rows.append(sum(reader.rows.values()))

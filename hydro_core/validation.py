@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as DecimalValue
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
@@ -24,6 +24,7 @@ from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, 
 from hydro_core.types.stream import Order
 from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical, conform, sort_key
 
+Key = TypeVar("Key")
 Ticks = Sequence[TickInput]
 MAX_TICKS = 6
 MAX_BATCH = 4
@@ -53,14 +54,14 @@ def validate(plan: Compiled, program: Compiled, ticks: Ticks) -> Mismatch | None
 
     Where the program fails, the plan only has to agree up to there.
     """
-    wanted = _outputs(program, ticks)
-    got = _outputs(plan, ticks[: len(wanted)])
+    wanted = outputs_before_failure(program, ticks)
+    got = outputs_before_failure(plan, ticks[: len(wanted)])
     for number, expected in enumerate(wanted):
         given = got[number] if number < len(got) else {}
         for name, items in expected.items():
             found = given.get(name, ["(the plan failed)"])
             ordered = program.typed.outputs[name].order is Order.TOTAL
-            if not _same(items, found, ordered):
+            if not same_items(items, found, ordered):
                 return Mismatch(ticks[: number + 1], name, number, items, found)
     return None
 
@@ -79,17 +80,20 @@ def validate_randomly(
 
 def random_ticks(program: Compiled, rng: Random) -> Ticks:
     """A few ticks of a few random items for every input."""
-    constants = tuple(_constants(program))
+    items = {name: stream.item for name, stream in program.typed.inputs.items()}
+    batches = random_batches(items, rng, constants_of(program))
+    return [TickInput(batch) for batch in batches]
+
+
+def random_batches(
+    inputs: Mapping[Key, ItemType], rng: Random, constants: Sequence[Any]
+) -> Sequence[Mapping[Key, list[Any]]]:
+    """A few ticks of a few random items for every input, by any keys."""
     return [
-        TickInput(
-            {
-                name: [
-                    random_item(stream.item, rng, constants)
-                    for _ in range(rng.randint(0, MAX_BATCH))
-                ]
-                for name, stream in program.typed.inputs.items()
-            }
-        )
+        {
+            key: [random_item(item, rng, constants) for _ in range(rng.randint(0, MAX_BATCH))]
+            for key, item in inputs.items()
+        }
         for _ in range(rng.randint(1, MAX_TICKS))
     ]
 
@@ -147,10 +151,11 @@ def _fits(constant: Any, item: ItemType) -> bool:
     return True
 
 
-def _constants(program: Compiled) -> Iterator[Any]:
-    for node in program.graph:
-        for value in node.args.values():
-            yield from _in(value)
+def constants_of(program: Compiled) -> tuple[Any, ...]:
+    """The constants that stand in the program's functions."""
+    return tuple(
+        found for node in program.graph for value in node.args.values() for found in _in(value)
+    )
 
 
 def _in(value: Any) -> Iterator[Any]:
@@ -166,7 +171,7 @@ def _in(value: Any) -> Iterator[Any]:
             yield from _in(getattr(value, part.name))
 
 
-def _outputs(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
+def outputs_before_failure(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
     """The outputs of the ticks before the first that fails."""
     found: list[Mapping[str, list[Any]]] = []
     try:
@@ -177,7 +182,8 @@ def _outputs(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
     return found
 
 
-def _same(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
+def same_items(a: Sequence[Any], b: Sequence[Any], ordered: bool) -> bool:
+    """Whether these are the same items, each as often, and in the same order if `ordered`."""
     left, right = list(map(canonical, a)), list(map(canonical, b))
     if left == right or (not ordered and Counter(left) == Counter(right)):
         return True

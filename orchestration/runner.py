@@ -89,7 +89,7 @@ class TickRunner:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
 
         def latest(name: str) -> int | datetime | None:
-            return self._inputs(flow).latest(name)
+            return self.inputs(flow).latest(name)
 
         return ready(flow, flow.ticks.calendar, latest, self.now())
 
@@ -160,7 +160,7 @@ class TickRunner:
         """What has landed for ticks, by the inputs' names; as of `versions` if there are any."""
         before = self.pipeline(flow).ledger.last_reads()
         first, last = windows[0].tick, windows[-1].tick
-        return self._inputs(flow).read(
+        return self.inputs(flow).read(
             first, last, times_of(windows), versions=versions, before=before
         )
 
@@ -205,7 +205,8 @@ class TickRunner:
         else:
             yield from ranges.run(windows)
 
-    def _inputs(self, flow: FlowAsset) -> InputBatches:
+    def inputs(self, flow: FlowAsset) -> InputBatches:
+        """What the flow reads: its landings, as its program types them."""
         from hydro_core.spark.batches_landing import InputBatches, Landing
 
         plan = self.plan(flow)

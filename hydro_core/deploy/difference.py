@@ -17,6 +17,7 @@ from hydro_core.deploy.columns import narrowed_to
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.compare import Comparison, Stream, compare
+from hydro_core.optimize.proved import proofs
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, Wanted, bootstrap
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.types.item import Row
@@ -51,7 +52,7 @@ class Output:
 
     change: OutputChange
     columns: tuple[str, ...] = ()
-    """The columns that are added, or that go."""
+    """The columns that are added, or that go; also of one that is changed beside that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,15 @@ def stored_tables(tables: Mapping[str, Mapping[str, Any]]) -> tuple[Stored, ...]
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Disproved:
+    """What is not the same although it was proved to be, as running it has shown."""
+
+    outputs: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
+    """The new slots' ids."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """What becomes of every output and state, and what makes those that are not there yet."""
@@ -83,8 +93,11 @@ class Difference:
     tables: tuple[Stored, ...]
     """The tables of the deployment that serves."""
     streams: Comparison
+    programs: tuple[Typed, ...]
+    """Those that were compared, by their numbers there."""
     probes: Mapping[str, int] = field(default_factory=dict)
     """Of outputs that both have with different columns: where the narrower one of the wider is."""
+    disproved: Disproved = field(default_factory=Disproved)
 
     @cached_property
     def outputs(self) -> Mapping[str, Output]:
@@ -92,6 +105,16 @@ class Difference:
         mine, theirs = self.after.program.typed, self.before.program.typed
         found = {name: self._output(name) for name in mine.graph.sinks}
         return found | {n: Output("gone") for n in theirs.graph.sinks if n not in found}
+
+    @cached_property
+    def proofs(self) -> Mapping[str, tuple[str, ...]]:
+        """Why an output is called same or columns: by its name, the rules that lead there."""
+        wanted = {
+            name: pairs
+            for name, output in self.outputs.items()
+            if output.change in {"same", "columns"} and (pairs := self._pairs(name))
+        }
+        return proofs(self.programs, wanted)
 
     @cached_property
     def states(self) -> Mapping[str, State]:
@@ -104,6 +127,15 @@ class Difference:
             if t.role == "state" and t.name not in kept
         }
         return found | gone
+
+    @cached_property
+    def kept_streams(self) -> Mapping[str, tuple[Endpoint, Endpoint]]:
+        """Of the states that are kept, by their slots' ids: what the old plan stores, and the new
+        one.
+        """
+        old = {slot.id: slot.stream for slot in self.before.plan.slots}
+        new = {slot.id: slot.stream for slot in self.after.plan.slots}
+        return {name: (old[table.of], new[name]) for name, table in self._kept.items()}
 
     @cached_property
     def wanted(self) -> Wanted:
@@ -164,30 +196,41 @@ class Difference:
                     yield (cls, of.item), Leaf(table.name, grows)
 
     def _output(self, name: str) -> Output:
-        mine, theirs = _ends(self.after.program.typed, name), _ends(self.before.program.typed, name)
-        if not theirs:
+        mine, theirs = self.after.program.typed, self.before.program.typed
+        if name not in theirs.graph.sinks:
             return Output("new")
-        if self._alike((NEW, mine), (OLD, theirs)):
-            same_types = _item(self.after, name) == _item(self.before, name)
-            return Output("same" if same_types else "changed")
-        probe = self.probes.get(name)
-        if probe is not None:
-            new, old = _item(self.after, name), _item(self.before, name)
-            wider = NEW if len(new.names) > len(old.names) else OLD
-            other = (OLD, theirs) if wider == NEW else (NEW, mine)
-            if self._alike((probe, (Endpoint(PROBE),)), other):
-                return Output("columns", tuple(sorted({*new.names} ^ {*old.names})))
-        return Output("changed")
+        new, old = mine.outputs[name].item, theirs.outputs[name].item
+        columns: tuple[str, ...] = ()
+        if isinstance(new, Row) and isinstance(old, Row):
+            columns = tuple(sorted({*new.names} ^ {*old.names}))
+        if name in self.disproved.outputs or not self._pairs(name):
+            return Output("changed", columns)
+        if name in self.probes:
+            return Output("columns", columns)
+        return Output("same" if new == old else "changed")
 
-    def _alike(
-        self, one: tuple[int, tuple[Endpoint, ...]], other: tuple[int, tuple[Endpoint, ...]]
-    ) -> bool:
-        """Whether the sums of these streams are proved equal: part by part."""
-        classes = [
-            sorted(self.streams.classes.get(Stream(number, end), -1) for end in ends)
-            for number, ends in (one, other)
-        ]
-        return classes[0] == classes[1] and -1 not in classes[0]
+    def _pairs(self, name: str) -> tuple[tuple[Stream, Stream], ...]:
+        """The parts of an output that are proved equal, old and new; none where some are not.
+
+        Of an output with other columns they are those of the narrower and of what the wider one is
+        without them.
+        """
+        old, new = (self._parts(number, name) for number in (OLD, NEW))
+        if name in self.probes:
+            probe = self.probes[name]
+            narrowed = (Stream(probe, Endpoint(PROBE)),)
+            if _is_wider(self.programs[NEW], self.programs[OLD], name):
+                new = narrowed
+            else:
+                old = narrowed
+        classes = self.streams.classes
+        by_class = [sorted(parts, key=lambda s: classes.get(s, -1)) for parts in (old, new)]
+        if len(old) != len(new) or not all(map(self.streams.same, *by_class)):
+            return ()
+        return tuple(zip(*by_class, strict=True))
+
+    def _parts(self, number: int, name: str) -> tuple[Stream, ...]:
+        return tuple(Stream(number, end) for end in _ends(self.programs[number], name))
 
     def _stored_alike(self, output: str) -> bool:
         """Whether both plans store the output in the same way."""
@@ -202,17 +245,26 @@ class Difference:
         return records[0] == records[1]
 
     def _state(self, slot: StateSlot) -> State:
-        for table in self.tables:
-            if table.role != "state":
-                continue
-            old = next((s for s in self.before.plan.slots if s.id == table.of), None)
-            if old is not None and self._serves(old, slot):
-                was = old.id if old.id != slot.id else None
-                return State("kept", table.name, was)
+        kept = self._kept.get(slot.id)
+        if kept is not None:
+            return State("kept", kept.name, kept.of if kept.of != slot.id else None)
         made = bootstrap(self.after.plan, Wanted(slots=frozenset({slot.id})), self.leaves)
         tables = tuple(leaf.table for leaf in made.tables.values())
         change: StateChange = "rebuilt" if made.inputs else "derived"
         return State(change, tables=tables, inputs=made.inputs)
+
+    @cached_property
+    def _kept(self) -> Mapping[str, Stored]:
+        """The tables that serve on, by the new slots' ids: each serves one, its own if it can."""
+        old = {slot.id: slot for slot in self.before.plan.slots}
+        slots = [s for s in self.after.plan.slots if s.id not in self.disproved.states]
+        states = [t for t in self.tables if t.role == "state" and t.of in old]
+        pairs = [(s, t) for s in slots for t in states if self._serves(old[t.of], s)]
+        found: dict[str, Stored] = {}
+        for slot, table in sorted(pairs, key=lambda pair: pair[0].id != pair[1].of):
+            if slot.id not in found and table not in found.values():
+                found[slot.id] = table
+        return found
 
     def _serves(self, old: StateSlot, new: StateSlot) -> bool:
         """Whether the table of one slot is that of the other."""
@@ -243,20 +295,19 @@ def difference(
         if probe is not None:
             probes[name] = len(programs)
             programs.append(probe)
-    return Difference(before, after, stored_tables(tables), compare(programs), probes)
+    return Difference(
+        before, after, stored_tables(tables), compare(programs), tuple(programs), probes
+    )
 
 
 def _probe(old: Typed, new: Typed, name: str) -> Typed | None:
     """The wider program's output with the columns of the narrower one."""
     if name not in old.graph.sinks or len(_ends(old, name)) != 1 or len(_ends(new, name)) != 1:
         return None
-    before, after = old.outputs[name].item, new.outputs[name].item
-    if not isinstance(before, Row) or not isinstance(after, Row):
-        return None
-    if {*before.names} < {*after.names}:
-        return narrowed_to(new, _ends(new, name)[0], before.names, PROBE)
-    if {*after.names} < {*before.names}:
-        return narrowed_to(old, _ends(old, name)[0], after.names, PROBE)
+    for wide, narrow in ((new, old), (old, new)):
+        item = narrow.outputs[name].item
+        if isinstance(item, Row) and _is_wider(wide, narrow, name):
+            return narrowed_to(wide, _ends(wide, name)[0], item.names, PROBE)
     return None
 
 
@@ -264,5 +315,7 @@ def _ends(typed: Typed, output: str) -> tuple[Endpoint, ...]:
     return tuple(sink.inputs[0] for sink in typed.graph.sinks.get(output, ()))
 
 
-def _item(deployment: Deployment, output: str) -> Any:
-    return deployment.program.typed.outputs[output].item
+def _is_wider(one: Typed, other: Typed, output: str) -> bool:
+    """Whether an output of the first program has all columns of the other's, and more."""
+    wide, narrow = one.outputs[output].item, other.outputs[output].item
+    return isinstance(wide, Row) and isinstance(narrow, Row) and {*narrow.names} < {*wide.names}

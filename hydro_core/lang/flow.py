@@ -149,6 +149,11 @@ class Flow:
         typed = self.check(schemas).typed
         return answers.partition(typed) if on is None else answers.judge(typed, on)
 
+    def slice(self, output: str, *columns: str, schemas: Mapping[str, Schema] | None = None) -> Any:
+        """What of each input can matter for rows of an output with given values in some columns."""
+        answers = import_module("hydro_core.analysis.slice_wording")
+        return answers.slice_answer(self.check(schemas).typed, output, columns)
+
     def run(
         self,
         ticks: Iterable[Mapping[str, Sequence[Any]]],

@@ -29,21 +29,29 @@ SUM: Kind = ("sum", None)
 class Match:
     """A way to prove a pair: the pairs that must be equal in the same tick, and in earlier ones."""
 
+    nodes: tuple[ENode, ENode]
+    """How the streams of the pair are computed: by the same operator."""
     now: tuple[Pair, ...]
     earlier: tuple[Pair, ...]
 
 
-def bisimilar(space: Space, definitions: Sequence[Definition]) -> tuple[tuple[str, str], ...]:
-    """The streams, by their names, that are proved equal and are not of one class yet."""
+@dataclass(frozen=True, slots=True)
+class Bisimilar:
+    """Streams, by their names, that are proved equal and are not of one class yet."""
+
+    equal: tuple[tuple[str, str], ...]
+    by: Mapping[Pair, Match]
+    """How each pair was proved, those that have no names included."""
+
+
+def bisimilar(space: Space, definitions: Sequence[Definition]) -> Bisimilar:
+    """What follows by induction from what the rules have found."""
     names: dict[ClassId, str] = {}
     for definition in definitions:
         names.setdefault(space.named[definition.name], definition.name)
-    equal = _proved(_matches(space, sorted(names)))
-    return tuple(
-        (names[one], names[other])
-        for one, other in sorted(equal)
-        if one in names and other in names
-    )
+    by = _proved(_matches(space, sorted(names)))
+    named = ((one, other) for one, other in sorted(by) if one in names and other in names)
+    return Bisimilar(tuple((names[one], names[other]) for one, other in named), by)
 
 
 @dataclass(slots=True)
@@ -78,9 +86,9 @@ def _ways(search: _Search, pair: Pair) -> Iterator[Match]:
     for kind in one.keys() & other.keys():
         for a in one[kind]:
             for b in other[kind]:
-                yield _match(a, b.inputs)
+                yield _match(a, b, b.inputs)
                 if kind == SUM:
-                    yield _match(a, tuple(reversed(b.inputs)))
+                    yield _match(a, b, tuple(reversed(b.inputs)))
 
 
 def _kind(node: ENode) -> Kind:
@@ -90,27 +98,29 @@ def _kind(node: ENode) -> Kind:
     return node.shape.name, node.payload
 
 
-def _match(a: ENode, others: tuple[ClassId, ...]) -> Match:
+def _match(a: ENode, b: ENode, others: tuple[ClassId, ...]) -> Match:
     now: list[Pair] = []
     earlier: list[Pair] = []
     for x, y, strict in zip(a.inputs, others, a.shape.strict, strict=True):
         if x != y:
             (earlier if strict else now).append((min(x, y), max(x, y)))
-    return Match(tuple(now), tuple(earlier))
+    return Match((a, b), tuple(now), tuple(earlier))
 
 
-def _proved(matches: Mapping[Pair, tuple[Match, ...]]) -> set[Pair]:
-    assumed = set(matches)
+def _proved(matches: Mapping[Pair, tuple[Match, ...]]) -> Mapping[Pair, Match]:
+    assumed: Mapping[Pair, object] = matches
     while True:
         proved = _within_a_tick(matches, assumed)
-        if proved == assumed:
+        if len(proved) == len(assumed):
             return proved
         assumed = proved
 
 
-def _within_a_tick(matches: Mapping[Pair, tuple[Match, ...]], assumed: set[Pair]) -> set[Pair]:
+def _within_a_tick(
+    matches: Mapping[Pair, tuple[Match, ...]], assumed: Mapping[Pair, object]
+) -> dict[Pair, Match]:
     """The pairs that are equal in a tick if the assumed ones were in the ticks before."""
-    proved: set[Pair] = set()
+    proved: dict[Pair, Match] = {}
     readers: dict[Pair, list[Pair]] = {}
     for pair in assumed:
         for match in matches[pair]:
@@ -121,10 +131,9 @@ def _within_a_tick(matches: Mapping[Pair, tuple[Match, ...]], assumed: set[Pair]
         pair = todo.pop()
         if pair in proved or pair not in assumed:
             continue
-        if any(
-            proved.issuperset(match.now) and assumed.issuperset(match.earlier)
-            for match in matches[pair]
-        ):
-            proved.add(pair)
-            todo += readers.get(pair, ())
+        for match in matches[pair]:
+            if all(p in proved for p in match.now) and all(p in assumed for p in match.earlier):
+                proved[pair] = match
+                todo += readers.get(pair, ())
+                break
     return proved

@@ -19,7 +19,8 @@ from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop_form import loop_form
 from hydro_core.optimize.optimizer import prepare
-from hydro_core.optimize.space import ClassId, Definition
+from hydro_core.optimize.rule import Rule
+from hydro_core.optimize.space import ClassId, Definition, Problem
 from hydro_core.types.stream import StreamType
 
 MAX_EQUAL = 10_000
@@ -48,31 +49,55 @@ class Comparison:
         return known is not None and known == self.classes.get(other)
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Programs by their numbers as one problem, and what the rules can do with it."""
+
+    programs: Mapping[int, Typed]
+    problem: Problem
+    rules: tuple[Rule, ...]
+    names: Mapping[Stream, str]
+    """The definitions that the streams of the programs are."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compare."""
+        return not self.problem.roots
+
+
+def shared(programs: Mapping[int, Typed]) -> Shared:
+    """The programs as one problem, in which arguments that may stand for each other are one."""
+    together = _together(programs)
+    loaded = _loops_alike(load(together.typed))
+    if not loaded.problem.roots:
+        return Shared(programs, loaded.problem, (), {})
+    problem, rules = prepare(loaded)
+    names = {}
+    for stream, endpoint in together.streams.items():
+        name = loaded.names.get(str(endpoint))
+        if name is not None:
+            names[stream] = problem.cuts.get(name, name)
+    return Shared(programs, arguments_alike(problem), rules, names)
+
+
 def compare(programs: Sequence[Typed]) -> Comparison:
     """The streams of the programs that are equal at every tick, whatever the inputs are.
 
     Sound, not complete: streams that are told apart may be equal all the same.
     """
-    together = _together(programs)
-    loaded = _loops_alike(load(together.typed))
-    if not loaded.problem.roots:
+    of = shared(dict(enumerate(programs)))
+    if of.is_empty:
         return Comparison({}, complete=True)
-    problem, rules = prepare(loaded)
-    problem = arguments_alike(problem)
     known: tuple[tuple[str, str], ...] = ()
     while True:
-        egraph = EGraph(problem, rules, equal=known)
+        egraph = EGraph(of.problem, of.rules, equal=known)
         saturation = egraph.saturate()
         space = egraph.space()
-        found = bisimilar(space, problem.definitions)
+        found = bisimilar(space, of.problem.definitions).equal
         if not found or len(known) > MAX_EQUAL:
             break
         known = (*known, *found)
-    classes = {}
-    for stream, endpoint in together.streams.items():
-        name = loaded.names.get(str(endpoint))
-        if name is not None:
-            classes[stream] = space.named[problem.cuts.get(name, name)]
+    classes = {stream: space.named[name] for stream, name in of.names.items()}
     return Comparison(classes, complete=saturation.saturated)
 
 
@@ -83,13 +108,13 @@ class _Together:
     """Where the streams of each program are."""
 
 
-def _together(programs: Sequence[Typed]) -> _Together:
+def _together(programs: Mapping[int, Typed]) -> _Together:
     """One program of all; inputs of one name and type are shared, and nothing else is."""
     nodes: dict[NodeId, Node] = {}
     types: dict[Endpoint, StreamType] = {}
     streams: dict[Stream, Endpoint] = {}
     shared: dict[object, NodeId] = {}
-    for number, typed in enumerate(programs):
+    for number, typed in programs.items():
         names = {node.id: f"{node.id}@{number}" for node in typed.graph}
         for name, source in typed.graph.sources.items():
             item = typed.types[Endpoint(source.id)].item

@@ -59,7 +59,7 @@ class EGraph:
         equal: Iterable[tuple[str, str]] = (),
     ) -> None:
         self.problem = problem
-        self._equal = tuple(equal)
+        self.equal = tuple(equal)
         self.rules = tuple(rules)
         self.numbering: tuple[tuple[str, Any], ...] = ()
         """The classes as sorts with raw values, in the order of their numbers in the last space."""
@@ -189,7 +189,7 @@ class EGraph:
             yield f"(let $n{i}_ ({' '.join((self._of[definition.shape], *payload, *inputs))}))"
         for cut, name in self.problem.cuts.items():
             yield f"(union {refer(cut)} {refer(name)})"
-        for one, other in self._equal:
+        for one, other in self.equal:
             yield f"(union {refer(one)} {refer(other)})"
         for fact, args in self.problem.facts:
             values = (refer(a) if isinstance(a, str) else str(a) for a in args)

@@ -23,6 +23,9 @@ MAX_REPLAYS = 64
 MAX_REPLAYED = 400_000
 """Nodes and rule applications that are looked at, in all rounds together."""
 
+KNOWN = "known"
+"""The reason of what the e-graph was told to be equal."""
+
 ClassValue = tuple[str, Any]
 
 
@@ -73,7 +76,7 @@ class Replay:
         """
         found: dict[ClassId, TermId] = {}
         broken = _feedback(space, plan)
-        known = self._known()
+        known = self.known()
         for cls in broken:
             found[cls] = known[cls]
         for cls in _inputs_first(space, plan, broken):
@@ -94,6 +97,8 @@ class Replay:
             self.streams[d.name] = self.closure.add(d.shape, d.payload, inputs)
         for cut, name in self.problem.cuts.items():
             self.closure.union(cuts[cut], self.streams[name], Reason("definition"))
+        for one, other in self._egraph.equal:
+            self.closure.union(self.streams[one], self.streams[other], Reason(KNOWN))
         self._cuts = cuts
 
     def _members(self) -> tuple[dict[ClassValue, list[TermId]], list[TermId]]:
@@ -141,7 +146,8 @@ class Replay:
             classes[term] = rows[node.shape, node.payload, inputs]
         return classes[term]
 
-    def _known(self) -> Mapping[ClassId, TermId]:
+    def known(self) -> Mapping[ClassId, TermId]:
+        """A term for every class of the last space."""
         members, _ = self._members()
         ids = {key: number for number, key in enumerate(self._egraph.numbering)}
         return {

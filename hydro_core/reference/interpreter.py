@@ -27,11 +27,21 @@ from hydro_core.types.item import UNKNOWN, ItemType
 from hydro_core.types.stream import Order, StreamType
 from hydro_core.types.values import sort_key
 
-__all__ = ["TickInput", "run_ticks"]
+__all__ = ["Hooks", "TickInput", "run_ticks"]
 
 Items = list[Any]
 Watch = Callable[[Node, Sequence[Bag], Mapping[Endpoint, Bag]], None]
 """Is told what every node got and gave, as often as it was evaluated."""
+Keep = Callable[[Node, int, int, Bag], Bag]
+"""Of what enters a node, at an input and a tick, the items that it gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What looks at the streams of a run, or takes items out of them."""
+
+    watch: Watch | None = None
+    keep: Keep | None = None
 
 
 def run_ticks(
@@ -41,12 +51,14 @@ def run_ticks(
     settings: Settings | None = None,
     *,
     fixpoint: Fixpoint = semi_naive,
-    watch: Watch | None = None,
+    hooks: Hooks | None = None,
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
-    program = Program(typed, _components(typed, strata), settings or Settings(), fixpoint, watch)
+    parts, settings = _components(typed, strata), settings or Settings()
+    program = Program(typed, parts, settings, fixpoint, hooks or Hooks())
     pasts = {node.id: past for node in typed.graph if (past := Past.of(node)) is not None}
-    for number, tick in enumerate(ticks):
+    for place, tick in enumerate(ticks):
+        number = place if tick.number is None else tick.number
         run = TickRun(program, pasts, Moment(number, tick.batches, tick.start, tick.end))
         yield run.outputs()
 
@@ -76,7 +88,7 @@ class Program:
     components: Sequence[Component]
     settings: Settings
     fixpoint: Fixpoint
-    watch: Watch | None = None
+    hooks: Hooks
 
 
 class TickRun:
@@ -97,7 +109,8 @@ class TickRun:
             self._evaluate(component)
         for node_id, past in self.pasts.items():
             node = self.program.typed.graph[node_id]
-            past.end_tick(self._stream(node.inputs[0]), self.streams[Endpoint(node_id)])
+            (entered,) = self._kept(node, [self._stream(node.inputs[0])])
+            past.end_tick(entered, self.streams[Endpoint(node_id)])
         sinks = self.program.typed.graph.sinks
         outputs = self.program.typed.outputs
         return {name: self._collected(sinks[name], stream) for name, stream in outputs.items()}
@@ -119,6 +132,7 @@ class TickRun:
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)
         function = meaning_of(node.op.name).function
+        inputs = self._kept(node, inputs)
         if past is not None:
             past.now = inputs[0] if inputs else Bag()
             output = function(site, past)
@@ -128,9 +142,15 @@ class TickRun:
             given = {Endpoint(node.id): _fitted(site, output)}
         else:
             given = {Endpoint(node.id, port): bag for port, bag in output.items()}
-        if self.program.watch is not None:
-            self.program.watch(node, inputs, given)
+        if self.program.hooks.watch is not None:
+            self.program.hooks.watch(node, inputs, given)
         return given
+
+    def _kept(self, node: Node, inputs: Sequence[Bag]) -> Sequence[Bag]:
+        keep, tick = self.program.hooks.keep, self.moment.tick
+        if keep is None:
+            return inputs
+        return [keep(node, i, tick, bag) for i, bag in enumerate(inputs)]
 
     def _site(self, node: Node) -> Site:
         inputs = tuple(map(self.program.typed.types.__getitem__, node.inputs))

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,6 +29,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
+from hydro_core.spark.batches_wanted import condition_of, items_by_tick, matching
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
 from hydro_core.spark.files.places import DELTA, Found, find
 from hydro_core.spark.files.workers import Wanted as Made
@@ -39,6 +40,7 @@ from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of, refuse, require_columns
 from hydro_core.ticks.landed import declared_columns, required_columns
+from hydro_core.ticks.wanted import TooManyError, Wanted
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -140,6 +142,47 @@ class InputBatches:
         extremes = [pc.max(batch[axis.column]).as_py() for batch in batches]
         last = max((value for value in extremes if value is not None), default=None)
         return None if last is None else moment_of(last, self._zone)
+
+    def wanted(
+        self,
+        wanted: Wanted,
+        last: int,
+        times: Mapping[int, Window],
+        most: int,
+        version: int | None = None,
+    ) -> Mapping[int, list[Any]]:
+        """The rows of an input up to a tick that can matter, as items by their ticks.
+
+        Args:
+            wanted: which rows, and from which tick on.
+            last: the last tick.
+            times: the windows of the ticks.
+            most: so many rows are read at most.
+            version: of a Delta table; None: the latest.
+
+        Raises:
+            DataError: the input cannot be read (code `input`).
+            TooManyError: it has more such rows.
+        """
+        name, item = wanted.name, self._items[wanted.name]
+        if not self._is_there(name) or (self._landings[name].column is None and wanted.first):
+            return {}
+        part = self._range(name, (wanted.first, last), times, version, None)
+        rows, axis = part.found.dataset, part.axis
+        if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
+            batch = self._by_pieces(part)
+        else:
+            where = condition_of(wanted, rows.schema, item)
+            if axis is not None:
+                within = axis.within(rows.schema.field(axis.column).type)
+                where = within if where is None else within & where
+            columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
+            table = plain_table(matching(rows, columns, where, most))
+            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
+            batch = _small(part, table.filter(pa.array(numbers != NONE)), numbers)
+        if not isinstance(batch.rows, pa.Table):
+            raise TooManyError(batch.read.rows or 0)
+        return wanted.among(items_by_tick(batch.rows, item))
 
     def _is_there(self, name: str) -> bool:
         path = self._landings[name].path

@@ -10,8 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TickInput:
-    """A batch of items per input (none is an empty one), and the tick's times if it has any."""
+    """A batch of items per input (none is an empty one), and the tick's times if it has any.
+
+    `number` is said where ticks before it are left out.
+    """
 
     batches: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     start: datetime | None = None
     end: datetime | None = None
+    number: int | None = None

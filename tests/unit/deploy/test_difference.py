@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import dedent
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 
 from hydro_core.compile import compile_text
 from hydro_core.deploy.deployment import Deployment
-from hydro_core.deploy.difference import Difference, difference
+from hydro_core.deploy.difference import Difference, Disproved, difference
 from hydro_core.deploy.make import deployment_of
-from hydro_core.optimize.optimizer import optimize
+from hydro_core.optimize.optimizer import Optimized, optimize
 
 SOURCES = """
 orders = source("user string, product string, amount long")
@@ -137,3 +138,55 @@ def test_what_is_not_the_same_is_not_said_to_be(one: str, other: str) -> None:
     found = changed(BEFORE, BEFORE.replace(one, other))
     assert "changed" in outputs(found).values()
     assert found.wanted.outputs
+
+
+CYCLE = """
+x = orders -> union(y)
+y = x -> prev() -> filter(lambda r: r.amount == 1) -> filter(lambda r: r.user == 'a')
+x -> out
+"""
+TWICE = (
+    CYCLE
+    + """
+w = orders -> union(z)
+z = w -> prev() -> filter(lambda r: r.user == 'a') -> filter(lambda r: r.amount == 1)
+w -> more
+"""
+)
+
+
+def as_written(text: str) -> Deployment:
+    compiled = compile_text(SOURCES + text)
+    return deployment_of("shop", compiled.typed, Optimized(compiled.graph, 0.0, 0.0))
+
+
+def test_a_table_serves_one_state() -> None:
+    """Two states that are proved equal are two tables, and stay so."""
+    once, twice = as_written(CYCLE), as_written(TWICE)
+    again = difference(twice, twice, records(twice))
+    assert {name: state.table for name, state in again.states.items()} == {
+        "x": "state/x",
+        "w": "state/w",
+    }
+    more = difference(once, twice, records(once))
+    assert {name: state.change for name, state in more.states.items()} == {
+        "x": "kept",
+        "w": "rebuilt",
+    }
+
+
+def test_what_a_test_has_disproved_is_changed_and_made_anew() -> None:
+    found = changed(BEFORE, BEFORE)
+    slot = next(iter(found.states))
+    wrong = replace(found, disproved=Disproved(frozenset({"totals"}), frozenset({slot})))
+    assert outputs(wrong) == {"german": "same", "totals": "changed", "firsts": "same"}
+    assert wrong.states[slot].change != "kept"
+    assert wrong.wanted.outputs == {"totals"}
+    assert wrong.wanted.slots == {slot}
+
+
+def test_the_columns_of_a_changed_output_are_told_too() -> None:
+    other = BEFORE.replace('total=sum("amount"), n=count()', 'total=max("amount"), m=count()')
+    found = changed(BEFORE, other)
+    assert outputs(found)["totals"] == "changed"
+    assert found.outputs["totals"].columns == ("m", "n")

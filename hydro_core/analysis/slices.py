@@ -1,0 +1,298 @@
+"""Slices: which items of every stream can matter for some rows of an output.
+
+What is asked of an output goes backwards through the program, to what is asked of the inputs of
+each operator: conditions on fields that an item must meet to matter, and how many ticks it may be
+old. The rules are read off the catalogue's columns, as the partitioning analysis reads them. An
+item that is left out cannot change what was asked for; of those that are kept, some may not matter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.partition.steps import Step, Steps, steps_of
+from hydro_core.analysis.partition.terms import At, Table, Term, keeps_value
+from hydro_core.catalog.spec import State
+from hydro_core.ir.graph import Node, NodeId
+from hydro_core.types.item import FieldPath, at, leaves
+from hydro_core.types.values import canonical
+
+FOREVER = 1 << 62
+"""The age of items of any tick."""
+MOST_NEEDS = 8
+"""So many alternatives are told apart of what is asked of a stream."""
+_MOST_VISITS = 40
+"""An operator that is asked for more and more, once more around its cycle, is asked for all."""
+
+Edge = tuple[NodeId, int]
+"""An input of an operator, by its position."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Values that a field may have: those of `column`, which were asked for."""
+
+    column: str
+    values: tuple[Any, ...] = field(compare=False, repr=False)
+    forms: frozenset[Hashable] = frozenset()
+
+    @staticmethod
+    def of(column: str, values: Iterable[Any]) -> Known:
+        """The values of a column of the output."""
+        distinct = {canonical(value): value for value in values}
+        return Known(column, tuple(distinct.values()), frozenset(distinct))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The values that a field has in the items that enter an operator at its other input."""
+
+    edge: Edge
+    path: FieldPath
+
+
+Condition = tuple[FieldPath, Known | Seen]
+
+
+class Need(NamedTuple):
+    """Items that are asked for: those that meet all conditions, up to `age` ticks ago."""
+
+    conditions: frozenset[Condition]
+    age: int
+
+
+Needs = frozenset[Need]
+"""Alternatives; none: nothing is asked for."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What can matter for some rows of an output."""
+
+    steps: Steps
+    output: str
+    where: Mapping[FieldPath, Known]
+    """What was asked for: the values of fields of the output's rows."""
+    edges: Mapping[Edge, Needs]
+    """What is asked of the inputs of operators; one that is not there is asked for nothing."""
+    streams: Mapping[NodeId, Needs]
+
+    @property
+    def inputs(self) -> Mapping[str, Needs]:
+        """What is asked of each input of the program, in their order."""
+        sources = self.steps.sources
+        return {s.name: self.streams.get(node, frozenset()) for node, s in sources.items()}
+
+    @cached_property
+    def recent(self) -> int | None:
+        """So many ticks back all of them count; of earlier ones those in which rows came, and the
+        first. None: all of them count, since what is kept grows or changes by itself.
+        """
+        found = 0
+        for node, needs in self.streams.items():
+            spec = self.steps.of[node].node.spec
+            ages = [need.age for need in needs]
+            if FOREVER in ages and (spec.state is not State.NONE or not spec.zero):
+                return None
+            found = max([found, *(age for age in ages if age < FOREVER)])
+        return found
+
+    def upstream(self, edge: Edge) -> frozenset[NodeId]:
+        """The operators of which what enters at the edge is made."""
+        found: set[NodeId] = set()
+        todo = [self.steps.of[edge[0]].inputs[edge[1]]]
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found.add(name)
+                todo += self.steps.of[name].inputs
+        return frozenset(found)
+
+    def before(self, edge: Edge) -> frozenset[str]:
+        """The inputs of the program of which what enters at the edge is made."""
+        found = self.upstream(edge)
+        return frozenset(s.name for node, s in self.steps.sources.items() if node in found)
+
+    def blocker(self, name: str) -> Node | None:
+        """The operator because of which all items of an input can matter; None: there is none."""
+        start = next(node for node, s in self.steps.sources.items() if s.name == name)
+        if all(need.conditions for need in self.streams.get(start, ())):
+            return None
+        seen, todo = {start}, [start]
+        while todo:
+            reads = todo.pop(0)
+            for (node, i), needs in self.edges.items():
+                if self.steps.of[node].inputs[i] != reads or all(n.conditions for n in needs):
+                    continue
+                asked = self.streams.get(node, frozenset())
+                if all(need.conditions for need in asked):
+                    return self.steps.of[node].node
+                if node not in seen:
+                    seen.add(node)
+                    todo.append(node)
+        return None
+
+
+def slice_of(typed: Typed, output: str, where: Mapping[FieldPath, Known]) -> Slice:
+    """What can matter for the rows of an output that have one of some values in each of its fields.
+
+    Args:
+        typed: the program.
+        output: the name of one of its outputs.
+        where: values, by the fields of the output's items; a field is a leaf.
+    """
+    steps = steps_of(typed)
+    conditions = frozenset(where.items())
+    found = _Backwards(steps, typed)
+    for sink in typed.graph.sinks[output]:
+        there = typed.types[sink.inputs[0]].item
+        item = typed.outputs[output].item
+        kept = frozenset(
+            (path, known)
+            for path, known in conditions
+            if keeps_value(at(item, path), at(there, path))
+        )
+        found.ask((sink.id, 0), [Need(kept, 0)])
+    found.settle()
+    return Slice(steps, output, where, found.edges, found.streams)
+
+
+def all_columns(typed: Typed, output: str) -> Mapping[FieldPath, Known]:
+    """A condition on every field of an output, for which the values are yet to be found."""
+    return {path: Known(".".join(path), ()) for path, _ in leaves(typed.outputs[output].item)}
+
+
+class _Backwards:
+    """What is asked, grown until nothing more is asked of anything."""
+
+    def __init__(self, steps: Steps, typed: Typed) -> None:
+        self._steps, self._typed = steps, typed
+        self.edges: dict[Edge, Needs] = {}
+        self.streams: dict[NodeId, Needs] = {}
+        self._todo: dict[NodeId, None] = {}
+        self._visits = Counter[NodeId]()
+
+    def ask(self, edge: Edge, more: Iterable[Need]) -> None:
+        """Adds to what is asked of an input of an operator, and so of the stream that enters."""
+        known = self.edges.get(edge, frozenset())
+        new = _fewest([*known, *more])
+        if new == known:
+            return
+        self.edges[edge] = new
+        reads = self._steps.of[edge[0]].inputs[edge[1]]
+        before = self.streams.get(reads, frozenset())
+        asked = _fewest([*before, *new])
+        if asked != before:
+            self.streams[reads] = asked
+            self._todo[reads] = None
+
+    def settle(self) -> None:
+        while self._todo:
+            name = next(iter(self._todo))
+            del self._todo[name]
+            self._visits[name] += 1
+            step = self._steps.of[name]
+            for need in sorted(self.streams[name], key=repr):
+                too_often = self._visits[name] > _MOST_VISITS
+                for edge, wanted in _back(step, need):
+                    self.ask(edge, [Need(frozenset(), FOREVER) if too_often else wanted])
+
+
+def _back(step: Step, need: Need) -> Iterator[tuple[Edge, Need]]:
+    """What is asked of each input of an operator of which something is asked."""
+    age = _aged(step.node, need.age)
+    found = [_conditions(step, i, need.conditions) for i in range(len(step.inputs))]
+    for i, conditions in enumerate(found):
+        met = _met(step, i, found)
+        yield (step.node.id, i), Need(conditions | met, age)
+
+
+def _conditions(step: Step, i: int, conditions: frozenset[Condition]) -> frozenset[Condition]:
+    """What holds of an item of an input if it has a part in an item that meets the conditions.
+
+    Where every item of the output comes of one of the input's, it holds of the fields that are
+    kept. Where items of one key come together, those of the key are needed all.
+    """
+    found: set[Condition] = set()
+    if step.adds_up or (step.linear[i] and len(step.inputs) > 1):
+        found |= _rewritten(conditions, step.backward[i])
+    if step.key is not None:
+        back = {out: (name,) for name, outs in step.key.output.items() for out in outs}
+        of_key = _rewritten(conditions, back)
+        found |= _rewritten(of_key, step.key.fields[i])
+    return frozenset(found)
+
+
+def _met(step: Step, i: int, found: list[frozenset[Condition]]) -> frozenset[Condition]:
+    """The condition that an item finds a partner on the other side, where that is what it is for.
+
+    Without a partner it has no effect if the operator is linear in the other side: nothing in gives
+    nothing out, key by key.
+    """
+    if step.key is None or step.adds_up or len(step.inputs) < 2:
+        return frozenset()
+    fields = step.key.fields
+    there = {path for path, _ in found[i]}
+    open_names = [name for name in fields[i] if there.isdisjoint(_paths(fields[i][name]))]
+    if not open_names:
+        return frozenset()
+    for j, known in enumerate(found):
+        if j != i and step.linear[j] and (len(known), -j) > (len(found[i]), -i):
+            return frozenset(
+                (mine, Seen((step.node.id, j), other))
+                for name in open_names
+                for mine in _paths(fields[i][name])
+                for other in _paths(fields[j][name])
+            )
+    return frozenset()
+
+
+def _rewritten(conditions: Iterable[Condition], table: Table) -> set[Condition]:
+    return {
+        (before, values)
+        for path, values in conditions
+        for before in _paths(table.get(At(path), ()))
+    }
+
+
+def _paths(terms: Iterable[Term]) -> list[FieldPath]:
+    """The fields among the terms."""
+    return [term.path for term in terms if isinstance(term, At)]
+
+
+def _aged(node: Node, age: int) -> int:
+    """How old items of the input may be where those of the output are up to `age` ticks old."""
+    spec = node.spec
+    match spec.state:
+        case State.NONE:
+            more = 0
+        case State.WINDOW:
+            more = node.args["n"] - 1
+        case State.LAST:
+            more = 1
+        case State.DELAY:
+            more = node.args["n"]
+        case State.HISTORY | State.COMMANDS:
+            return FOREVER
+    return min(age + more, FOREVER)
+
+
+def _fewest(needs: Iterable[Need]) -> Needs:
+    """The alternatives without those that another one covers; of too many, one that covers all."""
+    distinct = frozenset(needs)
+    least = frozenset(
+        need
+        for need in distinct
+        if not any(
+            o != need and o.conditions <= need.conditions and o.age >= need.age for o in distinct
+        )
+    )
+    if len(least) <= MOST_NEEDS:
+        return least
+    common = frozenset.intersection(*(need.conditions for need in least))
+    return frozenset([Need(common, max(need.age for need in least))])

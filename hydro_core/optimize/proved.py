@@ -1,0 +1,207 @@
+"""Why streams of two programs are the same: the rules that lead from one to the other.
+
+The comparison is done again, on fewer programs and with a log, which is replayed into a closure
+that can prove. What was found by induction rests on rules, too: those that bring both streams into
+the form in which they are the same equation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.optimize.alike import Bisimilar, Pair, bisimilar
+from hydro_core.optimize.compare import MAX_EQUAL, Shared, Stream, shared
+from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.proof import TermId
+from hydro_core.optimize.replay import KNOWN, Replay
+from hydro_core.optimize.space import ClassId, Space
+
+MAX_STEPS = 2_000
+"""Steps of one proof that are looked through."""
+
+INDUCTION = "induction over ticks: both follow the same equation from the tick before"
+SAME_TEXT = "the same text"
+RENAMED = "renamed"
+NORMAL_FORM = "functions in normal form"
+NOT_ALL = "rules, of which there are too many steps to list them all"
+
+Wanted = tuple[tuple[Stream, Stream], ...]
+"""The parts of an output, each with the one that it is said to be."""
+
+
+def proofs(
+    programs: Sequence[Typed], wanted: Mapping[str, Wanted]
+) -> Mapping[str, tuple[str, ...]]:
+    """Why streams are equal that `compare` called so, by the keys of `wanted`.
+
+    Args:
+        programs: those that were compared.
+        wanted: pairs of streams by any key; all pairs of a key have one proof together.
+    """
+    needed = {s.program for parts in wanted.values() for pair in parts for s in pair}
+    found = _found({number: programs[number] for number in sorted(needed)}, wanted)
+    missing = {key: parts for key, parts in wanted.items() if key not in found}
+    if missing:  # the way leads through the plans
+        found |= _found(dict(enumerate(programs)), missing)
+    return {key: found.get(key, (NOT_ALL,)) for key in wanted}
+
+
+def _found(
+    programs: Mapping[int, Typed], wanted: Mapping[str, Wanted]
+) -> dict[str, tuple[str, ...]]:
+    of = shared(programs)
+    if of.is_empty or not wanted:
+        return {}
+    rounds = _rounds(of, [pair for parts in wanted.values() for pair in parts])
+    found = {key: _proof(of, rounds, parts) for key, parts in wanted.items()}
+    return {key: proof for key, proof in found.items() if proof is not None}
+
+
+@dataclass(slots=True)
+class _Round:
+    """A saturation with what was known before it, and what follows from it by induction."""
+
+    replay: Replay
+    space: Space
+    found: Bisimilar = field(default_factory=lambda: Bisimilar((), {}))
+    terms: Mapping[ClassId, TermId] = field(default_factory=dict)
+
+
+def _rounds(of: Shared, wanted: Sequence[tuple[Stream, Stream]]) -> list[_Round]:
+    """The turns of rules and induction, until all that is wanted is equal."""
+    rounds: list[_Round] = []
+    known: tuple[tuple[str, str], ...] = ()
+    while True:
+        egraph = EGraph(of.problem, of.rules, log=True, equal=known)
+        replay = Replay(egraph)
+        replay.saturate()
+        space = egraph.space()
+        rounds.append(_Round(replay, space))
+        equal = all(space.named[of.names[a]] == space.named[of.names[b]] for a, b in wanted)
+        found = bisimilar(space, of.problem.definitions)
+        if equal or not found.equal or len(known) > MAX_EQUAL:
+            return rounds
+        rounds[-1].found, rounds[-1].terms = found, replay.known()
+        known = (*known, *found.equal)
+
+
+def _proof(of: Shared, rounds: Sequence[_Round], parts: Wanted) -> tuple[str, ...] | None:
+    because = {r.name: r.because for r in of.rules}
+    search = _Search(rounds, because)
+    for one, other in parts:
+        a, b = (rounds[-1].replay.streams[of.names[s]] for s in (one, other))
+        if not rounds[-1].replay.closure.same(a, b):
+            return None
+        search.prove(len(rounds) - 1, a, b)
+    lines = [f"{name}: {because[name]}" for name in search.rules]
+    lines += [INDUCTION] if search.inductions else []
+    lines += [] if search.whole else [NOT_ALL]
+    return tuple(lines) or tuple(_without_rules(of.programs, parts))
+
+
+class _Search:
+    """Collects what takes part in a proof."""
+
+    def __init__(self, rounds: Sequence[_Round], because: Mapping[str, str]) -> None:
+        self.rules: dict[str, None] = {}
+        self.inductions: set[tuple[int, Pair]] = set()
+        self.whole = True
+        self._rounds = rounds
+        self._because = because
+        self._seen: set[tuple[int, TermId, TermId]] = set()
+
+    def prove(self, number: int, a: TermId, b: TermId) -> None:
+        """Goes through the proof that two terms of a round are equal, and all that it rests on."""
+        todo = [(number, a, b)]
+        while todo:
+            number, a, b = step = todo.pop()
+            if step in self._seen or a == b:
+                continue
+            self._seen.add(step)
+            closure = self._rounds[number].replay.closure
+            if not closure.same(a, b):  # more was done than was replayed
+                self.whole = False
+                continue
+            steps, whole = closure.prove(a, b, MAX_STEPS)
+            self.whole &= whole
+            for rewrite in steps:
+                todo += ((number, *pair) for pair in rewrite.reason.premises)
+                if rewrite.reason.rule == KNOWN:
+                    todo += self._by_induction(number, rewrite.before, rewrite.after)
+                elif rewrite.reason.rule in self._because:
+                    self.rules.setdefault(rewrite.reason.rule)
+
+    def _by_induction(
+        self, number: int, a: TermId, b: TermId
+    ) -> Iterator[tuple[int, TermId, TermId]]:
+        """What the equality of two streams rests on that an earlier round found."""
+        streams = self._rounds[number].replay.streams
+        for earlier in range(number):
+            for one, other in self._rounds[earlier].found.equal:
+                if {streams[one], streams[other]} == {a, b}:
+                    yield from self._supports(earlier, one, other)
+                    return
+
+    def _supports(self, number: int, one: str, other: str) -> Iterator[tuple[int, TermId, TermId]]:
+        here = self._rounds[number]
+        start = here.space.named[one], here.space.named[other]
+        streams = here.replay.streams
+        for name, cls in zip((one, other), start, strict=True):
+            yield number, streams[name], here.terms[cls]
+        todo = [start]
+        while todo:
+            pair = todo.pop()
+            pair = (min(pair), max(pair))
+            if (number, pair) in self.inductions:
+                continue
+            self.inductions.add((number, pair))
+            match = here.found.by[pair]
+            for cls, node in zip(pair, match.nodes, strict=True):
+                inputs = tuple(here.terms[i] for i in node.inputs)
+                term = here.replay.closure.add(node.shape.name, node.payload, inputs)
+                yield number, here.terms[cls], term
+            todo += (*match.now, *match.earlier)
+
+
+def _without_rules(programs: Mapping[int, Typed], parts: Wanted) -> Iterator[str]:
+    """How streams differ that are one term as soon as they are loaded."""
+    sides = [
+        _behind(programs[pairs[0].program], [s.endpoint for s in pairs])
+        for pairs in zip(*parts, strict=True)
+    ]
+    texts = [sorted(repr(_as_written(n, side)) for n in side.values()) for side in sides]
+    if texts[0] == texts[1]:
+        yield SAME_TEXT
+        return
+    spelled = [sorted(repr((n.op.name, n.args)) for n in side.values()) for side in sides]
+    if spelled[0] == spelled[1]:
+        yield RENAMED
+        return
+    yield NORMAL_FORM
+
+
+def _behind(typed: Typed, ends: Sequence[Endpoint]) -> Mapping[NodeId, Node]:
+    """The nodes that streams are made of."""
+    found: dict[NodeId, Node] = {}
+    todo = [end.node for end in ends]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = typed.graph[name]
+            todo += [e.node for e in typed.graph[name].inputs]
+    return found
+
+
+def _as_written(node: Node, others: Mapping[NodeId, Node]) -> tuple[object, ...]:
+    """The node, in which what has no name in the text has none."""
+    reads = [(_name(others[e.node]), e.port) for e in node.inputs]
+    return (_name(node), node.op.name, node.args, reads)
+
+
+def _name(node: Node) -> str:
+    """The name of a node; only its operator where it is that and a number."""
+    return node.op.name if re.fullmatch(rf"{node.op.name}(_\d+)?", node.id) else node.id

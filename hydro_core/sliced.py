@@ -1,0 +1,163 @@
+"""Runs a slice of a program: the naive program on the reference interpreter, over those rows of its
+inputs that can matter for some rows of an output.
+
+Every operator gets only those items that are asked of it. They are items of a run over everything
+too, so what such a run does not refuse, this one does not refuse either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hydro_core.analysis.slices import Edge, Known, Need, Seen, Slice
+from hydro_core.compile import Compiled
+from hydro_core.ir.graph import Node
+from hydro_core.reference.bag import EMPTY, Bag
+from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
+from hydro_core.settings import Settings
+from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.wanted import Test, TooManyError, Values, Wanted, field_of, meets
+from hydro_core.types.item import FieldPath
+from hydro_core.types.values import canonical
+
+Rows = Mapping[str, Mapping[int, Sequence[Any]]]
+"""Items by input and tick."""
+Read = Callable[[Wanted], Mapping[int, Sequence[Any]]]
+"""Gives rows of an input by their ticks: all that are wanted, maybe others; or `TooManyError`."""
+Tick = Callable[[int, Mapping[str, Sequence[Any]]], TickInput]
+"""Makes what comes in at a tick of its number and its batches."""
+
+
+@dataclass
+class SlicedRun:
+    """A slice at the ticks `first` to `last`; `load` comes before `run`."""
+
+    program: Compiled
+    slice: Slice
+    first: int
+    last: int
+    tick: Tick = field(default=lambda _, batches: TickInput(batches))
+    settings: Settings | None = None
+    rows: dict[str, Mapping[int, Sequence[Any]]] = field(default_factory=dict)
+    """The rows that can matter, by input and tick."""
+    wanted: dict[str, Wanted] = field(default_factory=dict)
+    too_many: dict[str, int] = field(default_factory=dict)
+    """How many rows the inputs have that were not loaded."""
+    _seen: dict[Seen, Values] = field(default_factory=dict)
+
+    def load(self, read: Read) -> None:
+        """Reads what can matter of every input; first those that tell what of others can."""
+        needs = self.slice.inputs
+        left = [name for name in needs if needs[name]]
+        while left:
+            ready = [name for name in left if not self._open(name)] or left[:1]
+            left = [name for name in left if name not in ready]
+            for name in ready:
+                self.wanted[name] = wanted = self._wanted(name)
+                try:
+                    self.rows[name] = wanted.among(read(wanted))
+                except TooManyError as error:
+                    self.too_many[name] = error.rows
+            self._look(left)
+
+    def run(self, rows: Rows | None = None) -> list[list[Any]]:
+        """The rows that were asked for, of each of the ticks `first` to `last`.
+
+        Args:
+            rows: others than those that were loaded: some of them.
+        """
+        test = [(path, known.forms) for path, known in self.slice.where.items()]
+        outputs = self._outputs(self.rows if rows is None else rows, self._keep)
+        asked = [tick[self.slice.output] for number, tick in outputs if number >= self.first]
+        return [[item for item in items if meets(item, test)] for items in asked]
+
+    def _outputs(self, rows: Rows, keep: Keep) -> Iterator[tuple[int, Mapping[str, list[Any]]]]:
+        program, numbers = self.program, self._numbers(rows)
+        ticks = (
+            replace(
+                self.tick(number, {name: of[number] for name, of in rows.items() if number in of}),
+                number=number,
+            )
+            for number in numbers
+        )
+        hooks = Hooks(keep=keep)
+        found = run_ticks(program.typed, program.strata, ticks, self.settings, hooks=hooks)
+        return zip(numbers, found, strict=True)
+
+    def _numbers(self, rows: Rows) -> list[int]:
+        """The ticks to run: without those in which nothing happens, where that is sure."""
+        last = self.last + 1
+        recent = self.slice.recent
+        if recent is None:
+            return list(range(last))
+        there = {number for of in rows.values() for number in of if number < last}
+        return sorted({0} | there | set(range(max(0, self.first - recent), last)))
+
+    def _open(self, name: str) -> list[Seen]:
+        """What is yet to be seen before it is known what of an input can matter."""
+        conditions = {of for need in self.slice.inputs[name] for _, of in need.conditions}
+        return [of for of in conditions if isinstance(of, Seen) and of not in self._seen]
+
+    def _look(self, left: Collection[str]) -> None:
+        """Sees at the operators' inputs what is complete there, for the inputs that are left."""
+        open_ = {seen for name in left for seen in self._open(name)}
+        there = self.rows.keys() | {n for n, needs in self.slice.inputs.items() if not needs}
+        ready = [seen for seen in open_ if self.slice.before(seen.edge) <= there]
+        if not ready:
+            return
+        found: dict[Seen, dict[Hashable, Any]] = {seen: {} for seen in ready}
+        watched: dict[Edge, list[Seen]] = {}
+        for seen in ready:
+            watched.setdefault(seen.edge, []).append(seen)
+        upstream = frozenset().union(*map(self.slice.upstream, watched))
+
+        def keep(node: Node, i: int, tick: int, bag: Bag) -> Bag:
+            edge = (node.id, i)
+            if node.id not in upstream and edge not in watched:
+                return EMPTY
+            kept = self._keep(node, i, tick, bag)
+            for seen in watched.get(edge, ()):
+                for item in kept:
+                    value = field_of(item, seen.path)
+                    found[seen].setdefault(canonical(value), value)
+            return kept if node.id in upstream else EMPTY
+
+        for _ in self._outputs(self.rows, keep):
+            pass
+        self._seen |= found
+
+    def _wanted(self, name: str) -> Wanted:
+        needs = self.slice.inputs[name]
+        alternatives = tuple(self._known(need) for need in sorted(needs, key=repr))
+        oldest = max((need.age for need in needs), default=0)
+        return Wanted(name, alternatives, max(0, self.first - oldest))
+
+    def _known(self, need: Need) -> Mapping[FieldPath, Values]:
+        """The values that fields must have, as far as they are known."""
+        found: dict[FieldPath, Values] = {}
+        for path, of in need.conditions:
+            values = self._values(of)
+            if values is not None:
+                both = found.get(path, values).keys() & values.keys()
+                found[path] = {form: values[form] for form in both}
+        return found
+
+    def _values(self, of: Known | Seen) -> Values | None:
+        if isinstance(of, Seen):
+            return self._seen.get(of)
+        return {canonical(value): value for value in of.values}
+
+    def _keep(self, node: Node, i: int, tick: int, bag: Bag) -> Bag:
+        """Of what enters an operator what is asked of it at the tick."""
+        if not bag.items:
+            return bag
+        needs = self.slice.edges.get((node.id, i), frozenset())
+        tests = [self._test(need) for need in needs if tick >= self.first - need.age]
+        if not all(tests):
+            return bag
+        return Bag(item for item in bag if any(meets(item, test) for test in tests))
+
+    def _test(self, need: Need) -> Test:
+        return tuple((path, values) for path, values in self._known(need).items())

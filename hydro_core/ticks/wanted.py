@@ -1,0 +1,63 @@
+"""Which rows of an input can matter, by the values of their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.types.item import FieldPath
+from hydro_core.types.values import canonical
+
+Values = Mapping[Hashable, Any]
+"""Values by their canonical forms."""
+Test = Sequence[tuple[FieldPath, Collection[Hashable]]]
+"""The forms that fields must have, all of them."""
+
+
+class TooManyError(Exception):
+    """An input has more rows that can matter than are to be looked at."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(f"{rows:,} rows")
+        self.rows = rows
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The rows of an input that can matter: those of one of the alternatives, which give the values
+    that fields must have, from tick `first` on.
+    """
+
+    name: str
+    alternatives: tuple[Mapping[FieldPath, Values], ...]
+    first: int
+
+    @property
+    def is_all(self) -> bool:
+        """Whether all rows of those ticks are."""
+        return not all(self.alternatives)
+
+    def among(self, rows: Mapping[int, Sequence[Any]]) -> Mapping[int, list[Any]]:
+        """Those of the rows, by their ticks, that are wanted."""
+        tests = [tuple(values.items()) for values in self.alternatives]
+        found = {
+            tick: [x for x in items if self.is_all or any(meets(x, test) for test in tests)]
+            for tick, items in rows.items()
+            if tick >= self.first
+        }
+        return {tick: items for tick, items in found.items() if items}
+
+
+def meets(item: Any, test: Test) -> bool:
+    """Whether an item has one of the forms in every field."""
+    return all(canonical(field_of(item, path)) in forms for path, forms in test)
+
+
+def field_of(item: Any, path: FieldPath) -> Any:
+    """The value of a field; null where what it is a part of is."""
+    for step in path:
+        if item is None:
+            return None
+        item = item[int(step)] if isinstance(item, tuple) else item[step]
+    return item
