@@ -17,6 +17,7 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
+from orchestration.about import About
 from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
@@ -50,7 +51,9 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
             return dg.AssetKey([flow.name, kind, name])
 
 
-def flow_specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.AssetSpec]:
+def flow_specs(
+    flow: FlowAsset, shape: FlowShape, axis: TickAxis, about: About
+) -> list[dg.AssetSpec]:
     """The assets that a tick makes, parents first."""
     common = {
         "skippable": True,
@@ -58,14 +61,20 @@ def flow_specs(flow: FlowAsset, shape: FlowShape, axis: TickAxis) -> list[dg.Ass
         "owners": list(flow.owners),
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
+        "code_version": about.code_version,
     }
-    picture = dg.MetadataValue.md(drawing(shape))
-    states = [_state(flow, state, picture, common) for state in shape.states]
-    return [*states, *(_output(flow, output, picture, common) for output in shape.outputs)]
+    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    states = [_state(flow, state, shown, common) for state in shape.states]
+    outputs = []
+    for output in shape.outputs:
+        plan = about.of_output(output.name, shape.plan)
+        said = _comment(output.place, about)
+        outputs.append(_output(flow, output, said, {**shown, **plan}, common))
+    return [*states, *outputs]
 
 
 def _state(
-    flow: FlowAsset, state: StateShape, picture: dg.MetadataValue, common: Mapping[str, Any]
+    flow: FlowAsset, state: StateShape, shown: Mapping[str, Any], common: Mapping[str, Any]
 ) -> dg.AssetSpec:
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
@@ -75,7 +84,7 @@ def _state(
         tags={"role": "state"},
         metadata={
             "dagster/column_schema": _schema(state.columns, _STATE_COLUMNS),
-            "program": picture,
+            **shown,
             "stratum": state.stratum,
             **({"reads of the tick before": earlier} if earlier else {}),
             **_code(state.place),
@@ -85,7 +94,11 @@ def _state(
 
 
 def _output(
-    flow: FlowAsset, output: OutputShape, picture: dg.MetadataValue, common: Mapping[str, Any]
+    flow: FlowAsset,
+    output: OutputShape,
+    said: str,
+    shown: Mapping[str, Any],
+    common: Mapping[str, Any],
 ) -> dg.AssetSpec:
     lineage = {
         column: [
@@ -97,13 +110,13 @@ def _output(
         asset_key(flow, output.name),
         deps=[asset_key(flow, name) for name in output.parents],
         description=flow.outputs.get(output.name)
-        or _comment(output.place)
+        or said
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
         metadata={
             "dagster/column_schema": _schema(output.columns, _sources(output)),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
-            "program": picture,
+            **shown,
             "stratum": output.stratum,
             **_code(output.place),
         },
@@ -111,11 +124,11 @@ def _output(
     )
 
 
-def _comment(place: Span | None) -> str:
+def _comment(place: Span | None, about: About) -> str:
     """The comment above the statements that a place is among."""
-    if place is None or not Path(place.file).is_file():
+    if place is None:
         return ""
-    lines = Path(place.file).read_text(encoding="utf-8").splitlines()[: place.line]
+    lines = about.lines(place)[: place.line]
     above = dropwhile(lambda line: line.strip() and not line.startswith("#"), reversed(lines))
     comment = list(takewhile(lambda line: line.startswith("#"), above))
     return " ".join(line.lstrip("# ").rstrip() for line in reversed(comment))

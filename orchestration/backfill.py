@@ -13,7 +13,7 @@ from typing import TextIO
 from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.arguments import flow_named, flow_parser
+from orchestration.arguments import agreed, flow_named, flow_parser
 from orchestration.corrected import Corrected
 from orchestration.correction import Planned, planned
 from orchestration.ranges import span
@@ -118,7 +118,7 @@ def _correct(
     _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
     if plan.first != plan.asked:
         _say(f"  The past before {plan.asked.key} is gone: {plan.first.key} is the first.", to)
-    if not yes and not _agreed(to):
+    if not yes and not agreed(to):
         _say("Nothing was changed.", to)
         return None
     began = time.monotonic()
@@ -148,17 +148,6 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
         "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
         "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
     }
-
-
-def _agreed(to: TextIO) -> bool:
-    if not sys.stdin.isatty():
-        raise _misuse(
-            "this is asked before it is done, and there is no terminal to ask at",
-            "give `--yes` to do it without a question",
-        )
-    to.write("Go on? [y/N] ")
-    to.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _between(first: Window, last: Window) -> str:

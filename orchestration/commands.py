@@ -58,6 +58,27 @@ def show(arguments: Sequence[str]) -> int:
     return show_rows(arguments)
 
 
+def plan(arguments: Sequence[str]) -> int:
+    """Shows what deploying the program of a flow as it is now would do; nothing is done."""
+    from orchestration.deploy import plan as show_plan
+
+    return show_plan(arguments)
+
+
+def deploy(arguments: Sequence[str]) -> int:
+    """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
+    from orchestration.deploy import deploy as run_deploy
+
+    return run_deploy(arguments)
+
+
+def rollback(arguments: Sequence[str]) -> int:
+    """Goes back to the deployment before, and computes the ticks since then by its program."""
+    from orchestration.deploy import rollback as run_rollback
+
+    return run_rollback(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     landings = {flow.name: flow.land for flow in ALL_ASSETS if flow.land is not None}

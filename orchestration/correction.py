@@ -6,8 +6,7 @@ their place by one commit. If one of them fails, everything is as it was.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from orchestration.corrected import Corrected, RowsRead
+from orchestration.landed_past import rows_read
 from orchestration.quality.changed import changed
 from orchestration.ranges import Log, Ranges, Read, is_of_the_tick, span
 from orchestration.report import TickReport, report_of_error, tables_of
@@ -22,7 +22,6 @@ from orchestration.ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit
     from hydro_core.spark.rework import Rework
     from orchestration.runner import TickRunner
 
@@ -89,7 +88,7 @@ def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Ite
 
 def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> list[TickReport]:
     """The reports of all ticks, computed beside; or the one of the tick that fails."""
-    ranges = Ranges(flow, rework.beside, _as_of_now(runner, flow), log)
+    ranges = Ranges(runner.asset(flow), rework.beside, _as_of_now(runner, flow), log)
     reports: list[TickReport] = []
     for ticks in _parts(runner, rework):
         windows = [flow.ticks.calendar.window(tick) for tick in ticks]
@@ -130,7 +129,7 @@ def _replaced(
         name: changed(pipeline.store, beside.store, spec, parts)
         for name, spec in pipeline.output_tables.items()
     }
-    read = _read(pipeline.ledger.commits(since=rework.first), rework.first)
+    read = rows_read(pipeline.ledger.commits(since=rework.first), rework.first)
     made = beside.ledger.commits(since=rework.first)
     commit = rework.replace({**made[-1].checks, "tables": kept_of_all(made)})
     corrected = Corrected(
@@ -144,25 +143,6 @@ def _replaced(
         replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
         for report in reports
     ]
-
-
-def _read(commits: Iterable[Commit], first: int) -> Mapping[str, int]:
-    """How many rows of each input the commits have read that made the ticks from `first` on.
-
-    Nothing where that cannot be told: one of them has made earlier ticks, too, or ticks that were
-    made again since.
-    """
-    made_by: dict[int, Commit] = {}
-    for commit in commits:
-        made_by = {tick: one for tick, one in made_by.items() if tick < commit.first}
-        made_by |= dict.fromkeys(commit.ticks, commit)
-    standing = {commit.sequence: commit for commit in made_by.values()}.values()
-    if sum(len(commit.ticks) for commit in standing) > sum(tick >= first for tick in made_by):
-        return {}
-    found: Counter[str] = Counter()
-    for read in (read for commit in standing for read in commit.inputs):
-        found[read.name] += read.rows or 0
-    return found
 
 
 def _parts(runner: TickRunner, rework: Rework) -> Iterator[range]:

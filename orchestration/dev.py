@@ -102,6 +102,7 @@ def _put_right(instance: dg.DagsterInstance) -> None:
                 "if that is gone, terminate the run in the UI"
             )
         try:
+            runner.deployments.prepared(flow)
             recorded = record_committed(flow, runner, instance)
         except HydroError as error:
             # The UI shows what is wrong with it, and the other flows.

@@ -15,8 +15,10 @@ import dagster as dg
 
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
+from orchestration.about import About
 from orchestration.asset_specs import asset_key, broken_specs, flow_specs, input_specs
 from orchestration.checks import flow_checks
+from orchestration.deployments import fitted
 from orchestration.failures import failure_sensor
 from orchestration.run_tags import FLOW_TAG
 from orchestration.runner import TickRunner
@@ -60,8 +62,11 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         HydroError: the program of the flow is wrong.
     """
     axis = TickAxis(flow.ticks)
-    shape = shape_of(runner.plan(flow))
-    specs = flow_specs(flow, shape, axis)
+    shown = runner.deployments.shown(flow)
+    plan = runner.plan(flow) if shown is None else shown.deployment.plan
+    shape, flow = shape_of(plan), fitted(flow, plan)
+    about = About(shown, runner.deployments.undeployed(flow))
+    specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(
         f"{flow.name}_job",
@@ -80,8 +85,9 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
 
 def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
     """The asset that a tick records last: a tick that it has, all have."""
-    shape = shape_of(runner.plan(flow))
-    return flow_specs(flow, shape, TickAxis(flow.ticks))[-1].key
+    plan = runner.plan(flow)
+    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
+    return asset_key(flow, tables[-1])
 
 
 def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,15 @@ def compact(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     flow, runner = _opened(options.flow)
-    done = runner.pipeline(flow).compact(options.keep_hours)
-    _say(f"{flow.name}: nothing to do" if done is None else f"{flow.name}: compacted")
+    if runner.deployments.serving(flow) is None:
+        _say(f"{flow.name}: nothing to do")
+        return 0
+    runner.pipeline(flow).compact(options.keep_hours)
+    keep = timedelta(hours=options.keep_hours)
+    gone = runner.deployments.forget(flow, keep, runner.now())
+    _say(f"{flow.name}: compacted")
+    if gone:
+        _say(f"  deployments that were given up before are removed: {', '.join(map(str, gone))}")
     return 0
 
 

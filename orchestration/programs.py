@@ -1,34 +1,91 @@
-"""The program of a flow, compiled: what definitions, runs and commands start from."""
+"""The program of a flow, as it is written now, and the deployment that it would be."""
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from assets.check import check_declaration, check_expectations, schemas_of
 from assets.spec import FlowAsset
-from hydro_core.analysis.infer import infer
+from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
+from hydro_core.deploy.deployment import Deployment, Validated
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 
+_RUNS, _SEED = 20, 0
+"""How many random runs compare a plan with its program before it is deployed."""
 
-def plan_of(flow: FlowAsset) -> TickPlan:
-    """The plan by which the ticks of `flow` run.
+
+def program_of(flow: FlowAsset) -> Typed:
+    """The program of `flow` with its types.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
-    graph = load(program_of(flow))
+    graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     typed = infer(graph, schemas_of(flow))
     check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
+    return typed
+
+
+def plan_as_written(flow: FlowAsset) -> TickPlan:
+    """The plan of the program as it stands, which shows what it is before it is first deployed.
+
+    Raises:
+        ProgramError: the program, or what the asset says of it, is wrong.
+    """
+    typed = program_of(flow)
     return plan(typed, stratify(typed))
 
 
-def program_of(flow: FlowAsset) -> str:
+def deployment_for(flow: FlowAsset) -> Deployment:
+    """The deployment of a flow's program: optimized, and compared with the program as written.
+
+    A plan that gives something else on random ticks is not deployed: the program runs as it is
+    written then, and the deployment's notes say so.
+
+    Raises:
+        ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
+    """
+    from hydro_core.compile import Compiled, compile_graph
+    from hydro_core.deploy.make import Given, deployment_of
+    from hydro_core.optimize.optimizer import Optimized, optimize
+    from hydro_core.validation import validate_randomly
+
+    typed = program_of(flow)
+    program = Compiled(typed, stratify(typed))
+    best = optimize(typed, program.strata, explain=True)
+    items = {name: stream.item for name, stream in typed.inputs.items()}
+    wrong = validate_randomly(compile_graph(best.graph, items), program, _RUNS, _SEED)
+    given = Given(_texts(flow), {}, Validated(_RUNS, _SEED))
+    if wrong is None:
+        return deployment_of(flow.name, typed, best, given)
+    same = {node.id: node.id for node in typed.graph}
+    written = Optimized(typed.graph, best.cost_before, best.cost_before, streams=same)
+    note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
+    made = deployment_of(flow.name, typed, written, replace(given, validated=None))
+    return replace(made, notes=(note, *made.notes))
+
+
+def place_of(flow: FlowAsset) -> str:
     """The program as it is loaded; a file is relative to the asset's folder."""
     program = flow.program
     if flow.folder is None or (isinstance(program, str) and not program.endswith(".hydro")):
         return str(program)
     return str(flow.folder / Path(program))
+
+
+def _texts(flow: FlowAsset) -> Mapping[str, str]:
+    """The file that the program was read from, by its name."""
+    place = Path(place_of(flow))
+    if place.suffix != ".hydro":
+        found = importlib.util.find_spec(str(flow.program).partition(":")[0])
+        if found is None or found.origin is None:
+            return {}
+        place = Path(found.origin)
+    return {place.name: place.read_text(encoding="utf-8")} if place.is_file() else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from orchestration.programs import plan_of
+from orchestration.deployments import Deployments, fitted
 from orchestration.quality.landed import landed_verdicts
 from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
@@ -40,7 +40,7 @@ class TickRunner:
     def __init__(self, project: ProjectSettings) -> None:
         self.project = project
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
-        self._plans: dict[str, TickPlan] = {}
+        self.deployments = Deployments(project.pipelines)
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
@@ -57,19 +57,28 @@ class TickRunner:
         return self.project.pipelines / flow.name
 
     def plan(self, flow: FlowAsset) -> TickPlan:
-        """The flow's plan, compiled once."""
-        if flow.name not in self._plans:
-            self._plans[flow.name] = plan_of(flow)
-        return self._plans[flow.name]
+        """The plan by which the flow's ticks run; see `Deployments.plan`."""
+        return self.deployments.plan(flow)
 
     def pipeline(self, flow: FlowAsset) -> Pipeline:
-        """The flow's pipeline, opened once."""
-        from hydro_core.spark.pipeline import Pipeline
+        """The pipeline of the deployment that serves; the first is made where there is none.
 
-        if flow.name not in self._pipelines:
-            directory = self.directory(flow)
-            self._pipelines[flow.name] = Pipeline(directory, self.plan(flow), self.settings)
-        return self._pipelines[flow.name]
+        It is opened once, and again when another deployment has taken over.
+        """
+        from hydro_core.spark.deployed import pipeline_of, places_in
+
+        deployed = self.deployments.prepared(flow)
+        known = self._pipelines.get(flow.name)
+        if known is None or known.fingerprint != deployed.name:
+            places = places_in(self.deployments.commit(flow), deployed.name)
+            plan, where = deployed.deployment.plan, self.directory(flow)
+            known = pipeline_of(where, plan, deployed.name, self.settings, places)
+            self._pipelines[flow.name] = known
+        return known
+
+    def asset(self, flow: FlowAsset) -> FlowAsset:
+        """What the asset says of the plan that runs; it may be ahead of it."""
+        return fitted(flow, self.plan(flow))
 
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
@@ -124,6 +133,7 @@ class TickRunner:
         """
         self._reports.pop(flow.name, None)
         try:
+            self.deployments.prepared(flow)
             may_run = self.ready(flow)
         except HydroError as error:
             first = min(windows, key=lambda window: window.tick)
@@ -131,7 +141,7 @@ class TickRunner:
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         read = partial(self.landed, flow)
-        ranges = Ranges(flow, self.pipeline(flow), read, log, may_run.refuse)
+        ranges = Ranges(self.asset(flow), self.pipeline(flow), read, log, may_run.refuse)
         for part in self._parts(flow, windows, may_run.until):
             for report in self._run_part(ranges, part):
                 self._reports[flow.name] = report
@@ -174,7 +184,7 @@ class TickRunner:
         if asset.startswith("landing/"):
             empty = self._committed(flow, window).empty
             return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
-        return judge_again(flow, pipeline, window.tick, asset)
+        return judge_again(self.asset(flow), pipeline, window.tick, asset)
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[Window], until: int
@@ -205,13 +215,17 @@ class TickRunner:
         else:
             yield from ranges.run(windows)
 
-    def inputs(self, flow: FlowAsset) -> InputBatches:
-        """What the flow reads: its landings, as its program types them."""
+    def inputs(
+        self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
+    ) -> InputBatches:
+        """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
         from hydro_core.spark.batches_landing import InputBatches, Landing
 
-        plan = self.plan(flow)
+        plan = self.plan(flow) if plan is None else plan
+        flow = fitted(flow, plan)
         landings, items = {}, {}
-        for name, node in plan.graph.sources.items():
+        for name in plan.graph.sources if names is None else names:
+            node = plan.graph.sources[name]
             where = flow.inputs[name]
             landings[name] = Landing(self.project.landing / where.path, where.column)
             items[name] = plan.typed.types[Endpoint(node.id)].item

@@ -13,7 +13,9 @@ from typing import Any
 import dagster as dg
 
 from assets.spec import FlowAsset
+from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
+from orchestration.changes import started_empty
 from orchestration.failures import FailedRun, failed_run
 from orchestration.maintenance import print_verified
 from orchestration.processes import PROCESS_TAG
@@ -63,6 +65,12 @@ class FlowStatus:
     tables: str
     empty: tuple[str, ...]
     """The inputs of which the last committed tick had no row."""
+    deployment: int | None
+    """The number of the deployment that serves; None before the first tick."""
+    undeployed: str
+    """What of the program as it is now is not deployed, in words; empty if nothing."""
+    started_empty: tuple[str, ...]
+    """What the deployment began without a past, and since when."""
 
     @property
     def is_well(self) -> bool:
@@ -116,6 +124,7 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
     lag = int((runner.now() - axis.window(done).end).total_seconds()) if waiting else 0
     tries = attempts_at(flow, runner, instance, done)
     following = next_run(flow, runner, instance)
+    serving = _serving(flow, runner)
     return FlowStatus(
         flow=flow.name,
         committed=done,
@@ -128,7 +137,18 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         next=following.says,
         tables=str(runner.directory(flow)),
         empty=runner.empty_inputs(flow),
+        deployment=None if serving is None else serving.number,
+        undeployed="" if serving is None else runner.deployments.undeployed(flow),
+        started_empty=() if serving is None else started_empty(serving.deployment),
     )
+
+
+def _serving(flow: FlowAsset, runner: TickRunner) -> Written | None:
+    """The deployment that serves; where it cannot be read, `next` says why."""
+    try:
+        return runner.deployments.serving(flow)
+    except HydroError:
+        return None
 
 
 def _until(flow: FlowAsset, runner: TickRunner) -> int:
@@ -150,10 +170,12 @@ def _running(record: dg.RunRecord) -> Running:
 
 
 def _table(found: Sequence[FlowStatus]) -> str:
-    lines = [f"{'flow':<12}{'committed':>10}{'last tick':>18}{'open':>7}{'lag':>8}  tables"]
+    head = f"{'flow':<12}{'deployment':>11}{'committed':>10}{'last tick':>18}"
+    lines = [f"{head}{'open':>7}{'lag':>8}  tables"]
     for flow in found:
-        last = flow.last or "–"
-        counts = f"{flow.committed:>10,}{last:>18}{flow.open:>7,}{_duration(flow.lag_seconds):>8}"
+        last, deployed = flow.last or "–", flow.deployment or "–"
+        counts = f"{deployed:>11}{flow.committed:>10,}{last:>18}{flow.open:>7,}"
+        counts += f"{_duration(flow.lag_seconds):>8}"
         lines.append(f"{flow.flow:<12}{counts}  {flow.tables}")
         lines += [f"  {line}" for line in _details(flow)]
     return "\n".join(lines) + "\n"
@@ -170,6 +192,9 @@ def _details(flow: FlowStatus) -> list[str]:
         lines += [f"failed: {_ticks(failed.ticks)}: {said[0] if said else ''}"]
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
+    if flow.undeployed:
+        lines.append(f"changed: {flow.undeployed}; `hydrotick plan {flow.flow}` says what they do")
+    lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")

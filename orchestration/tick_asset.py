@@ -20,16 +20,15 @@ from orchestration.records import refuse_lost_pipeline, unrecorded
 from orchestration.report import TickReport
 from orchestration.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG
 from orchestration.runner import TickRunner
+from orchestration.shape import shape_of
 from orchestration.ticks import TickAxis, Window
+from orchestration.versions import Versions
 
 
 def tick_asset(
     flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
-    """The multi-asset that runs ticks of `flow` and records them on the assets of `specs`."""
-    plan = runner.plan(flow)
-    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
-    names = {asset_key(flow, table): table for table in tables}
+    """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
 
     @dg.multi_asset(
         name=tick_step(flow),
@@ -49,7 +48,7 @@ def tick_asset(
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
-        found = RunEvaluations(flow, context)
+        found, versions = RunEvaluations(flow, context), _Versions(flow)
         for report in _reports(flow, context, runner, (asked, windows)):
             yield from found.of_tick(report)
             for name in report.empty:
@@ -63,8 +62,7 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
-            for spec in specs:
-                yield _materialization(spec.key, names.get(spec.key, ""), report)
+            yield from _materializations(flow, versions.of(runner), report)
         yield from found.of_run(None)
         yield from _outputs(context)
 
@@ -103,13 +101,33 @@ def _is_correction(run: dg.DagsterRun) -> bool:
     return value == CORRECT
 
 
-def _materialization(key: dg.AssetKey, asset: str, report: TickReport) -> dg.AssetMaterialization:
-    return dg.AssetMaterialization(
-        key,
-        description=str(report.corrected) if report.corrected else report.again or None,
-        partition=report.window.key,
-        metadata=report.metadata_of(asset),
-    )
+def _materializations(
+    flow: FlowAsset, versions: Versions, report: TickReport
+) -> Iterator[dg.AssetMaterialization]:
+    """The tick on the assets of the deployment that ran: the definitions may be of another one."""
+    for name in report.tables:
+        yield dg.AssetMaterialization(
+            asset_key(flow, name),
+            description=str(report.corrected) if report.corrected else report.again or None,
+            partition=report.window.key,
+            metadata={**report.metadata_of(name), **versions.metadata},
+            tags=versions.tags(name, report.commit),
+        )
+
+
+class _Versions:
+    """The versions of the deployment that serves, worked out once for each."""
+
+    def __init__(self, flow: FlowAsset) -> None:
+        self._flow = flow
+        self._found: tuple[str, Versions] | None = None
+
+    def of(self, runner: TickRunner) -> Versions:
+        deployed = runner.deployments.prepared(self._flow)
+        if self._found is None or self._found[0] != deployed.name:
+            shape = shape_of(deployed.deployment.plan)
+            self._found = deployed.name, Versions(self._flow, deployed, shape)
+        return self._found[1]
 
 
 def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservation]:

@@ -92,12 +92,19 @@ def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corr
         return report.corrected
 
 
+def record_deployed(flow: FlowAsset, runner: TickRunner) -> None:
+    """Records the ticks that another deployment has restated, and what else is not recorded yet."""
+    with open_instance(runner.project.dagster_home) as instance:
+        record_committed(flow, runner, instance)
+
+
 @contextmanager
 def _job_of(
     flow: FlowAsset, runner: TickRunner
 ) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
     """The flow's job and the instance that records it, with what was left behind put right."""
-    runner.plan(flow)  # what is wrong with a program is said by it, and not by Dagster
+    # What is wrong with a program is said by it, and not by Dagster.
+    runner.deployments.prepared(flow)
     runner.warm_up()
     job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
-from hydro_core.deploy.files import numbers, read, write
+from hydro_core.deploy.files import Written, newest, numbers, read, write
 
 __all__ = [
     "Costs",
@@ -11,6 +11,8 @@ __all__ = [
     "Program",
     "Table",
     "Validated",
+    "Written",
+    "newest",
     "numbers",
     "read",
     "write",

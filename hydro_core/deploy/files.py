@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,43 @@ def numbers(directory: Path) -> tuple[int, ...]:
     folder = directory / FOLDER
     names = [p.name for p in folder.iterdir()] if folder.is_dir() else []
     return tuple(sorted(int(name) for name in names if name.isdecimal()))
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A deployment as it is written: its number, its name, and what it says."""
+
+    number: int
+    name: str
+    deployment: Deployment
+
+
+def newest(directory: Path, name: str | None = None) -> Written | None:
+    """The deployment that was written last, or the last of that name; None where there is none.
+
+    Raises:
+        DataError: it cannot be read (code `state`).
+    """
+    for number in reversed(numbers(directory)):
+        if name is None or name == name_at(directory, number):
+            deployment = read(directory, number)
+            return Written(number, name or name_at(directory, number) or "", deployment)
+    return None
+
+
+def remove(directory: Path, number: int) -> None:
+    """Removes a deployment that nothing needs any more."""
+    shutil.rmtree(directory / FOLDER / str(number), ignore_errors=True)
+
+
+def name_at(directory: Path, number: int) -> str | None:
+    """The name of the deployment of that number; None where it cannot be read."""
+    try:
+        about = json.loads((directory / FOLDER / str(number) / _ABOUT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    name = about.get("name")
+    return name if isinstance(name, str) else None
 
 
 def name_of(deployment: Deployment) -> str:

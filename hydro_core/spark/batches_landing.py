@@ -143,6 +143,22 @@ class InputBatches:
         last = max((value for value in extremes if value is not None), default=None)
         return None if last is None else moment_of(last, self._zone)
 
+    def rows_there(self, name: str, version: int | None = None) -> int | None:
+        """How many rows an input has, all ticks together; None where only reading them tells.
+
+        Raises:
+            DataError: it is not there, or not at that version any more (code `input`).
+        """
+        landing = self._landings[name]
+        if not self._is_there(name):
+            _refuse(name, f"{landing.path} is not there", "land its data first")
+        try:
+            found = self._range(name, (0, 0), {}, version, None).found
+            return None if found.dataset is None else found.dataset.count_rows()
+        except FileNotFoundError as gone:
+            where = f" at version {version}" if version is not None else ""
+            _refuse(name, f"{landing.path} has lost files{where}: {gone}", "restore them")
+
     def wanted(
         self,
         wanted: Wanted,

@@ -7,7 +7,7 @@ touched; what it gives is at hand for checks; the commit makes it part of the pa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +32,7 @@ from hydro_core.spark.pipeline_tables import (
     state_tables,
 )
 from hydro_core.spark.relation import Kind
+from hydro_core.spark.retired import drop_retired
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.snapshot_frame import snapshot_frame
 from hydro_core.spark.store import Step, Store
@@ -189,12 +190,19 @@ class Pipeline:
                     "see the last committed tick with `hydrotick status`",
                 )
             target = self._commit_ending_at(last)
+            if target is not None and target.plan != now.plan:
+                raise state_error(
+                    f"tick {last} is of another deployment than the one that serves",
+                    "go back to that deployment first: `hydrotick rollback`",
+                )
             versions = self.store.restore(target.versions if target else {})
             self.step("restored")
             return self._note(now, last, versions)
 
     def compact(self, keep_hours: int = 7 * 24) -> Commit | None:
         """Joins the small files of all tables, and removes those that were replaced long ago.
+
+        Tables of earlier deployments go, too.
 
         Args:
             keep_hours: going back is possible within these hours.
@@ -214,6 +222,9 @@ class Pipeline:
             noted = self._note(now, now.last, self.store.compact(now.last, self.step))
             self.step("noted")
             # No file goes before the ledger says that nothing needs it.
+            keep = timedelta(hours=keep_hours)
+            drop_retired(self.directory, self.ledger.commits(), datetime.now(UTC), keep)
+            self.step("dropped what is retired")
             return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
 
     @property

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
 from hydro_core.spark.pipeline_tables import output_tables, refuse_another_program, state_tables
+from hydro_core.spark.seam import join_at
 
 BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
@@ -47,7 +48,7 @@ class Rework:
         ticks: tuple[int, int],
         taken: Collection[str],
         *,
-        changed_from: int | None = None,
+        since: Mapping[str, int] | None = None,
     ) -> None:
         self.serving = serving
         self.target = target
@@ -57,7 +58,8 @@ class Rework:
         self.first, self.last = ticks
         """The tick that runs first, and the one that has to be reached."""
         self._taken = taken
-        self._changed_from = self.first if changed_from is None else changed_from
+        self._since = since
+        """Of a deployment, the first tick of each of its outputs that is another than before."""
         self._now = serving.ledger.last
         self._made: list[str] = []
         self._started = datetime.now(UTC)
@@ -109,11 +111,15 @@ class Rework:
         self._end()
 
     def _take_over(self) -> None:
-        for name in self._taken:
-            made, table = self.beside.store.tables[name], self.target.store.tables[name]
+        for name, table in self.target.store.tables.items():
             if not table.exists:
                 table.create()
                 self._made.append(name)
+        for name in self._taken:
+            made, table = self.beside.store.tables[name], self.target.store.tables[name]
+            tick = (self._since or {}).get(table.spec.of, 0) if table.spec.role == "output" else 0
+            if tick:
+                join_at(tick, self.serving.store.tables[name], made)
             files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
             table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
             self.target.step(name)
@@ -127,18 +133,37 @@ class Rework:
         return replace(
             now,
             sequence=now.sequence + 1,
-            first=self._changed_from,
+            first=self._first_changed,
             last=self.last,
             plan=self.target.fingerprint,
             versions={name: table.version for name, table in tables.items()},
             rows=_added_up(commits),
-            inputs=_read_in_all(commits) or now.inputs,
+            inputs=tuple(self._reads(commits)),
             start=commits[0].start if commits else None,
             started=self._started,
             committed=datetime.now(UTC),
             checks=_of_both(now.checks, checks or (made.checks if made else {}), tables),
             tables={name: table.spec.record() for name, table in tables.items()},
         )
+
+    @property
+    def _first_changed(self) -> int:
+        """The first tick of which somebody has seen another result; a new state is of none."""
+        if self._since is None:
+            return self.first
+        return min(self._since.values(), default=self.last + 1)
+
+    def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
+        """What has been read of the inputs: what ticks have read stands where a program changes."""
+        read = {one.name: one for one in _read_in_all(commits)}
+        known = {one.name: one for one in self.serving.ledger.last_reads()}
+        if self._since is not None:
+            # How many rows they are of all its ticks, nobody has counted.
+            known = {name: replace(one, rows=None) for name, one in known.items()}
+            read |= known
+        for name in self.target.plan.graph.sources:
+            if name in read or name in known:
+                yield read.get(name) or known[name]
 
     def _end(self) -> None:
         self._decided = True
@@ -173,16 +198,24 @@ def first_again(pipeline: Pipeline, first: int) -> int:
     return base_before(pipeline.store, pipeline.ledger, first).tick + 1
 
 
-def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: Wanted) -> Rework:
+def deployment(
+    serving: Pipeline,
+    target: Pipeline,
+    made_by: Bootstrap,
+    wanted: Wanted,
+    since: Mapping[str, int] | None = None,
+) -> Rework:
     """The tables that another program wants, to be made from the past.
 
-    Its other tables are those that serve, as they stand. Nothing wanted is nothing to run.
+    Its other tables are those that serve, as they stand, or empty where there are none. Nothing
+    wanted is nothing to run.
 
     Args:
         serving: the pipeline of the program that serves.
         target: that of the other program, in the same directory.
         made_by: what makes the tables, run from tick 0 on.
         wanted: which tables are taken over.
+        since: the outputs among them that keep their rows of the ticks before one, with that tick.
 
     Raises:
         DataError: nothing is committed, or another writer is at work (code `state`).
@@ -197,9 +230,8 @@ def deployment(serving: Pipeline, target: Pipeline, made_by: Bootstrap, wanted: 
             _emptied(serving), made_by.plan, serving.settings, serving.spark, tables=named
         )
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
-        # Only what an output was changes: a new state is of no tick that anybody has seen.
-        since = 0 if outputs else now.last + 1
-        return Rework(serving, target, beside, (0, now.last), taken, changed_from=since)
+        changed = {name: (since or {}).get(name, 0) for name in outputs}
+        return Rework(serving, target, beside, (0, now.last), taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:

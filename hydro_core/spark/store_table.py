@@ -246,6 +246,12 @@ class StoredTable:
         )
         table.update_incremental()
 
+    def rewrite(self, rows: pa.Table) -> None:
+        """Puts the rows in the place of all others."""
+        table = self._open()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode="overwrite")
+        table.update_incremental()
+
     def summed_to(self) -> int:
         """The last tick that may not be told apart from those before it any more; -1: none."""
         return summed_to(self._open(), (file.first for file in self.files()))

@@ -6,7 +6,7 @@ three numbers for each of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,11 @@ def changed(before: Store, after: Store, spec: TableSpec, parts: Iterable[range]
     return sum_of(
         _difference(*(_stored(store, spec, ticks) for store in (before, after))) for ticks in parts
     )
+
+
+def changed_rows(before: pa.Table, after: pa.Table, columns: Sequence[str]) -> Changed:
+    """How two bags of rows differ in some columns, which both have."""
+    return _difference(_hashed(before.select(columns)), _hashed(after.select(columns)))
 
 
 def sum_of(found: Iterable[Changed]) -> Changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
+from hydro_core.errors import DataError
 from orchestration.factory import asset_key, project_definitions
+from orchestration.records import refuse_lost_pipeline
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import TickAxis
@@ -66,14 +69,17 @@ def opened(home: Path) -> tuple[FlowAsset, TickRunner]:
 
 
 def contents(flow: FlowAsset, runner: TickRunner) -> Mapping[str, list[str]]:
-    """All that is committed, independent of the order of rows."""
+    """All that is committed, independent of the order of rows, and of when a log was summed up."""
     pipeline = runner.pipeline(flow)
     last = pipeline.last_committed
     assert last is not None
-    return {
-        spec.name: sorted(map(repr, pipeline.store.arrow(spec.name, 0, last).to_pylist()))
-        for spec in pipeline.tables
-    }
+    found = {}
+    for spec in pipeline.tables:
+        of_state = spec.is_log and spec.role == "state"
+        read = pipeline.store.rows if of_state else pipeline.store.arrow
+        rows = read(spec.name, last if of_state else 0, last).to_pylist()
+        found[spec.name] = sorted(map(repr, rows))
+    return found
 
 
 class Run:
@@ -82,6 +88,9 @@ class Run:
     def __init__(self, flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> None:
         self.axis = TickAxis(flow.ticks)
         self.flow, self.instance = flow, instance
+        with suppress(DataError):
+            refuse_lost_pipeline(instance, flow, runner)
+            runner.deployments.prepared(flow)
         self._defs = project_definitions([flow], runner)
 
     def __call__(

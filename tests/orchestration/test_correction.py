@@ -343,11 +343,11 @@ class TestCommands:
             [{"user": "ann", "total": 211}, {"user": "cat", "total": 3}],
         )
         assert shown("totals", "--tick", DAYS[1]) == (DAYS[1], [{"user": "ann", "total": 11}])
-        assert shown("payments", "--tick", DAYS[0])[1] == [
-            {"user": "ann", "amount": 1},
-            {"user": "bob", "amount": 2},
+        assert shown("aggregate_from_1", "--tick", DAYS[0])[1] == [
+            {"user": "ann", "total": 1},
+            {"user": "bob", "total": 2},
         ]
-        assert len(shown("payments", "--limit", "3")[1]) == 3
+        assert len(shown("state/payments", "--limit", "2")[1]) == 2
         assert main(["correct", "small", "--from", DAYS[1], "--yes"]) == 0
         capsys.readouterr()
         assert shown("totals", "--tick", DAYS[1])[1] == [

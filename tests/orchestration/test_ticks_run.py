@@ -189,8 +189,12 @@ def test_a_table_that_loses_a_row_stops_the_tick(
     }
     assert runner.next_tick(flow) == 3
     assert run(3).success
-    (state,) = [name for name in contents(flow, runner) if name.startswith("state/payments")]
-    assert len(contents(flow, runner)[state]) == sum(map(len, BATCHES))
+    (state,) = [name for name in contents(flow, runner) if name.startswith("state/aggregate")]
+    assert contents(flow, runner)[state] == [
+        "{'t': 3, 'item': {'user': 'ann', 'total': 211}}",
+        "{'t': 3, 'item': {'user': 'bob', 'total': 2}}",
+        "{'t': 3, 'item': {'user': 'cat', 'total': 3}}",
+    ]
 
 
 def test_a_check_by_itself_finds_what_was_changed_later(
@@ -199,23 +203,24 @@ def test_a_check_by_itself_finds_what_was_changed_later(
     flow, runner = opened(tmp_path)
     run = Run(flow, runner, instance)
     assert run(0, 1).success
-    assert not run.failed(run.check("state/payments", 1))
+    state = "state/aggregate_from_1"
+    assert not run.failed(run.check(state, 1))
     assert not run.failed(run.check("totals", 1))
-    changed = [_raise_amount(f) for f in runner.directory(flow).glob("state/payments*/*.parquet")]
-    assert sum(changed) == 1
-    assert set(run.failed(run.check("state/payments", 1))) == {
-        "payments_state:persist_is_old_plus_new",
-        "payments_state:delta_of_persist_is_batch",
+    changed = [_raise_total(f) for f in runner.directory(flow).glob(f"{state}*/*.parquet")]
+    assert sum(changed) > 0
+    assert set(run.failed(run.check(state, 1))) == {
+        "aggregate_from_1_state:persist_is_old_plus_new",
+        "aggregate_from_1_state:delta_of_persist_is_batch",
     }
 
 
-def _raise_amount(file: Path) -> bool:
-    """Changes the first payment of Ann, behind the back of the table that the file belongs to."""
+def _raise_total(file: Path) -> bool:
+    """Changes what Ann has, behind the back of the table that the file belongs to."""
     stored = pq.ParquetFile(file).read()
     rows = stored.to_pylist()
     for row in rows:
-        if row["item"] == {"user": "ann", "amount": 1}:
-            row["item"]["amount"] = 99
+        if row["item"] == {"user": "ann", "total": 11}:
+            row["item"]["total"] = 99
     changed = pa.Table.from_pylist(rows, schema=stored.schema)
     pq.write_table(changed, file)
     return not changed.equals(stored)

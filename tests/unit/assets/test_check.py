@@ -14,7 +14,7 @@ import pytest
 from assets.discover import found_in
 from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import ProgramError
-from orchestration.programs import plan_of
+from orchestration.programs import plan_as_written
 
 PROGRAM = """
 payments = source("user string, day date, amount long, rate double, paid boolean")
@@ -36,7 +36,7 @@ def flow(tmp_path: Path) -> FlowAsset:
 
 def told(flow: FlowAsset) -> list[str]:
     with pytest.raises(ProgramError) as caught:
-        plan_of(flow)
+        plan_as_written(flow)
     assert {d.code for d in caught.value.diagnostics} == {"config"}
     return [f"{d.message} | {d.help}" for d in caught.value.diagnostics]
 
@@ -48,7 +48,7 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         Expect("day", at_least=date(2026, 1, 1)),
         Expect("rate", one_of=(1, 2.5)),
     )
-    plan = plan_of(replace(flow, expect={"totals": expected}, outputs={"totals": "All."}))
+    plan = plan_as_written(replace(flow, expect={"totals": expected}, outputs={"totals": "All."}))
     assert list(plan.graph.sinks) == ["totals"]
 
 
@@ -166,7 +166,7 @@ def test_folders_are_found_and_programs_lie_in_them(package: Path) -> None:
     flows = found_in(package, "found_flows")
     assert [flow.name for flow in flows] == ["first", "second"]
     assert [flow.folder for flow in flows] == [package / "one", package / "two"]
-    assert [list(plan_of(flow).graph.sinks) for flow in flows] == [["totals"], ["totals"]]
+    assert [list(plan_as_written(flow).graph.sinks) for flow in flows] == [["totals"], ["totals"]]
 
 
 def test_two_flows_of_one_name_are_refused(package: Path) -> None:

@@ -1,0 +1,85 @@
+"""What the assets of a flow say of the deployment that they come of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from hydro_core.deploy.files import Written
+from hydro_core.errors import Span
+from hydro_core.plan.tick_plan import TickPlan
+
+_LONGEST = 20_000
+"""Characters of an explanation that the UI is given."""
+
+SHOWN = 12
+"""Characters of a deployment's name that are enough to tell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The deployment of a flow as its assets show it; none where the program is shown as written.
+
+    `undeployed` says what of the program as it is now is not deployed.
+    """
+
+    written: Written | None = None
+    undeployed: str = ""
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def code_version(self) -> str | None:
+        """What Dagster knows the program by; see `versions`."""
+        return code_version(self.written, self.undeployed)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What every asset of the flow shows."""
+        if self.written is None:
+            return {"deployment": "none yet: the first tick deploys the program"}
+        made = self.written.deployment
+        return {
+            "deployment": self.written.number,
+            **({"not deployed": self.undeployed} if self.undeployed else {}),
+            **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
+        }
+
+    def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
+        """What an output shows beside it: the rules that lead from its statement to the plan."""
+        if self.written is None:
+            return {}
+        known = self.written.deployment.explanation
+        steps = [known[sink.id] for sink in plan.graph.sinks[name] if sink.id in known]
+        return {"plan": dg.MetadataValue.md(_code("\n\n".join(steps)))} if steps else {}
+
+    def lines(self, place: Span) -> list[str]:
+        """The lines of the program's file, as they were when it was deployed."""
+        name = Path(place.file).name
+        if name not in self._lines:
+            texts = {} if self.written is None else self.written.deployment.program.texts
+            text = texts.get(name)
+            if text is None and Path(place.file).is_file():
+                text = Path(place.file).read_text(encoding="utf-8")
+            self._lines[name] = (text or "").splitlines()
+        return self._lines[name]
+
+
+def _code(text: str) -> str:
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n… and so on"
+    return f"```text\n{shown}\n```"
+
+
+def _listed(notes: tuple[str, ...]) -> str:
+    return _code("\n\n".join(notes))
+
+
+def code_version(written: Written | None, undeployed: str = "") -> str | None:
+    """The code version of a flow's assets; with changes that are not deployed it is another one."""
+    if written is None:
+        return None
+    name = f"{written.number}-{written.name[:SHOWN]}"
+    return f"{name}, and changes that are not deployed" if undeployed else name

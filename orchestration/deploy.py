@@ -1,0 +1,178 @@
+"""`hydrotick plan`, `deploy`, `rollback`: what a changed program would do, doing it, and back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TextIO
+
+from assets import ALL_ASSETS
+from assets.spec import FlowAsset
+from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.changes import Asked, Change, change_of
+from orchestration.deploying import before, compare, roll_back
+from orchestration.deploying import deploy as take_over
+from orchestration.plan_shown import (
+    as_json,
+    as_text,
+    first_as_json,
+    first_as_text,
+    nothing_as_json,
+)
+from orchestration.ranges import span
+from orchestration.runner import TickRunner
+from orchestration.settings import project_settings
+from orchestration.ticking import record_deployed
+from orchestration.ticks import Window
+
+NOTHING, CHANGES = 0, 3
+"""Exit codes of `plan`; 1 says that the program cannot be deployed."""
+
+
+def plan(arguments: Sequence[str]) -> int:
+    """Shows what deploying the program of a flow as it is now would do; nothing is done."""
+    parser = flow_parser("plan", plan.__doc__, ALL_ASSETS)
+    _add_options(parser)
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+    options = parser.parse_args(arguments)
+    flow, runner = _opened(options.flow)
+    if runner.deployments.serving(flow) is None:
+        first = runner.deployments.prepared(flow)
+        _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
+        return CHANGES
+    found = _planned(flow, runner, options)
+    if found is None:
+        _show(options, lambda: nothing_as_json(flow, runner), lambda: _nothing(flow))
+        return NOTHING
+    _show(options, lambda: as_json(found, runner), lambda: as_text(found, runner))
+    return NOTHING if found.is_nothing else CHANGES
+
+
+def deploy(arguments: Sequence[str]) -> int:
+    """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
+    parser = flow_parser("deploy", deploy.__doc__, ALL_ASSETS)
+    _add_options(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    options = parser.parse_args(arguments)
+    flow, runner = _opened(options.flow)
+    if runner.deployments.serving(flow) is None:
+        sys.stdout.write(first_as_text(flow, runner.deployments.prepared(flow)))
+        return 0
+    found = _planned(flow, runner, options)
+    if found is None:
+        sys.stdout.write(_nothing(flow))
+        return 0
+    sys.stdout.write(as_text(found, runner))
+    if not options.yes and not agreed(sys.stdout):
+        _say("Nothing was changed.")
+        return 1
+    began = time.monotonic()
+    commit = take_over(found, runner, _progress(flow, runner, began))
+    record_deployed(flow, runner)
+    number = runner.deployments.prepared(flow).number
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: deployment {number} serves after {spent:.1f} s (commit {commit.sequence})")
+    _say("  Reload the code location in the Dagster UI to see its assets.")
+    return 0
+
+
+def rollback(arguments: Sequence[str]) -> int:
+    """Goes back to the deployment before, and computes the ticks since then by its program."""
+    parser = flow_parser("rollback", rollback.__doc__, ALL_ASSETS)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    options = parser.parse_args(arguments)
+    flow, runner = _opened(options.flow)
+    to = before(flow, runner)
+    window = flow.ticks.calendar.window
+    since = to.last - to.commit.last
+    _say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}")
+    again = f"{window(to.commit.last + 1).key} to {window(to.last).key}" if since else "no tick"
+    _say(f"  its tables are those of tick {window(to.commit.last).key}; {again} computed again")
+    if not options.yes and not agreed(sys.stdout):
+        _say("Nothing was changed.")
+        return 1
+    began = time.monotonic()
+    commit = roll_back(flow, runner, to, _progress(flow, runner, began))
+    record_deployed(flow, runner)
+    spent = time.monotonic() - began
+    _say(
+        f"{flow.name}: deployment {to.target.number} serves again after {spent:.1f} s "
+        f"(commit {commit.sequence})"
+    )
+    undeployed = runner.deployments.undeployed(flow)
+    if undeployed:
+        _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again")
+    return 0
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--compare",
+        metavar="N",
+        type=_count,
+        help="also run the last N ticks with the new program, and say how their outputs differ",
+    )
+    parser.add_argument(
+        "--from-now",
+        action="store_true",
+        help="what has no landed past to be computed from starts empty",
+    )
+    past = parser.add_mutually_exclusive_group()
+    past.add_argument(
+        "--forward-only", action="store_true", help="changed outputs keep their past as it is"
+    )
+    past.add_argument(
+        "--from", dest="first", metavar="KEY", help="the first tick of changed outputs to restate"
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of ticks")
+    return int(text)
+
+
+def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
+    first = flow.ticks.calendar.window_of(options.first) if options.first else None
+    found = change_of(flow, runner, Asked(first, options.forward_only, options.from_now))
+    if found is None or options.compare is None:
+        return found
+    progress = _progress(flow, runner, time.monotonic(), sys.stderr)
+    return replace(found, compared=compare(found, runner, options.compare, progress))
+
+
+def _show(
+    options: argparse.Namespace, shown: Callable[[], dict[str, Any]], text: Callable[[], str]
+) -> None:
+    sys.stdout.write(json.dumps(shown()) + "\n" if options.format == "json" else text())
+
+
+def _nothing(flow: FlowAsset) -> str:
+    return f"{flow.name}: nothing to deploy: the program is the one that serves\n"
+
+
+def _progress(
+    flow: FlowAsset, runner: TickRunner, began: float, to: TextIO | None = None
+) -> Callable[[Sequence[Window]], None]:
+    total = runner.next_tick(flow)
+
+    def computed(windows: Sequence[Window]) -> None:
+        spent = time.monotonic() - began
+        done = f"{windows[-1].tick + 1:,} of {total:,}"
+        _say(f"{span(windows)}: computed; {done} after {spent:.1f} s", to)
+
+    return computed
+
+
+def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
+    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    to = sys.stdout if to is None else to
+    to.write(f"{text}\n")
+    to.flush()

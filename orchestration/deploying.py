@@ -1,0 +1,258 @@
+"""A changed program takes over from the one that serves, or an earlier one does again.
+
+What has to be computed for that is computed beside the tables that serve, in ranges that are judged
+like any other. One row of the ledger switches everything; what ends the process before it leaves
+all as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from assets.spec import FlowAsset
+from hydro_core.deploy.files import Written, newest
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.faults import told_faults
+from orchestration.changes import Change, Work
+from orchestration.ranges import Ranges, Read
+from orchestration.ticks import Window
+
+if TYPE_CHECKING:
+    from hydro_core.spark.batches import Batch
+    from hydro_core.spark.ledger import Commit
+    from hydro_core.spark.pipeline import Pipeline
+    from hydro_core.spark.rework import Rework
+    from orchestration.quality.changed import Changed
+    from orchestration.runner import TickRunner
+
+Computed = Callable[[Sequence[Window]], None]
+"""Called with ticks that have been computed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The deployment before the one that serves, and the ticks that have run since."""
+
+    serving: Written
+    target: Written
+    commit: Commit
+    """The last one that the earlier deployment has made."""
+    last: int
+
+
+def deploy(change: Change, runner: TickRunner, computed: Computed) -> Commit:
+    """Makes what `change_of` has found the deployment that serves.
+
+    Raises:
+        DataError: a tick of the past fails, or something was committed since the change was found
+            (code `state`); everything is as it was.
+    """
+    with _beside(change, change.work, runner) as rework:
+        made = _compute(rework, _ranges(change, change.work, runner, rework), computed, runner)
+        written = runner.deployments.written(change.flow, change.target.deployment)
+        rework.target.step(f"deployment {written.number}")
+        return rework.replace(made)
+
+
+def compare(
+    change: Change, runner: TickRunner, ticks: int, computed: Computed
+) -> Mapping[str, Changed]:
+    """How the outputs of the last so many ticks would differ, by running them; nothing stays.
+
+    It is about the outputs that both programs have, in the columns that both have.
+    """
+    from hydro_core.plan.bootstrap import Wanted
+    from orchestration.quality.changed import changed_rows, sum_of
+
+    outputs = change.difference.outputs
+    both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
+    work = change.making(Wanted(outputs=both), {})
+    last = change.commit.last
+    with _beside(change, work, runner) as rework:
+        _compute(rework, _ranges(change, work, runner, rework), computed, runner)
+        found = {}
+        for name in both:
+            columns = _of_both(rework, name)
+            found[name] = sum_of(
+                changed_rows(
+                    rework.serving.output(name, tick), rework.beside.output(name, tick), columns
+                )
+                for tick in range(max(0, last + 1 - ticks), last + 1)
+            )
+        return found
+
+
+def _of_both(rework: Rework, output: str) -> list[str]:
+    """The columns of an output that both programs have."""
+    specs = [p.output_tables[output] for p in (rework.serving, rework.beside)]
+    first, second = (dict(spec.items) for spec in specs)
+    return [name for name in first if name in second and first[name] == second[name]]
+
+
+def before(flow: FlowAsset, runner: TickRunner) -> Before:
+    """What `rollback` would go back to.
+
+    Raises:
+        DataError: there is none (code `state`).
+    """
+    serving = runner.deployments.serving(flow)
+    ledger = runner.pipeline(flow).ledger
+    directory = runner.directory(flow)
+    known = {}
+    for commit in ledger.commits():
+        known[commit.plan] = commit
+    found = [
+        (written, commit)
+        for name, commit in known.items()
+        if serving is not None
+        and (written := newest(directory, name)) is not None
+        and written.number < serving.number
+    ]
+    if serving is None or not found:
+        raise DataError(
+            Diagnostic(
+                "state",
+                f"there is no deployment of `{flow.name}` before the one that serves",
+                help="deployments are kept for a while only; to go back further, restore the "
+                f"program and `hydrotick deploy {flow.name}`",
+            )
+        )
+    target, commit = max(found, key=lambda one: one[0].number)
+    last = runner.next_tick(flow) - 1
+    return Before(serving, target, commit, last)
+
+
+def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Computed) -> Commit:
+    """Makes the deployment before serve again, and computes the ticks since then by its program.
+
+    Raises:
+        DataError: its tables are not there any more, or a tick fails (code `state`).
+    """
+    from hydro_core.spark.deployed import pipeline_of, places_in
+    from hydro_core.spark.rework import rollback
+    from orchestration.deployments import fitted
+
+    serving, plan = runner.pipeline(flow), to.target.deployment.plan
+    places = places_in(to.commit, to.target.name)
+    target = pipeline_of(serving.directory, plan, to.target.name, runner.settings, places)
+    target.step = serving.step
+    with told_faults(_named(serving)), rollback(serving, target) as rework:
+        read = _as_read(runner, flow, rework, plan.graph.sources)
+        ranges = Ranges(fitted(flow, plan), rework.beside, read, _quiet)
+        return rework.replace(_compute(rework, ranges, computed, runner))
+
+
+@contextmanager
+def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
+    """The pipeline that does the work, beside the one that serves."""
+    from hydro_core.spark.deployed import pipeline_of
+    from hydro_core.spark.rework import deployment
+
+    serving, target = runner.pipeline(change.flow), change.target
+    states = change.difference.states
+    kept = {name: s.table for name, s in states.items() if s.change == "kept" and s.table}
+    plan, name = target.deployment.plan, target.name
+    pipeline = pipeline_of(serving.directory, plan, name, runner.settings, kept)
+    pipeline.step = serving.step
+    with (
+        told_faults(_named(serving)),
+        deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
+    ):
+        now = serving.ledger.last
+        if now is None or now.sequence != change.commit.sequence:
+            raise DataError(
+                Diagnostic(
+                    "state",
+                    f"`{change.flow.name}` has gone on since this was planned",
+                    help="look at it again: `hydrotick plan` says what it would do now",
+                )
+            )
+        yield rework
+
+
+def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
+    """What runs the past beside, and judges it."""
+    from orchestration.deployments import fitted
+
+    flow, by = change.flow, work.made_by
+    own = fitted(flow, change.target.deployment.plan)
+    given = {output: own.expect[output] for output in own.expect if output in by.plan.graph.sinks}
+    read = _as_read(runner, flow, rework, by.inputs)
+
+    def with_stored(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        from hydro_core.spark.batches_stored import stored_batches
+
+        serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
+        return {
+            **read(windows),
+            **stored_batches(serving.store, by.tables, ticks, serving.spark),
+        }
+
+    return Ranges(replace(own, expect=given), rework.beside, with_stored, _quiet)
+
+
+def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequence[str]) -> Read:
+    """Reads what has landed, as the ticks that are committed have found it.
+
+    What has landed since comes with the ticks to come. An input that none has read is read as it is
+    found first.
+    """
+    from orchestration.ranges import times_of
+
+    known = {one.name: one for one in rework.serving.ledger.last_reads()}
+    versions = {name: one.version for name, one in known.items() if one.version is not None}
+    inputs = runner.inputs(flow, rework.target.plan, names)
+
+    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        first, last = windows[0].tick, windows[-1].tick
+        found = inputs.read(
+            first, last, times_of(windows), versions=versions, before=list(known.values())
+        )
+        for name, batch in found.items():
+            if batch.read.version is not None:
+                versions.setdefault(name, batch.read.version)
+        return found
+
+    return read
+
+
+def _compute(
+    rework: Rework, ranges: Ranges, computed: Computed, runner: TickRunner
+) -> Mapping[str, Any] | None:
+    """Runs the ticks beside, and gives what the ledger keeps for the checks.
+
+    Raises:
+        DataError: a tick is not committed.
+    """
+    from orchestration.quality.facts import kept_of_all
+
+    if rework.is_complete:
+        return None
+    calendar, together = ranges.flow.ticks.calendar, runner.project.range_ticks
+    for tick in range(rework.first, rework.last + 1, together):
+        until = min(tick + together, rework.last + 1)
+        windows = [calendar.window(number) for number in range(tick, until)]
+        for report in ranges.run(windows):
+            if not report.committed:
+                raise DataError(
+                    Diagnostic(
+                        "runtime" if report.judged else "state",
+                        f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
+                        f"that would take over: {report.problem}",
+                        help=f"{report.cure or 'mend its cause'}; everything is as it was",
+                    )
+                )
+        computed(windows)
+    made = rework.beside.ledger.commits(since=rework.first)
+    return {**made[-1].checks, "tables": kept_of_all(made)}
+
+
+def _named(pipeline: Pipeline) -> str:
+    return f"the pipeline in {pipeline.directory}"
+
+
+def _quiet(_: str) -> None:
+    """What ranges say of themselves is not told."""

@@ -1,0 +1,191 @@
+"""Which deployment of a flow serves: the one that the ledger's last row names.
+
+A flow that was never deployed is deployed by its first tick. Its deployment is written before that,
+and is no more than a draft until a row of the ledger names it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assets.spec import FlowAsset
+from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
+from hydro_core.deploy.meaning import said
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.ticks.landed import declared_columns
+from orchestration.programs import deployment_for, plan_as_written, program_of
+
+if TYPE_CHECKING:
+    from hydro_core.analysis.infer import Typed
+    from hydro_core.deploy.deployment import Deployment
+    from hydro_core.spark.ledger import Commit, Ledger
+
+
+class Deployments:
+    """The deployments of all flows of a project, each read once; none is made by looking."""
+
+    def __init__(self, pipelines: Path) -> None:
+        self._pipelines = pipelines
+        self._ledgers: dict[str, Ledger] = {}
+        self._serving: dict[str, Written] = {}
+        self._drafts: dict[str, Written] = {}
+
+    def commit(self, flow: FlowAsset) -> Commit | None:
+        """The last commit of a flow's pipeline, read anew; None before the first."""
+        from hydro_core.spark.ledger import Ledger
+
+        if flow.name not in self._ledgers:
+            self._ledgers[flow.name] = Ledger(self._pipelines / flow.name)
+        return self._ledgers[flow.name].refresh()
+
+    def serving(self, flow: FlowAsset) -> Written | None:
+        """The deployment that serves; None before the first commit.
+
+        Raises:
+            DataError: it is not there, or cannot be read (code `state`).
+        """
+        commit = self.commit(flow)
+        if commit is None:
+            return None
+        known = self._serving.get(flow.name)
+        if known is None or known.name != commit.plan:
+            directory = self._pipelines / flow.name
+            known = newest(directory, commit.plan)
+            if known is None:
+                raise _lost(flow, directory)
+            self._serving[flow.name] = known
+        return known
+
+    def draft(self, flow: FlowAsset, typed: Typed) -> Written | None:
+        """The deployment that is written of a program, if that was not changed since."""
+        known = self._drafts.get(flow.name) or newest(self._pipelines / flow.name)
+        if known is None or said(known.deployment.program.typed) != said(typed):
+            return None
+        self._drafts[flow.name] = known
+        return known
+
+    def prepared(self, flow: FlowAsset) -> Written:
+        """The deployment that serves, or that the first tick makes serve, which is written now.
+
+        Raises:
+            HydroError: the program is wrong, or its deployment cannot be written.
+        """
+        serving = self.serving(flow)
+        if serving is not None:
+            return serving
+        found = self.draft(flow, program_of(flow))
+        if found is None:
+            found = self._drafts[flow.name] = self.written(flow, deployment_for(flow))
+        return found
+
+    def written(self, flow: FlowAsset, deployment: Deployment) -> Written:
+        """A deployment, written as the flow's next one; it does not serve by that."""
+        number = write(self._pipelines / flow.name, deployment)
+        return Written(number, name_of(deployment), deployment)
+
+    def forget(self, flow: FlowAsset, keep: timedelta, now: datetime) -> tuple[int, ...]:
+        """Removes the deployments that were given up longer ago than `keep`, and gives their
+        numbers; those that never served go with them.
+        """
+        serving, commit = self.serving(flow), self.commit(flow)
+        if serving is None or commit is None:
+            return ()
+        directory = self._pipelines / flow.name
+        stays: set[str | None] = {serving.name}
+        plan = commit.plan
+        for one in reversed(self._ledgers[flow.name].commits()):
+            if one.plan != plan and now - commit.committed < keep:
+                stays.add(one.plan)
+            plan, commit = one.plan, one
+        gone = [n for n in numbers(directory) if n < serving.number]
+        gone = [n for n in gone if name_at(directory, n) not in stays]
+        for number in gone:
+            remove(directory, number)
+        return tuple(gone)
+
+    def plan(self, flow: FlowAsset) -> TickPlan:
+        """The plan by which ticks run; that of the program as written where none is prepared.
+
+        Raises:
+            HydroError: there is no deployment, and the program is wrong.
+        """
+        found = self.shown(flow)
+        return plan_as_written(flow) if found is None else found.deployment.plan
+
+    def shown(self, flow: FlowAsset) -> Written | None:
+        """The deployment that serves, else the one that is written of the program as it is now.
+
+        Raises:
+            HydroError: there is no deployment that serves, and the program is wrong.
+        """
+        return self.serving(flow) or self.draft(flow, program_of(flow))
+
+    def undeployed(self, flow: FlowAsset) -> str:
+        """What of the program is not deployed, in words; nothing where it is the one that serves.
+
+        The optimizer is not asked: a program that says the same in another way is told, too.
+        """
+        serving = self.serving(flow)
+        if serving is None:
+            return ""
+        try:
+            typed = program_of(flow)
+        except HydroError as error:
+            first = error.diagnostics[0].message
+            return f"`{_named(flow)}` cannot be deployed as it is: {first}"
+        if said(typed) == said(serving.deployment.program.typed):
+            return ""
+        return f"`{_named(flow)}` has changes that are not deployed"
+
+
+def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:
+    """What the asset says, as far as it is about what a plan reads and gives.
+
+    The asset may be ahead of the deployment that serves.
+
+    Raises:
+        DataError: the plan reads an input of which the asset does not say where it lands.
+    """
+    missing = [name for name in plan.graph.sources if name not in flow.inputs]
+    if missing:
+        listed = ", ".join(f"`{name}`" for name in missing)
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"the deployment of `{flow.name}` that serves reads {listed}, and its asset does "
+                "not say any more where that lands",
+                help="say it again in `inputs` until a program without it is deployed "
+                f"(`hydrotick deploy {flow.name}`)",
+            )
+        )
+    given = {
+        name: declared_columns(stream.item) or {"item": stream.item}
+        for name, stream in plan.typed.outputs.items()
+    }
+    expect = {
+        output: tuple(e for e in expected if e.column in given[output])
+        for output, expected in flow.expect.items()
+        if output in given
+    }
+    inputs = {name: flow.inputs[name] for name in plan.graph.sources}
+    return replace(flow, expect={o: e for o, e in expect.items() if e}, inputs=inputs)
+
+
+def _named(flow: FlowAsset) -> str:
+    program = str(flow.program)
+    return Path(program).name if program.endswith(".hydro") else program
+
+
+def _lost(flow: FlowAsset, directory: Path) -> DataError:
+    return DataError(
+        Diagnostic(
+            "state",
+            f"the deployment of `{flow.name}` that serves is not in {directory / 'deployments'}",
+            help="restore the directory from a copy; or start the flow over: "
+            f"`hydrotick reset {flow.name}`",
+        )
+    )
