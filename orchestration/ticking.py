@@ -103,13 +103,13 @@ def _job_of(
     flow: FlowAsset, runner: TickRunner
 ) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
     """The flow's job and the instance that records it, with what was left behind put right."""
-    # What is wrong with a program is said by it, and not by Dagster.
-    runner.deployments.prepared(flow)
     runner.warm_up()
-    job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
     with open_instance(runner.project.dagster_home) as instance:
         end_orphans(instance, flow)
         refuse_lost_pipeline(instance, flow, runner)
+        # What is wrong with a program is said by it, and not by Dagster.
+        runner.deployments.prepared(flow)
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
         record_committed(flow, runner, instance)
         yield job, instance
 
