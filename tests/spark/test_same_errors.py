@@ -29,8 +29,17 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("as_range", [False, True])
+@pytest.mark.parametrize(
+    ("form", "as_range"),
+    [
+        # Item by item a range runs what a tick runs: the column stands for these.
+        pytest.param(
+            form, as_range, marks=[pytest.mark.slow] * (as_range and form in ("udf", "predicate"))
+        )
+        for form in FORMS
+        for as_range in (False, True)
+    ],
+)
 def test_a_failing_function(spark: SparkSession, form: str, as_range: bool) -> None:
     graph = parse(f"{SOURCE}rows\n  -> {FORMS[form]} -> out", file="shop.hydro")
     told = []
