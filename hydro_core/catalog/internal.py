@@ -1,7 +1,7 @@
-"""Operators that only the optimizer introduces: a program cannot name them, plans can.
+"""Operators that only plans have: a program cannot name them.
 
-Most go on from a state, the result of the tick before: `x = fold_from(prev(x), a)` is
-`fold(persist(a))` at the price of the batch.
+Most are the optimizer's, and go on from a state, the result of the tick before:
+`x = fold_from(prev(x), a)` is `fold(persist(a))` at the price of the batch.
 """
 
 from __future__ import annotations
@@ -298,6 +298,24 @@ AGGREGATE_RESULT = OpSpec(
     ),
 )
 
+OF_SHARD = OpSpec(
+    name="of_shard",
+    family="itemwise",
+    meaning="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
+    "fails, or nothing is named, of the first",
+    inputs=(Port("in", linear=True, aliases=("0",)),),
+    args=(
+        Arg("by", "value", required=True),
+        Arg("f", "function"),
+        Arg("shards", "integer", required=True, least=1),
+        Arg("shard", "integer", required=True),
+    ),
+    result=type_rules.first,
+    keeps_single=True,
+    stands_for="identity",
+    example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
+)
+
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
@@ -314,6 +332,7 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             COUNTED,
             AGGREGATE_MOVED,
             AGGREGATE_RESULT,
+            OF_SHARD,
         )
     }
 )

@@ -162,7 +162,12 @@ class Flow:
         schemas: Mapping[str, Schema] | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """The outputs of every tick, in order, as they are computed."""
+        """The outputs of every tick, in order, as they are computed.
+
+        Options are `optimize`, `as_range`, `settings` and `spark`; and `shards`, to run in so many
+        shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
+        shard gets whole).
+        """
         running = import_module("hydro_core.running")
         found: Iterator[Any] = running.run_flow(
             self._warned(), self._schemas(schemas), ticks, engine=engine, **options

@@ -76,6 +76,15 @@ SAME = {
         all -> out
         """,
     ),
+    "columns that nobody reads": (
+        """
+        orders -> window(3) -> aggregate(by='user', n=sum('amount')) -> out
+        """,
+        """
+        orders -> select('user', 'amount') -> window(3) -> aggregate(by='user', n=sum('amount'))
+          -> out
+        """,
+    ),
     "projections in other words": (
         """
         orders -> select('user', 'amount') -> out
