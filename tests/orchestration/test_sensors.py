@@ -47,11 +47,12 @@ class Case:
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:
         """As if ticks had run, and had been recorded or not."""
+        plan = self.runner.deployments.prepared(self.flow).name
         ledger = Ledger(self.runner.directory(self.flow))
         ledger.create()
         done = ledger.refresh()
-        then = datetime.now(UTC) - timedelta(hours=1)
-        ledger.append(Commit(done.sequence + 1 if done else 0, first, last, "", {}, {}, then, then))
+        then, number = datetime.now(UTC) - timedelta(hours=1), done.sequence + 1 if done else 0
+        ledger.append(Commit(number, first, last, plan, {}, {}, then, then))
         for tick in range(first, last + 1) if record else ():
             self.record(tick)
 

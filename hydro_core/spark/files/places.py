@@ -8,7 +8,7 @@ any row is read.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,6 +66,8 @@ class Found:
     """The version of a Delta table."""
     kind: str = ""
     """What it is: a Delta table, or files of a kind."""
+    table: str | None = None
+    """The identity of a Delta table."""
 
 
 Ask = Callable[[Path], bytes]
@@ -82,7 +84,12 @@ def survey_here(files: Sequence[Path], found: Ask) -> Sequence[bytes | DataError
 
 
 def find(
-    file: InputFile, declared: Declared, survey: Survey = survey_here, version: int | None = None
+    file: InputFile,
+    declared: Declared,
+    survey: Survey = survey_here,
+    *,
+    version: int | None = None,
+    only: Collection[Path] | None = None,
 ) -> Found:
     """What lies at the path of an input.
 
@@ -91,11 +98,18 @@ def find(
         declared: the columns that the program declares.
         survey: how files are asked for what only all of their rows tell.
         version: of a Delta table; None: the latest.
+        only: of files those that are read; None: all.
     """
     wanted = wanted_of(declared, file.column)
     if is_delta(file.path):
         return _delta(file.path, declared, wanted, version)
     kind, files = files_at(file.path)
+    if only is not None:
+        files = [found for found in files if found in only]
+        if not files:
+            refuse(
+                f"the files that were at `{file.path}` went away", "let them stay, and try again"
+            )
     form = Form(kind, base_of(file.path), declared, wanted)
     match kind:
         case "CSV":
@@ -126,7 +140,9 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
     constants = _constants(path, rows)
     form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
     size = sum(file.stat().st_size for file in constants)
-    return Found(list(constants), form, names, types, rows, native, size, at_version, DELTA)
+    identity = str(table.metadata().id)
+    files = list(constants)
+    return Found(files, form, names, types, rows, native, size, at_version, DELTA, identity)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
