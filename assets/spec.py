@@ -24,11 +24,16 @@ class Landing:
     `column` says which tick a row belongs to: a date or timestamp that the flow's ticks cut up, or
     a long that is the tick's number; without it the whole table arrives at tick 0. With `wait`
     "landed" a tick waits for a row at or after its window's end; "closed" waits for the clock only.
+
+    `late` says what becomes of rows that land for ticks that are committed: they arrive with the
+    "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
+    somebody has decided ("refuse").
     """
 
     path: str
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
+    late: Literal["next", "correct", "refuse"] = "next"
 
 
 @dataclass(frozen=True, slots=True)

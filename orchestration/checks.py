@@ -53,7 +53,7 @@ class RunEvaluations:
     def _found(self, report: TickReport) -> Iterator[tuple[str, Verdict]]:
         yield from report.verdicts
         if report.was_read:
-            yield from landed_verdicts(self._flow, report.empty)
+            yield from landed_verdicts(self._flow, report.empty, report.noticed)
 
 
 def flow_checks(

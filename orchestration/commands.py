@@ -51,6 +51,13 @@ def correct(arguments: Sequence[str]) -> int:
     return run_correct(arguments)
 
 
+def accept(arguments: Sequence[str]) -> int:
+    """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
+    from orchestration.late_status import accept as run_accept
+
+    return run_accept(arguments)
+
+
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
     from orchestration.show import show as show_rows
