@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydro_core.spark.arrivals.look import snapshot_read
@@ -93,6 +93,10 @@ class Landings:
             is_known = was is not None and (was.version is not None or was.listing is not None)
             arrived = source.arrived(was if is_known else None)
             refuse_unfit(arrived, read)
-            now = was if was is not None and is_known else source.snapshot(arrived)
+            now = source.snapshot(arrived)
+            if now.listing is not None:
+                # A file that was written anew since is read as it is: it is all that there is.
+                before = None if was is None else was.listing
+                now = replace(now, listing=source.described(arrived, now.listing, before))
             found[name] = Seen(source, -1, arrived, now)
         return found

@@ -74,7 +74,8 @@ class Seen:
             raise InfrastructureError(
                 Diagnostic(
                     "runtime",
-                    f"input `{self.source.file.name}`: {file} was written while it was read",
+                    f"input `{self.source.file.name}`: {file} was written or removed while "
+                    "it was read",
                     help="write files elsewhere and move them in when they are whole; "
                     "then run it again",
                 )

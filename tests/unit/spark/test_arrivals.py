@@ -318,5 +318,36 @@ def test_a_file_that_is_written_while_it_is_read_is_told(tmp_path: Path) -> None
     place = opened(tmp_path, "csv")
     seen = place.inputs.landings.look(0)
     os.utime(place.path / "1.csv")
-    with pytest.raises(Exception, match=r"1.csv was written while it was read"):
+    with pytest.raises(Exception, match=r"1.csv was written or removed while it was read"):
         place.inputs.read(0, 0, {0: (CALENDAR.window(0).start, CALENDAR.window(0).end)}, seen)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_to_an_input_that_arrives_whole_is_late_for_tick_0(
+    tmp_path: Path, kind: str
+) -> None:
+    place = opened(tmp_path, kind)
+    past = Past(tmp_path / "pipeline", CALENDAR)
+    place.inputs = InputBatches({"x": Landing(place.path)}, {"x": ITEM}, _no_session, past=past)
+    first = place.read(0, 0)
+    assert (first.rows, first.empty) == (4, ())
+    place.add([(5, "late", 9)])
+    second = place.read(1, 1, [first])
+    assert (second.rows, second.late) == (1, {0: 1})
+    third = place.read(2, 3, [second])
+    assert (third.rows, third.late, third.changed) == (0, {}, ())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_landing_as_it_was_read_has_nothing_that_came_since(tmp_path: Path, kind: str) -> None:
+    place = opened(tmp_path, kind)
+    read = place.read(0, UNTIL - 1)
+    place.add([(1, "late", 9)])
+    if isinstance(place, Files):
+        place.write(f"1.{kind}", [*place.files[f"1.{kind}"], (2, "more", 9)])
+    seen = place.inputs.landings.as_read([read])
+    times = {w.tick: (w.start, w.end) for w in map(CALENDAR.window, range(UNTIL))}
+    again = place.inputs.read(0, UNTIL - 1, times, seen)["x"].read
+    assert again.rows == (4 if isinstance(place, Files) else 3)
+    assert again.version == read.version
+    assert again.late == {}
