@@ -79,7 +79,8 @@ class FlowAsset:
 
     `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows.
+    each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
+    judged by what the program, run over all that is landed, gives; 0 switches it off.
     """
 
     name: str
@@ -91,6 +92,7 @@ class FlowAsset:
     schemas: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
+    sample_keys: int | None = None
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

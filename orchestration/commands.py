@@ -65,6 +65,13 @@ def show(arguments: Sequence[str]) -> int:
     return show_rows(arguments)
 
 
+def why(arguments: Sequence[str]) -> int:
+    """Shows which landed rows, of which ticks, a row of an output comes from."""
+    from orchestration.why import why as show_why
+
+    return show_why(arguments)
+
+
 def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
     from orchestration.deploy import plan as show_plan

@@ -124,6 +124,15 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow, program_of(flow))
 
+    def naive(self, flow: FlowAsset) -> Typed:
+        """The program as it was written of which the plan is that ticks run by.
+
+        Raises:
+            HydroError: there is no deployment that serves, and the program is wrong.
+        """
+        found = self.shown(flow)
+        return program_of(flow) if found is None else found.deployment.program.typed
+
     def undeployed(self, flow: FlowAsset) -> Undeployed:
         """What of the program is not deployed; nothing where it is the one that serves.
 

@@ -97,7 +97,8 @@ def run_open(
             if not report.committed:
                 return
         reading = seen_again(runner, flow, reading)
-    ranges = Ranges(runner.asset(flow), pipeline, reading, log, refuse, reading.after)
+    asset, sample = runner.asset(flow), runner.sample(flow)
+    ranges = Ranges(asset, pipeline, reading, log, refuse, reading.after, sample)
     for report in ranges.run(windows):
         if report.committed and report.window == windows[0]:
             for line in report.notices(flow.name):

@@ -20,6 +20,7 @@ from orchestration.ticks import Window
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
     from hydro_core.spark.pipeline import Pipeline
+    from orchestration.quality.sample import Sample
 
 Log = Callable[[str], None]
 
@@ -50,6 +51,8 @@ class Ranges:
     """Raises for a tick that may not run."""
     after: After | None = None
     """What is read fits this state of the ledger; None: nobody else can commit."""
+    sample: Sample | None = None
+    """Judges what the plan gives by what the program gives."""
 
     def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
         """Runs consecutive ticks, together if they can be, and reports each.
@@ -86,6 +89,9 @@ class Ranges:
                 self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
                 prepared.write()
                 judged = judge(self.flow, pipeline, prepared)
+                if self.sample is not None:
+                    found = self.sample.judge(pipeline, prepared)
+                    judged = replace(judged, verdicts=[*judged.verdicts, *found])
                 reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
                 if not reports[0].committed:
                     return reports

@@ -19,8 +19,10 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
+from orchestration.changes import started_empty
 from orchestration.deployments import Deployments, fitted
 from orchestration.quality.landed import landed_verdicts
+from orchestration.quality.sample import Sample, sample_of
 from orchestration.ranges import Log, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
 from orchestration.report import TickReport, report_of_committed
@@ -30,7 +32,7 @@ from orchestration.ticks import Window
 if TYPE_CHECKING:
     from hydro_core.spark.arrivals.seen import Seen
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
     from orchestration.late import Reading
     from orchestration.quality.validate import Verdict
@@ -45,6 +47,7 @@ class TickRunner:
         self.deployments = Deployments(project.pipelines)
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
+        self._samples: dict[str, Sample] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
         self.told: Callable[[str], None] = lambda _: None
@@ -83,6 +86,19 @@ class TickRunner:
     def asset(self, flow: FlowAsset) -> FlowAsset:
         """What the asset says of the plan that runs; it may be ahead of it."""
         return fitted(flow, self.plan(flow))
+
+    def sample(self, flow: FlowAsset) -> Sample | None:
+        """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
+        keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
+        shown = self.deployments.shown(flow)
+        # What began without a past gives something else than the program over what is landed.
+        if not keys or (shown is not None and started_empty(shown.deployment)):
+            return None
+        typed = self.deployments.naive(flow)
+        known = self._samples.get(flow.name)
+        if known is None or known.program.typed is not typed or known.keys != keys:
+            known = self._samples[flow.name] = sample_of(flow, typed, self.inputs, keys)
+        return known
 
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
@@ -192,7 +208,11 @@ class TickRunner:
             report = self._committed(flow, window)
             found = landed_verdicts(self.asset(flow), report.empty, report.noticed)
             return tuple(verdict for judged, verdict in found if judged == asset)
-        return judge_again(self.asset(flow), pipeline, window.tick, asset)
+        found = judge_again(self.asset(flow), pipeline, window.tick, asset)
+        sample = self.sample(flow)
+        if sample is not None:
+            found += tuple(sample.judge_again(pipeline, asset, window.tick))
+        return found
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[Window], until: int
@@ -229,9 +249,10 @@ class TickRunner:
 
     def inputs(
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
-    ) -> InputBatches:
+    ) -> SlicedBatches:
         """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
-        from hydro_core.spark.batches_landing import InputBatches, Landing, Past
+        from hydro_core.spark.batches_landing import Landing, Past
+        from hydro_core.spark.batches_wanted import SlicedBatches
 
         plan = self.plan(flow) if plan is None else plan
         flow = fitted(flow, plan)
@@ -244,7 +265,7 @@ class TickRunner:
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
         past = Past(self.directory(flow), flow.ticks.calendar)
-        return InputBatches(landings, items, spark, small, flow.ticks.zone, past)
+        return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -30,7 +29,6 @@ from hydro_core.spark.arrivals.seen import Seen
 from hydro_core.spark.arrivals.source import Snapshot, Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
-from hydro_core.spark.batches_wanted import condition_of, items_by_tick, matching
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
 from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.files.workers import Wanted as Made
@@ -48,7 +46,6 @@ from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.landed import required_columns
-from hydro_core.ticks.wanted import TooManyError, Wanted
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 
@@ -73,7 +70,7 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class Range:
     """An input at a range of ticks."""
 
     arrived: Arrived
@@ -83,10 +80,12 @@ class _Range:
 
     @property
     def name(self) -> str:
+        """The input's name."""
         return self.arrived.file.name
 
     @property
     def found(self) -> Found:
+        """Where its rows lie."""
         return self.arrived.found
 
 
@@ -181,49 +180,6 @@ class InputBatches:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
-    def wanted(
-        self,
-        wanted: Wanted,
-        last: int,
-        times: Mapping[int, Window],
-        most: int,
-        version: int | None = None,
-    ) -> Mapping[int, list[Any]]:
-        """The rows of an input up to a tick that can matter, as items by their ticks.
-
-        Args:
-            wanted: which rows, and from which tick on.
-            last: the last tick.
-            times: the windows of the ticks.
-            most: so many rows are read at most.
-            version: of a Delta table; None: the latest.
-
-        Raises:
-            DataError: the input cannot be read (code `input`).
-            TooManyError: it has more such rows.
-        """
-        source = self._sources[wanted.name]
-        if not source.is_there or (source.file.column is None and wanted.first):
-            return {}
-        arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
-        refuse_unfit(arrived, None)
-        part = _range(source, arrived, (wanted.first, last), times)
-        rows, axis, item = part.found.dataset, part.axis, source.item
-        if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
-            batch = self._by_pieces(part, source.zone)
-        else:
-            where = condition_of(wanted, rows.schema, item)
-            if axis is not None:
-                within = axis.within(rows.schema.field(axis.column).type)
-                where = within if where is None else within & where
-            columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
-            table = plain_table(matching(rows, columns, where, most))
-            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
-            batch = _small(part, table.filter(pa.array(numbers != NONE)), numbers)
-        if not isinstance(batch.rows, pa.Table):
-            raise TooManyError(batch.read.rows or 0)
-        return wanted.among(items_by_tick(batch.rows, item))
-
     def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
         own = self._own(seen, ticks, times)
         late = seen.arrivals.rows if ticks[0] == seen.until else None
@@ -235,7 +191,7 @@ class InputBatches:
         """The rows of the range itself."""
         source = seen.source
         file, item = source.file, source.item
-        part = _range(source, seen.arrived, ticks, times)
+        part = range_of(source, seen.arrived, ticks, times)
         if file.column is None and ticks[0] > 0:
             nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
             return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
@@ -245,7 +201,7 @@ class InputBatches:
                 return self._by_pieces(part, source.zone)
             return self._whole(part, rows)
 
-    def _whole(self, part: _Range, rows: ds.Dataset) -> Batch:
+    def _whole(self, part: Range, rows: ds.Dataset) -> Batch:
         """Arrow or Spark reads the rows by itself."""
         axis, item = part.axis, part.arrived.item
         where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
@@ -276,7 +232,7 @@ class InputBatches:
         kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
         return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 
-    def _by_pieces(self, part: _Range, zone: str) -> Batch:
+    def _by_pieces(self, part: Range, zone: str) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
         required = required_columns(part.arrived.item)
@@ -290,22 +246,23 @@ class InputBatches:
         return Batch(table, part.arrived.item, read)
 
 
-def _range(
+def range_of(
     source: Source, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
-) -> _Range:
+) -> Range:
+    """An input at a range of ticks."""
     file, found = source.file, arrived.found
     axis = file.column and Axis.of(file.column, ticks, times, source.zone)
     read = InputRead(file.name, None, file.path, found.version, found.kind)
-    return _Range(arrived, source.columns, axis or None, read)
+    return Range(arrived, source.columns, axis or None, read)
 
 
-def _small(part: _Range, table: pa.Table, numbers: Numbers) -> Batch:
+def _small(part: Range, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
     read = _counted(part, _count(kept))
     return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
 
 
-def _lacks(part: _Range, rows: ds.Dataset) -> bool:
+def _lacks(part: Range, rows: ds.Dataset) -> bool:
     """Whether there are nulls that may not be, of which the rows tell piece by piece."""
     required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
     if not required:
@@ -326,7 +283,7 @@ def _count(numbers: Numbers) -> Counter[int]:
     return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
-def _counted(part: _Range, counts: Counter[int]) -> InputRead:
+def _counted(part: Range, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
     axis = part.axis
     ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
@@ -334,14 +291,14 @@ def _counted(part: _Range, counts: Counter[int]) -> InputRead:
     return replace(part.read, rows=counts.total(), empty=empty)
 
 
-def _of_range(part: _Range) -> Sequence[Path]:
+def _of_range(part: Range) -> Sequence[Path]:
     """The files without those whose folder says that they are of other ticks."""
     if part.axis is None or part.found.kind != "Parquet":
         return part.found.files
     return [file for file in part.found.files if _may_hold(file, part)]
 
 
-def _may_hold(file: Path, part: _Range) -> bool:
+def _may_hold(file: Path, part: Range) -> bool:
     axis = part.axis
     if axis is None:
         return True

@@ -40,7 +40,7 @@ from hydro_core.spark.files.workers import (
 )
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
-from hydro_core.ticks.batches import refuse, require_columns
+from hydro_core.ticks.batches import refuse_untold, require_columns
 from hydro_core.types.item import Row, Tuple
 
 
@@ -144,8 +144,7 @@ class _Reading:
             if stage == Stage.FILE.value:
                 raise input_error(problem, cure)
             if stage == Stage.TICK.value:
-                file = self._arrived.file
-                refuse(file, f"the tick column `{file.column}`: {problem}")
+                refuse_untold(self._arrived.file, problem)
 
     def _ticks(self, batch: pa.RecordBatch) -> Numbers:
         rows = batch.num_rows

@@ -37,14 +37,13 @@ from hydro_core.ticks.files import (
     header_of,
     is_delta,
     parquet_file,
-    refuse,
     together,
     wanted_of,
 )
 from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
+from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_file, refuse_text
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
-from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
         rows: Any = table.to_pyarrow_dataset()
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
         types = {name: item_type(of) for name, of in fields}
-    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
+    except (DeltaError, *UNREADABLE) as problem:
         first_line = str(problem).strip().partition("\n")[0]
         at = "" if version is None else f" at version {version}"
         refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
@@ -168,8 +167,8 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
             plain = plain and _is_plain(pyarrow.parquet.read_schema(file), file, columns)
             schemas.append(found)
             types = {name: item_type(found.field(name).type) for name in columns}
-        except (pa.ArrowException, ValueProblem, OSError) as problem:
-            refuse(f"`{file}` cannot be read: {problem}")
+        except UNREADABLE as problem:
+            refuse_file(file, problem)
     schema = together(path, [s.empty_table() for s in schemas]).schema
     types = {field.name: item_type(field.type) for field in schema}
     rows, native = None, None
@@ -243,8 +242,8 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
 def _header(file: Path) -> list[str]:
     try:
         return header_of(file)
-    except (UnicodeDecodeError, OSError) as problem:
-        refuse(f"`{file}` cannot be read: {problem}")
+    except UNREADABLE as problem:
+        refuse_text(file, problem)
 
 
 def _surveyed_csv(file: Path, form: Form) -> bytes:
