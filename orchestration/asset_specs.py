@@ -18,7 +18,6 @@ import dagster as dg
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
 from orchestration.about import About
-from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
 
@@ -63,7 +62,7 @@ def flow_specs(
         "kinds": {"deltalake"},
         "code_version": about.code_version,
     }
-    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    shown = about.metadata
     states = [_state(flow, state, shown, common) for state in shape.states]
     outputs = []
     for output in shape.outputs:
@@ -146,7 +145,7 @@ def _code(place: Span | None) -> dict[str, Any]:
     return {"dagster/code_references": shown}
 
 
-def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
+def input_specs(flow: FlowAsset, shape: FlowShape, about: About) -> Iterator[dg.AssetSpec]:
     """The landing tables, which others write."""
     for name, columns in shape.inputs.items():
         landing = flow.inputs[name]
@@ -161,7 +160,7 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             tags={"role": "input"},
             metadata={
                 "dagster/column_schema": _schema(columns),
-                "program": dg.MetadataValue.md(drawing(shape)),
+                "program": dg.MetadataValue.md(about.drawing),
             },
         )
 

@@ -19,6 +19,7 @@ from orchestration.about import About
 from orchestration.asset_specs import asset_key, broken_specs, flow_specs, input_specs
 from orchestration.checks import flow_checks
 from orchestration.deployments import fitted
+from orchestration.drawing import drawing
 from orchestration.failures import failure_sensor
 from orchestration.run_tags import FLOW_TAG
 from orchestration.runner import TickRunner
@@ -65,7 +66,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     shown = runner.deployments.shown(flow)
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
-    about = About(shown, runner.deployments.undeployed(flow))
+    about = About(drawing(shape), shown, runner.deployments.undeployed(flow))
     specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(
@@ -76,7 +77,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         executor_def=dg.in_process_executor,
     )
     return FlowDefinitions(
-        assets=(*input_specs(flow, shape), tick),
+        assets=(*input_specs(flow, shape, about), tick),
         checks=flow_checks(flow, shape, axis, runner),
         jobs=(job,),
         sensors=(next_tick_sensor(flow, axis, job, runner),),

@@ -30,6 +30,7 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
 from hydro_core.spark.batches_wanted import condition_of, items_by_tick, matching
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.files.frames import Arrived, is_exact, quoted
 from hydro_core.spark.files.places import DELTA, Found, find
 from hydro_core.spark.files.workers import Wanted as Made
@@ -386,8 +387,8 @@ def _refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
         nulls = rows.count_rows(filter=ds.field(column).is_null())
     else:
         table = DeltaTable(arrived.file.path, version=arrived.found.version)
-        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        nulls = sum(action.get(f"null_count.{column}") or 0 for action in actions)
+        count = f"null_count.{column}"
+        nulls = sum(row[count] or 0 for row in data_files(table, count))
     if nulls:
         refuse(
             arrived.file,
