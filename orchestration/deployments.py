@@ -34,13 +34,18 @@ class Deployments:
         self._serving: dict[str, Written] = {}
         self._drafts: dict[str, Written] = {}
 
-    def commit(self, flow: FlowAsset) -> Commit | None:
-        """The last commit of a flow's pipeline, read anew; None before the first."""
+    def ledger(self, flow: FlowAsset) -> Ledger:
+        """The ledger of a flow's pipeline, read anew: what is new since it was read last."""
         from hydro_core.spark.ledger import Ledger
 
         if flow.name not in self._ledgers:
             self._ledgers[flow.name] = Ledger(self._pipelines / flow.name)
-        return self._ledgers[flow.name].refresh()
+        self._ledgers[flow.name].refresh()
+        return self._ledgers[flow.name]
+
+    def commit(self, flow: FlowAsset) -> Commit | None:
+        """The last commit of a flow's pipeline, read anew; None before the first."""
+        return self.ledger(flow).last
 
     def serving(self, flow: FlowAsset) -> Written | None:
         """The deployment that serves; None before the first commit.
@@ -97,7 +102,7 @@ class Deployments:
         directory = self._pipelines / flow.name
         stays: set[str | None] = {serving.name}
         plan = commit.plan
-        for one in reversed(self._ledgers[flow.name].commits()):
+        for one in reversed(self.ledger(flow).commits()):
             if one.plan != plan and now - commit.committed < keep:
                 stays.add(one.plan)
             plan, commit = one.plan, one
