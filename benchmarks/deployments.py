@@ -44,7 +44,7 @@ from orchestration.ticks import Window
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(
     'filter(lambda r: r.tail_number is not None) -> select("tail_number")',
-    'select("tail_number") -> filter(lambda x: x.tail_number != None)',
+    'select("tail_number") -> filter(lambda x: x.tail_number is not None)',
 ).replace("known_planes", "fleet")
 WITH_COLUMN = WRITTEN.replace(
     'delay_minutes=sum("departure_delay"),',

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
-from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.ticks.landed import declared_columns
-from orchestration.programs import deployment_for, plan_as_written, program_of
+from orchestration.programs import deployment_for, plan_as_written, says_the_same
 
 if TYPE_CHECKING:
-    from hydro_core.analysis.infer import Typed
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
 
@@ -65,10 +63,14 @@ class Deployments:
             self._serving[flow.name] = known
         return known
 
-    def draft(self, flow: FlowAsset, typed: Typed) -> Written | None:
-        """The deployment that is written of a program, if that was not changed since."""
+    def draft(self, flow: FlowAsset) -> Written | None:
+        """The deployment that is written of the program, if that was not changed since.
+
+        Raises:
+            HydroError: the program is wrong, and a deployment is written.
+        """
         known = self._drafts.get(flow.name) or newest(self._pipelines / flow.name)
-        if known is None or said(known.deployment.program.typed) != said(typed):
+        if known is None or not says_the_same(flow, known.deployment):
             return None
         self._drafts[flow.name] = known
         return known
@@ -82,7 +84,7 @@ class Deployments:
         serving = self.serving(flow)
         if serving is not None:
             return serving
-        found = self.draft(flow, program_of(flow))
+        found = self.draft(flow)
         if found is None:
             found = self._drafts[flow.name] = self.written(flow, deployment_for(flow))
         return found
@@ -125,9 +127,9 @@ class Deployments:
         """The deployment that serves, else the one that is written of the program as it is now.
 
         Raises:
-            HydroError: there is no deployment that serves, and the program is wrong.
+            HydroError: there is a deployment, none serves, and the program is wrong.
         """
-        return self.serving(flow) or self.draft(flow, program_of(flow))
+        return self.serving(flow) or self.draft(flow)
 
     def undeployed(self, flow: FlowAsset) -> str:
         """What of the program is not deployed, in words; nothing where it is the one that serves.
@@ -138,12 +140,11 @@ class Deployments:
         if serving is None:
             return ""
         try:
-            typed = program_of(flow)
+            if says_the_same(flow, serving.deployment):
+                return ""
         except HydroError as error:
             first = error.diagnostics[0].message
             return f"`{_named(flow)}` cannot be deployed as it is: {first}"
-        if said(typed) == said(serving.deployment.program.typed):
-            return ""
         return f"`{_named(flow)}` has changes that are not deployed"
 
 
