@@ -387,8 +387,7 @@ def _refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
         nulls = rows.count_rows(filter=ds.field(column).is_null())
     else:
         table = DeltaTable(arrived.file.path, version=arrived.found.version)
-        count = f"null_count.{column}"
-        nulls = sum(row[count] or 0 for row in data_files(table, count))
+        nulls = sum(n or 0 for f in data_files(table, f"null_count.{column}") for n in f.values())
     if nulls:
         refuse(
             arrived.file,
