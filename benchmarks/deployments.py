@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -140,25 +141,30 @@ class Scans:
     """Counts the rows that Spark's scans have read."""
 
     spark: SparkSession
-    _seen: set[int] = field(default_factory=set)
+    _last: int = -1
+    """The number of the last stage that was counted."""
 
     def since(self) -> int:
         """The rows read since it was last asked."""
         context: Any = self.spark.sparkContext._jsc.sc()  # noqa: SLF001 - Spark offers no question
         context.listenerBus().waitUntilEmpty()
-        jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001
-        stages = context.statusStore().stageList(jvm.java.util.ArrayList())
-        found = [stages.apply(i) for i in range(stages.size())]
-        new = [stage for stage in found if stage.stageId() not in self._seen]
-        self._seen |= {stage.stageId() for stage in new}
+        gateway: Any = self.spark.sparkContext._gateway  # noqa: SLF001
+        none, jvm = gateway.new_array(gateway.jvm.double, 0), gateway.jvm
+        stages = context.statusStore().stageList(
+            None, False, False, none, jvm.java.util.ArrayList()
+        )
+        # The newest stages come first.
+        every = (stages.apply(i) for i in range(stages.size()))
+        new = list(takewhile(lambda stage: stage.stageId() > self._last, every))
+        self._last = max((stage.stageId() for stage in new), default=self._last)
         return sum(stage.inputRecords() for stage in new)
 
 
 def year(home: Home, days: int, back: int, meter: Meter) -> Runs:
     """Runs the ticks: the last `back` as a range that a correction can begin with, and of these
-    some as single ticks, which are measured but for the first.
+    some as single ticks, of which the last are measured.
     """
-    singles = min(4, back)
+    singles, warm = min(6, back), 3 if back >= 6 else 0
     home.run(0, days - back - 1)
     if back > singles:
         home.run(days - back, days - singles - 1)
@@ -166,7 +172,7 @@ def year(home: Home, days: int, back: int, meter: Meter) -> Runs:
     for tick in range(days - singles, days):
         usage = meter.measure(lambda tick=tick: home.run(tick, tick))
         note(f"tick {tick}: {usage.seconds:.2f} s, cpu {usage.cpu:.2f} s")
-        if tick > days - singles or singles == 1:
+        if tick >= days - singles + warm:
             found.usages.append(usage)
     return found
 
