@@ -325,15 +325,14 @@ def rows_and_ratios(
         rows.append({"what": f"a new aggregate, {way}", **done.record()})
         if way != BACKFILL:
             ratios.append(Ratio(f"{way} over {BACKFILL}", done.seconds / whole.seconds))
-            ratios.append(Ratio("the same, of processor time", done.cpu / whole.cpu))
+            ratios.append(Ratio(f"{way} over {BACKFILL}, processor time", done.cpu / whole.cpu))
     again, begins = corrected
     count = asked.days - begins
     rows.append({"what": f"a correction {count} ticks back", **again.record()})
     rows.append({"what": "a single tick", **single.record()})
-    ratios.append(
-        Ratio(f"a correction {count} ticks back over a tick", again.seconds / single.seconds)
-    )
-    ratios.append(Ratio("the same, of processor time", again.cpu / single.cpu))
+    back = f"a correction {count} ticks back over a tick"
+    ratios.append(Ratio(back, again.seconds / single.seconds))
+    ratios.append(Ratio(f"{back}, processor time", again.cpu / single.cpu))
     made = {what: one.row(f"{asked.month} days, {what}") for what, one in months.items()}
     rows += made.values()
     best, written = made.values()
@@ -347,7 +346,7 @@ def rows_and_ratios(
 def main() -> int:
     """Runs all of it."""
     parser = parser_of("deployments", __doc__ or "")
-    parser.set_defaults(memory="2g")
+    parser.set_defaults(memory="2g", seconds=60)
     parser.add_argument("--days", type=int, default=365, help="ticks before the change")
     parser.add_argument("--back", type=int, default=30, help="ticks that are corrected")
     parser.add_argument("--month", type=int, default=31, help="single ticks of the two plans")
