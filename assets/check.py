@@ -21,6 +21,7 @@ from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemTy
 from hydro_core.types.item import Decimal as DecimalType
 
 WAITS = ("closed", "landed")
+LATES = ("next", "correct", "refuse")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -106,6 +107,10 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
+        if landing.late not in LATES:
+            yield _wrong(
+                flow, f"{place}.late", f"there is no {landing.late!r}", _choice(landing.late, LATES)
+            )
         if "://" in str(landing.path):
             yield _wrong(
                 flow, f"{place}.path", f"{landing.path} is a URL", "let it land in a directory"

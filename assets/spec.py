@@ -24,11 +24,16 @@ class Landing:
     `column` says which tick a row belongs to: a date or timestamp that the flow's ticks cut up, or
     a long that is the tick's number; without it the whole table arrives at tick 0. With `wait`
     "landed" a tick waits for a row at or after its window's end; "closed" waits for the clock only.
+
+    `late` says what becomes of rows that land for ticks that are committed: they arrive with the
+    "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
+    somebody has decided ("refuse").
     """
 
     path: str
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
+    late: Literal["next", "correct", "refuse"] = "next"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,8 @@ class FlowAsset:
 
     `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows.
+    each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
+    judged by what the program, run over all that is landed, gives; 0 switches it off.
     """
 
     name: str
@@ -86,6 +92,7 @@ class FlowAsset:
     schemas: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
+    sample_keys: int | None = None
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

@@ -365,7 +365,7 @@ def main() -> int:
         deployed = deployments(base, asked.days, meter, asked.rounds)
         corrected = corrections(base, asked.days - back, meter, asked.rounds)
         months = month(base, asked.month, meter, spark)
-    rows, ratios = rows_and_ratios(asked, single, planned, deployed, corrected, months)
+        rows, ratios = rows_and_ratios(asked, single, planned, deployed, corrected, months)
     report(f"changes of a program after {asked.days} ticks of the flights", rows, ratios, asked)
     return 0
 

@@ -6,80 +6,40 @@ schema, or of its data. What does not fit is an `input` error that names the tic
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.engines import Cut, Engine, Options, Outputs, run_whole
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.reference.interpreter import run_ticks
-from hydro_core.settings import Settings
+from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.run import run_shards
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.common import merge, type_of
-from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
-from hydro_core.types.values import ValueProblem, conform_input
+from hydro_core.types.values import UNFIT, ValueProblem, conform_input
 
-Engine = Literal["reference", "spark"]
 JsonTick = Mapping[str, Sequence[Any]]
-Outputs = Mapping[str, list[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a program is run."""
-
-    engine: Engine = "reference"
-    optimized: bool = True
-    as_range: bool = False
-    settings: Settings = field(default_factory=Settings)
-    spark: Any = None
-    """A Spark session to use; None: one of this process."""
 
 
 def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:
-    """The outputs of every tick, as items."""
-    if options.optimized:
-        program = optimized(program, goal="range" if options.as_range else "tick")
-    if options.engine == "spark":
-        return _run_on_spark(program, ticks, options)
-    return run_ticks(program.typed, program.strata, ticks, options.settings)
+    """The outputs of every tick, as items: of the program, whole or in shards."""
+    if options.cut is None:
+        return run_whole(program, ticks, options)
+    return run_shards(cut_into_shards(program, options.cut), ticks, options)
 
 
-def _run_on_spark(
-    program: Compiled, ticks: Iterable[TickInput], options: Options
-) -> Iterator[Outputs]:
-    return _spark_module("memory").run_in_memory(  # type: ignore[no-any-return]
-        program.typed,
-        program.strata,
-        ticks,
-        options.settings,
-        as_range=options.as_range,
-        spark=options.spark,
-    )
-
-
-def files_on_spark() -> Any:
-    """The module that runs programs on files with Spark."""
-    return _spark_module("files.run")
-
-
-def _spark_module(name: str) -> Any:
-    # Imported when it is asked for: Spark takes seconds to load, and most commands do without it.
-    try:
-        return importlib.import_module(f"hydro_core.spark.{name}")
-    except ModuleNotFoundError:
-        raise DataError(
-            Diagnostic(
-                "config", "the Spark engine is not available", help="use `--engine reference`"
-            )
-        ) from None
+def cut_into_shards(program: Compiled, cut: Cut) -> Sharded:
+    """The program as it is asked to be cut; what is routed by what is told."""
+    found = sharded(program, cut.shards, cut.on, cut.replicate)
+    cut.told(found.described)
+    return found
 
 
 def run_json(
@@ -110,6 +70,8 @@ def run_flow(
     """The outputs of every tick as items; the data are Python values, or texts as in JSON.
 
     Ticks are taken as they come, unless an input has no schema: then the types of all are needed.
+    Other options: `as_range`, `settings`, `spark`; and `shards`, `on` and `replicate`, which make a
+    `Cut`.
     """
     check_names(graph, schemas, "in the schemas")
     open_inputs = [
@@ -122,7 +84,10 @@ def run_flow(
         batches = {n: [t[n] for t in ticks if n in t] for n in open_inputs}
         schemas = {**schemas, **{n: _typed_values(n, b) for n, b in batches.items() if b}}
     program = compile_graph(graph, schemas)
-    given = Options(engine=engine, optimized=optimize, **options)
+    shards = options.pop("shards", None)
+    said = {name: options.pop(name) for name in ("on", "replicate") if name in options}
+    cut = None if shards is None else Cut(shards, **said)
+    given = Options(engine=engine, optimized=optimize, cut=cut, **options)
     return run_items(program, _checked(graph, program.typed, ticks), given)
 
 
@@ -210,14 +175,11 @@ def given_types(
 
 def _schema(name: str, text: Any) -> ItemType:
     if not isinstance(text, str):
-        _refuse(
-            f"the schema of `{name}` is not a string",
-            'write Spark DDL: `"user string, at timestamp"`',
-        )
+        _refuse(f"the schema of `{name}` is not a string", DDL)
     try:
         return parse_ddl(text)
     except TypeProblem as problem:
-        _refuse(f"the schema of `{name}`: {problem.message}", problem.help)
+        _refuse(f"the schema of `{name}`: {problem.message}", problem.help or DDL)
 
 
 def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
@@ -249,9 +211,9 @@ def _read_batch(
             items.append(read(value, of))
         except ValueProblem as problem:
             where = f"item {position} of `{name}` in tick {tick}"
-            _refuse(f"{where} does not fit its schema {of}: {problem}")
+            _refuse(f"{where} does not fit its schema {of}: {problem}", UNFIT)
     return items
 
 
-def _refuse(message: str, cure: str | None = None) -> NoReturn:
+def _refuse(message: str, cure: str) -> NoReturn:
     raise DataError(Diagnostic("input", message, help=cure))

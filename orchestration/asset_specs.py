@@ -60,15 +60,18 @@ def flow_specs(
         "owners": list(flow.owners),
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
-        "code_version": about.code_version,
     }
     shown = about.metadata
-    states = [_state(flow, state, shown, common) for state in shape.states]
+    states = []
+    for state in shape.states:
+        of = {**common, "code_version": about.code_version(f"state/{state.name}")}
+        states.append(_state(flow, state, shown, of))
     outputs = []
     for output in shape.outputs:
         plan = about.of_output(output.name, shape.plan)
         said = _comment(output.place, about)
-        outputs.append(_output(flow, output, said, {**shown, **plan}, common))
+        of = {**common, "code_version": about.code_version(output.name)}
+        outputs.append(_output(flow, output, said, {**shown, **plan}, of))
     return [*states, *outputs]
 
 
@@ -186,7 +189,9 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
     """A flow whose program is wrong: what it says of its outputs and inputs, under their keys,
     and why none of it can run.
     """
-    says = f"The program of `{flow.name}` does not compile, so nothing of it can run:\n\n"
+    what = "stored state" if error.code == "state" else "program"
+    why = "is broken" if error.code == "state" else "does not compile"
+    says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:\n\n"
     shown = {
         "description": f"{says}```text\n{error}\n```",
         "group_name": flow.name,

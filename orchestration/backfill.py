@@ -101,6 +101,7 @@ def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> i
         )
         return 0
     together, total = runner.project.range_ticks, last - begun + 1
+    runner.told = _say
     for done in run_ticks(flow, runner, last, lambda _: None, together=together):
         ticks = done.window.tick - done.first.tick + 1
         _say(
@@ -117,7 +118,7 @@ def _correct(
     ticks = f"{_between(plan.first, plan.last)} ({plan.ticks:,} tick(s))"
     _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
     if plan.first != plan.asked:
-        _say(f"  The past before {plan.asked.key} is gone: {plan.first.key} is the first.", to)
+        _say(f"  {plan.why}: {plan.first.key} is the first.", to)
     if not yes and not agreed(to):
         _say("Nothing was changed.", to)
         return None
@@ -132,9 +133,8 @@ def _correct(
     corrected = correct_ticks(flow, runner, plan)
     spent = time.monotonic() - began
     _say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})", to)
-    width = max(map(len, (*corrected.inputs, *corrected.outputs)), default=0)
-    for name, what in (*corrected.inputs.items(), *corrected.outputs.items()):
-        _say(f"  {name:<{width}}  {what}", to)
+    for line in corrected.lines:
+        _say(line, to)
     return corrected
 
 

@@ -15,7 +15,7 @@ from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_of
 from hydro_core.errors import DataError, Diagnostic
 from orchestration.landed_past import lost_past
-from orchestration.programs import deployment_for, says_the_same
+from orchestration.programs import deployment_for, said_instead
 from orchestration.seams import seams
 from orchestration.ticks import Window
 
@@ -139,10 +139,11 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     serving, commit = runner.deployments.serving(flow), runner.deployments.commit(flow)
     if serving is None or commit is None:
         raise ValueError(f"{flow.name} has no deployment that could be changed")
-    if says_the_same(flow, serving.deployment):
+    if said_instead(flow, serving.deployment) is None:
         return None
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
+    made = _with_versions(made, found)
     target = Written(serving.number + 1, name_of(made), made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
@@ -175,6 +176,17 @@ def _compared(
     notes = tuple(f"proved the same, and seen not to be: {mismatch}" for mismatch in wrong)
     after = replace(after, notes=(*notes, *after.notes))
     return replace(trial.corrected(found), after=after), after
+
+
+def _with_versions(made: Deployment, found: Difference) -> Deployment:
+    """The deployment, in which tables that stay are of the version that they were."""
+    was = {(t.role, t.name): t.version for t in found.before.tables}
+    slots = {name: s.was or name for name, s in found.states.items() if s.change == "kept"}
+    stays = {("state", name): was.get(("state", old), "") for name, old in slots.items()}
+    same = {name for name, output in found.outputs.items() if output.change == "same"}
+    stays |= {("output", name): was.get(("output", name), "") for name in same}
+    tables = [replace(t, version=stays.get((t.role, t.name)) or t.version) for t in made.tables]
+    return replace(made, tables=tuple(tables))
 
 
 def _from_now(change: Change) -> Change:

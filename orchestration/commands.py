@@ -51,11 +51,25 @@ def correct(arguments: Sequence[str]) -> int:
     return run_correct(arguments)
 
 
+def accept(arguments: Sequence[str]) -> int:
+    """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
+    from orchestration.late_status import accept as run_accept
+
+    return run_accept(arguments)
+
+
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
     from orchestration.show import show as show_rows
 
     return show_rows(arguments)
+
+
+def why(arguments: Sequence[str]) -> int:
+    """Shows which landed rows, of which ticks, a row of an output comes from."""
+    from orchestration.why import why as show_why
+
+    return show_why(arguments)
 
 
 def plan(arguments: Sequence[str]) -> int:

@@ -103,7 +103,7 @@ def rollback(arguments: Sequence[str]) -> int:
         f"{flow.name}: deployment {to.target.number} serves again after {spent:.1f} s "
         f"(commit {commit.sequence})"
     )
-    undeployed = runner.deployments.undeployed(flow)
+    undeployed = runner.deployments.undeployed(flow).says
     if undeployed:
         _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again")
     return 0

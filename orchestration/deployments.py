@@ -6,19 +6,21 @@ and is no more than a draft until a row of the ledger names it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
+from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.ticks.landed import declared_columns
-from orchestration.programs import deployment_for, plan_as_written, says_the_same
+from orchestration.programs import deployment_for, plan_as_written, program_of, said_instead
 
 if TYPE_CHECKING:
+    from hydro_core.analysis.infer import Typed
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
 
@@ -70,7 +72,7 @@ class Deployments:
             HydroError: the program is wrong, and a deployment is written.
         """
         known = self._drafts.get(flow.name) or newest(self._pipelines / flow.name)
-        if known is None or not says_the_same(flow, known.deployment):
+        if known is None or said_instead(flow, known.deployment) is not None:
             return None
         self._drafts[flow.name] = known
         return known
@@ -131,21 +133,41 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow)
 
-    def undeployed(self, flow: FlowAsset) -> str:
-        """What of the program is not deployed, in words; nothing where it is the one that serves.
+    def naive(self, flow: FlowAsset) -> Typed:
+        """The program as it was written of which the plan is that ticks run by.
+
+        Raises:
+            HydroError: there is no deployment that serves, and the program is wrong.
+        """
+        found = self.shown(flow)
+        return program_of(flow) if found is None else found.deployment.program.typed
+
+    def undeployed(self, flow: FlowAsset) -> Undeployed:
+        """What of the program is not deployed; nothing where it is the one that serves.
 
         The optimizer is not asked: a program that says the same in another way is told, too.
         """
         serving = self.serving(flow)
         if serving is None:
-            return ""
+            return Undeployed()
         try:
-            if says_the_same(flow, serving.deployment):
-                return ""
+            now = said_instead(flow, serving.deployment)
         except HydroError as error:
             first = error.diagnostics[0].message
-            return f"`{_named(flow)}` cannot be deployed as it is: {first}"
-        return f"`{_named(flow)}` has changes that are not deployed"
+            return Undeployed(f"`{_named(flow)}` cannot be deployed as it is: {first}")
+        if now is None:
+            return Undeployed()
+        was = said(serving.deployment.program.typed)
+        changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
+        return Undeployed(f"`{_named(flow)}` has changes that are not deployed", frozenset(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class Undeployed:
+    """What of a program is not deployed, in words, and which outputs say something else by it."""
+
+    says: str = ""
+    outputs: frozenset[str] = frozenset()
 
 
 def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:

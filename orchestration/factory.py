@@ -66,7 +66,8 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     shown = runner.deployments.shown(flow)
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
-    about = About(drawing(shape), shown, runner.deployments.undeployed(flow))
+    undeployed = runner.deployments.undeployed(flow)
+    about = About(drawing(shape), shown, undeployed.says, undeployed.outputs)
     specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(

@@ -14,7 +14,7 @@ from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
-from hydro_core.deploy.meaning import said
+from hydro_core.deploy.meaning import Said, said
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -36,8 +36,10 @@ def program_of(flow: FlowAsset) -> Typed:
     return typed
 
 
-def says_the_same(flow: FlowAsset, deployed: Deployment) -> bool:
-    """Whether the program of `flow` says what a deployed one says; the optimizer is not asked.
+def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
+    """What the program of `flow` says in place of a deployed one; None where that is the same.
+
+    The optimizer is not asked.
 
     A text that this release has read before is not read again: a code location asks this of all
     its flows, nearly always of programs that nobody has touched.
@@ -49,8 +51,9 @@ def says_the_same(flow: FlowAsset, deployed: Deployment) -> bool:
     if _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
         _check_outputs(flow, known)
-        return True
-    return said(program_of(flow)) == said(known)
+        return None
+    now = said(program_of(flow))
+    return None if now == said(known) else now
 
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
 from orchestration.changes import started_empty
 from orchestration.failures import FailedRun, failed_run
+from orchestration.late_status import LateRows, late_lines, late_rows
 from orchestration.maintenance import print_verified
 from orchestration.processes import PROCESS_TAG
 from orchestration.records import IN_FLIGHT, attempts_at, runs_of
@@ -65,6 +66,8 @@ class FlowStatus:
     tables: str
     empty: tuple[str, ...]
     """The inputs of which the last committed tick had no row."""
+    late: Mapping[str, LateRows]
+    """The inputs for which rows came late, or have changed, after their ticks were committed."""
     deployment: int | None
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
@@ -137,8 +140,9 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         next=following.says,
         tables=str(runner.directory(flow)),
         empty=runner.empty_inputs(flow),
+        late=late_rows(flow, runner),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else runner.deployments.undeployed(flow),
+        undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
 
@@ -196,6 +200,7 @@ def _details(flow: FlowStatus) -> list[str]:
         lines.append(f"changed: {flow.undeployed}; `hydrotick plan {flow.flow}` says what they do")
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
+    lines += late_lines(flow.flow, flow.late)
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
     return lines

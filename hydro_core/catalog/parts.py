@@ -82,6 +82,14 @@ def moving_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
     return _in_parts(args, item, output, _moving, (Aggregate("count"),))
 
 
+def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
+    """The parts of an aggregate over shards; None where no few numbers of each can be merged.
+
+    Sums of integers and decimals are totals: that of one shard may be beyond the result's type.
+    """
+    return _in_parts(args, item, output, _of_shards, ())
+
+
 def has_inverse(aggregates: Sequence[Named]) -> bool:
     """Whether what left can be taken out of these parts, which begin with the number of rows."""
     first = next(iter(aggregates), None)
@@ -159,6 +167,11 @@ def _running(aggregate: Aggregate, item: Row) -> Split:
     if function == "avg" and _is_mean_of_parts(argument_type(arguments[0], item)):
         return "avg", (Aggregate("total", arguments), Aggregate("count", arguments))
     return None
+
+
+def _of_shards(aggregate: Aggregate, item: Row) -> Split:
+    exact = aggregate.function == "sum" and is_exact(aggregate, item)
+    return (_moving if exact else _running)(aggregate, item)
 
 
 def _moving(aggregate: Aggregate, item: Row) -> Split:

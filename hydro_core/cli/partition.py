@@ -15,21 +15,30 @@ from hydro_core.lang.load import load
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick partition`."""
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    add_on_argument(parser, "judges one choice: the field by which an input is routed")
+    add_schema_argument(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def add_on_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Declares `--on`."""
     parser.add_argument(
         "--on",
         action="append",
         default=[],
         metavar="INPUT=PATH",
-        help="judges one choice: the dotted path to the field by which an input is routed, nothing "
-        "after the `=` for the whole item (repeatable; an input that is named twice is routed by "
-        "both fields)",
+        help=f"{meaning}, as a dotted path; nothing after the `=` is the whole item (repeatable; "
+        "an input that is named twice is routed by both fields)",
     )
-    add_schema_argument(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def misuse(arguments: argparse.Namespace) -> str | None:
     """What is wrong with the arguments together."""
+    return wrong_on(arguments)
+
+
+def wrong_on(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with `--on`."""
     wrong = next((text for text in arguments.on if "=" not in text), None)
     return wrong and f"`--on {wrong}` has no `=`; write `--on INPUT=PATH`"
 
@@ -38,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints all choices, or what forbids to cut the program and what would help."""
     graph = load(arguments.file)
     typed = compile_graph(graph, schemas_of(arguments, graph)).typed
-    on = _choice(arguments.on)
+    on = choice_of(arguments.on)
     found = judge(typed, on) if on else partition(typed)
     if arguments.format == "json":
         output.print_json(found.as_json())
@@ -48,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _choice(texts: Sequence[str]) -> dict[str, list[str]]:
+def choice_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """The paths of each input, as `--on` gives them."""
     on: dict[str, list[str]] = {}
     for text in texts:
         name, _, path = text.partition("=")

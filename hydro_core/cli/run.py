@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
+from hydro_core.cli.partition import add_on_argument, choice_of, wrong_on
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.schemas import add_schema_argument
+from hydro_core.engines import Cut, Options
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 from hydro_core.settings import Settings
+from hydro_core.ticks.unreadable import NOT_UTF8
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
@@ -49,7 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
     parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
     parser.add_argument("--range", action="store_true", help="all ticks as one job")
-    parser.add_argument("--shards", type=int, metavar="N", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="run N copies of the program side by side, each on its part of the data, and make "
+        "their results one; a program for which this is not the same is refused",
+    )
+    add_on_argument(parser, "with --shards: the field by which an input is routed")
+    parser.add_argument(
+        "--replicate",
+        action="append",
+        default=[],
+        metavar="INPUT",
+        help="with --shards: every shard gets all of this input (repeatable)",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
@@ -64,9 +81,11 @@ def misuse(arguments: argparse.Namespace) -> str | None:
         return "--schema goes with --input; with --ticks, schemas stand in the file"
     if not arguments.batch and not arguments.file:
         return "FILE is missing"
+    if arguments.shards is None and (arguments.on or arguments.replicate):
+        return "--on and --replicate go with --shards"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         return "--every, --start and --out go with --input"
-    return _wrong_range(arguments)
+    return wrong_on(arguments) or _wrong_range(arguments)
 
 
 def _wrong_range(arguments: argparse.Namespace) -> str | None:
@@ -81,19 +100,12 @@ def _wrong_range(arguments: argparse.Namespace) -> str | None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs what the arguments say; gives the exit code."""
-    if arguments.shards is not None:
-        raise DataError(
-            Diagnostic(
-                "config",
-                "`--shards` is not available yet",
-                help="run without it: the result is the same",
-            )
-        )
     options = Options(
         arguments.engine,
         not arguments.no_optimize,
         arguments.range,
         settings_of(os.environ) if arguments.engine == "spark" else Settings(),
+        cut=_cut(arguments),
     )
     if arguments.batch:
         return run_batch(Path(arguments.batch), options)
@@ -105,6 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
     ticks = run_json(graph, given.get("schemas") or {}, given["ticks"], options)
     output.print_json({"ticks": ticks})
     return 0
+
+
+def _cut(arguments: argparse.Namespace) -> Cut | None:
+    if arguments.shards is None:
+        return None
+    on = choice_of(arguments.on)
+    return Cut(arguments.shards, on, tuple(arguments.replicate), output.print_error)
 
 
 def _read_ticks(path: Path) -> Mapping[str, Any]:
@@ -145,7 +164,8 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         return {"name": name, "error": error.as_json()}
     except Exception:  # noqa: BLE001 - a bug in one job must not end the others
         output.print_error(f"job {name!r}:\n{traceback.format_exc()}")
-        return {"name": name, "error": Diagnostic("runtime", "internal error").as_json()}
+        cure = "this is a bug: please report it, with what stands on standard error"
+        return {"name": name, "error": Diagnostic("runtime", "internal error", help=cure).as_json()}
     return {"name": name, "ticks": ticks}
 
 
@@ -171,7 +191,9 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(Diagnostic("input", f"`{path}` cannot be read: {problem}")) from None
+        message = f"`{path}` cannot be read: {problem}"
+        cure = NOT_UTF8 if isinstance(problem, UnicodeDecodeError) else "name a file of JSON"
+        raise DataError(Diagnostic("input", message, help=cure)) from None
 
 
 def _parse_json(text: str, where: str) -> Any:

@@ -6,15 +6,18 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized
+from hydro_core.engines import Options, Outputs, files_on_spark
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
-from hydro_core.running import Options, Outputs, check_names, files_on_spark, run_items
+from hydro_core.optimize.cost import Goal
+from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles, OutputFolders
@@ -62,10 +65,9 @@ def _on_spark(
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
     at_once = arguments.ticks_at_once
-    if options.optimized:
-        program = optimized(program, goal="tick" if at_once == 1 else "range")
+    programs = _programs(program, options, "tick" if at_once == 1 else "range")
     with ExitStack() as stack:
-        work = spark_files.prepared(program, inputs, ticks, stack)
+        work = spark_files.prepared(programs, inputs, ticks, stack)
         folders = _folders(arguments, program, stack)
         came = ", ".join(f"{r.arrived.file.name} {r.summary.rows:,}" for r in work.inputs)
         output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
@@ -78,6 +80,21 @@ def _on_spark(
         counts = spark_files.run(work, folders, at_once, report)
     rows = [{name: of.get(t, 0) for name, of in counts.items()} for t in range(work.cut.count)]
     _report(rows, arguments)
+
+
+def _programs(program: Compiled, options: Options, goal: Goal) -> Any:
+    """What runs: the program, or those of its shards and of the last step."""
+    programs = files_on_spark().Programs
+    plan = partial(optimized, goal=goal) if options.optimized else _as_written
+    if options.cut is None:
+        return programs([plan(program)], outputs=list(program.typed.outputs))
+    found = cut_into_shards(program, options.cut).changed(plan)
+    of_shards = [found.of(number) for number in range(found.count)]
+    return programs(of_shards, found.last, found.gathered, list(found.outputs))
+
+
+def _as_written(program: Compiled) -> Compiled:
+    return program
 
 
 def _declared(graph: Graph) -> dict[str, ItemType]:

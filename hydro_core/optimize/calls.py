@@ -26,7 +26,7 @@ HOLDS = frozenset({*SAME_ITEMS, "persist", "window", "chain", "union"})
 PARTS = frozenset(
     {
         *SAME_ITEMS,
-        *("filter", "partition", "difference", "anti_join", "join:semi", "join:anti"),
+        *("filter", "of_shard", "partition", "difference", "anti_join", "join:semi", "join:anti"),
         *("delta", "limit", "latest", "prev", "old", "persist", "window"),
     }
 )

@@ -7,7 +7,7 @@ function that cannot be read or hands its row on. A sum narrows all its parts, s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -25,21 +25,27 @@ NONE: frozenset[str] = frozenset()
 STORES = frozenset({"persist", "old", "window", "leaving"})
 HANDS_ON = frozenset({*STORES, "prev", "union", "chain", "identity", "tee"})
 SUMS = frozenset({"union", "chain"})
+AGGREGATES = frozenset({"aggregate", "aggregate_from", "aggregate_moved"})
 
 
-def without_dead_columns(typed: Typed) -> Graph:
-    """The graph with a `select` before every history of rows of which some columns are not read."""
+def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
+    """The graph with a `select` before every history of rows of which some columns are not read.
+
+    With `everywhere` also before every aggregate, and as far up as rows are only widened or
+    narrowed: what a history would be stored as, were it there. A function that makes a column which
+    nobody reads is then not called.
+    """
     needed = _needed(typed)
-    work = _Narrowing(typed, needed, dict(typed.graph.nodes))
+    work = _Narrowing(typed, needed, dict(typed.graph.nodes), everywhere)
     for node in typed.graph:
         wanted = needed.get(Endpoint(node.id))
-        if wanted is None:
-            continue
-        if node.op.name in STORES:
+        if node.op.name in STORES and wanted is not None:
             wanted = _together(typed, needed, node.inputs[0])
         if node.op.name in STORES | SUMS and wanted is not None:
-            work.narrow(node, wanted)
-    if len(work.nodes) == len(typed.graph.nodes):
+            work.narrow(node, [wanted] * len(node.inputs))
+        if everywhere and node.op.name in AGGREGATES:
+            work.narrow(node, _reads(typed, node, wanted))
+    if work.nodes == typed.graph.nodes:
         return typed.graph
     order = [*work.nodes.values()]
     sinks = [n for n in order if n.op.outputs == "none"]
@@ -61,11 +67,21 @@ class _Narrowing:
     typed: Typed
     needed: Mapping[Endpoint, Columns]
     nodes: dict[NodeId, Node]
+    everywhere: bool
 
-    def narrow(self, node: Node, wanted: frozenset[str]) -> None:
-        """Makes the node read only these columns."""
-        inputs = tuple(self._selected(e, wanted) for e in node.inputs)
+    def narrow(self, node: Node, wanted: Sequence[Columns]) -> None:
+        """Makes the node read only these columns of its inputs."""
+        inputs = tuple(
+            end if columns is None else self._selected(end, columns)
+            for end, columns in zip(node.inputs, wanted, strict=True)
+        )
         self.nodes[node.id] = self.nodes[node.id].with_(inputs=inputs)
+
+    def _hands_on(self, end: Endpoint, kept: Sequence[str]) -> bool:
+        """Whether the stream has these columns as its input has them, row by row."""
+        node = self.typed.graph[end.node]
+        computed = {name for name, _ in node.args.get("computed", ())}
+        return node.op.name in {"with_columns", "select", "drop"} and not computed & {*kept}
 
     def _has_just(self, end: Endpoint, wanted: frozenset[str]) -> bool:
         """Whether the stream is narrowed to these columns itself."""
@@ -79,7 +95,9 @@ class _Narrowing:
         if not isinstance(item, Row):
             return end
         kept = tuple(n for n in item.names if n in wanted) or item.names[:1]
-        if kept == item.names:
+        while self.everywhere and kept != item.names and self._hands_on(end, kept):
+            end = self.typed.graph[end.node].inputs[0]
+        if self.typed.types[end].item == Row(tuple(f for f in item.fields if f.name in kept)):
             return end
         if self._has_just(end, wanted):
             return end
@@ -108,6 +126,10 @@ def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
                 if both != found[end]:
                     found[end] = both
                     changed = True
+    for end, columns in found.items():
+        item = typed.types[end].item
+        if columns == NONE and isinstance(item, Row):
+            found[end] = frozenset(item.names[:1])  # a row has at least one
     return found
 
 
@@ -124,16 +146,15 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
         return everything
     match node.op.name:
         case name if name in HANDS_ON:
-            # a row has at least one column
-            return (own if own is None or own else frozenset(items[0].names[:1]),) * len(items)
+            return (own,) * len(items)
         case "filter":
             return (_join(own, columns_of(args["f"])),)
         case "map" | "flat_map" | "filter_map" | "select":
             return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
         case "with_columns" | "rename" | "drop":
             return (_behind_columns(node, own),)
-        case "aggregate" | "aggregate_from" | "aggregate_moved":
-            read = _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
+        case name if name in AGGREGATES:
+            read = columns_of_aggregate(args)
             return (read,) if node.op.name == "aggregate" else (None, *[read] * (len(items) - 1))
         case "join":
             return _of_sides(node, own, items)
@@ -165,6 +186,11 @@ def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]
     if own is None:
         return (None, None)
     return tuple(keys | (own & frozenset(item.names)) for item in items)
+
+
+def columns_of_aggregate(args: Args) -> Columns:
+    """The columns of its rows that an aggregate looks at; None where it may be all."""
+    return _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
 
 
 def _arguments(aggregates: Iterable[tuple[str, Aggregate]]) -> Iterable[str | Fn]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.spec import Args
+from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
 from hydro_core.optimize.arguments_alike import arguments_alike
-from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.columns import without_dead_columns
+from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop_form import loop_form
 from hydro_core.optimize.optimizer import prepare
@@ -58,6 +60,14 @@ class Shared:
     rules: tuple[Rule, ...]
     names: Mapping[Stream, str]
     """The definitions that the streams of the programs are."""
+    given: tuple[tuple[str, str], ...] = ()
+    """Definitions that are the same: with and without columns that nobody reads."""
+
+    @property
+    def rounds(self) -> int:
+        """After how many rounds to stop: one program's, since they go on side by side."""
+        longest = max(len(typed.graph.nodes) for typed in self.programs.values())
+        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * longest)
 
     @property
     def is_empty(self) -> bool:
@@ -66,8 +76,12 @@ class Shared:
 
 
 def shared(programs: Mapping[int, Typed]) -> Shared:
-    """The programs as one problem, in which arguments that may stand for each other are one."""
-    together = _together(programs)
+    """The programs as one problem, in which arguments that may stand for each other are one.
+
+    Each comes twice where it has columns that nobody reads, also without them.
+    """
+    narrow = {-1 - n: less for n, typed in programs.items() if (less := _narrower(typed))}
+    together = _together({**programs, **narrow})
     loaded = _loops_alike(load(together.typed))
     if not loaded.problem.roots:
         return Shared(programs, loaded.problem, (), {})
@@ -77,7 +91,27 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
         name = loaded.names.get(str(endpoint))
         if name is not None:
             names[stream] = problem.cuts.get(name, name)
-    return Shared(programs, arguments_alike(problem), rules, names)
+    given = tuple(
+        (names[stream], names[whole])
+        for stream in names
+        if stream.program in narrow
+        and (whole := Stream(-1 - stream.program, stream.endpoint)) in names
+        and narrow[stream.program].types[stream.endpoint]
+        == programs[whole.program].types[stream.endpoint]
+    )
+    of = {stream: name for stream, name in names.items() if stream.program in programs}
+    return Shared(programs, arguments_alike(problem), rules, of, given)
+
+
+def _narrower(typed: Typed) -> Typed | None:
+    """The program without columns that nobody reads, if there are any."""
+    less = without_dead_columns(typed, everywhere=True)
+    if less is typed.graph:
+        return None
+    try:
+        return infer(less, {name: stream.item for name, stream in typed.inputs.items()})
+    except ProgramError:
+        return None
 
 
 def compare(programs: Sequence[Typed]) -> Comparison:
@@ -88,9 +122,9 @@ def compare(programs: Sequence[Typed]) -> Comparison:
     of = shared(dict(enumerate(programs)))
     if of.is_empty:
         return Comparison({}, complete=True)
-    known: tuple[tuple[str, str], ...] = ()
+    known = of.given
     while True:
-        egraph = EGraph(of.problem, of.rules, equal=known)
+        egraph = EGraph(of.problem, of.rules, equal=known, most=of.rounds)
         saturation = egraph.saturate()
         space = egraph.space()
         found = bisimilar(space, of.problem.definitions).equal

@@ -273,7 +273,7 @@ it again, or looks at the others to tell.
 ITEMWISE = frozenset(
     {
         *("map", "filter", "filter_map", "flat_map", "select", "with_columns", "rename", "drop"),
-        *("identity", "aggregate_result"),
+        *("identity", "aggregate_result", "of_shard"),
     }
 )
 """Operators that go item by item, so that changes pass through them as they are."""

@@ -27,6 +27,7 @@ INDUCTION = "induction over ticks: both follow the same equation from the tick b
 SAME_TEXT = "the same text"
 RENAMED = "renamed"
 NORMAL_FORM = "functions in normal form"
+NARROWED = "dead columns: what nobody reads may be left out"
 NOT_ALL = "rules, of which there are too many steps to list them all"
 
 Wanted = tuple[tuple[Stream, Stream], ...]
@@ -74,9 +75,9 @@ class _Round:
 def _rounds(of: Shared, wanted: Sequence[tuple[Stream, Stream]]) -> list[_Round]:
     """The turns of rules and induction, until all that is wanted is equal."""
     rounds: list[_Round] = []
-    known: tuple[tuple[str, str], ...] = ()
+    known = of.given
     while True:
-        egraph = EGraph(of.problem, of.rules, log=True, equal=known)
+        egraph = EGraph(of.problem, of.rules, log=True, equal=known, most=of.rounds)
         replay = Replay(egraph)
         replay.saturate()
         space = egraph.space()
@@ -98,6 +99,7 @@ def _proof(of: Shared, rounds: Sequence[_Round], parts: Wanted) -> tuple[str, ..
             return None
         search.prove(len(rounds) - 1, a, b)
     lines = [f"{name}: {because[name]}" for name in search.rules]
+    lines += [NARROWED] if search.narrowed else []
     lines += [INDUCTION] if search.inductions else []
     lines += [] if search.whole else [NOT_ALL]
     return tuple(lines) or tuple(_without_rules(of.programs, parts))
@@ -109,6 +111,7 @@ class _Search:
     def __init__(self, rounds: Sequence[_Round], because: Mapping[str, str]) -> None:
         self.rules: dict[str, None] = {}
         self.inductions: set[tuple[int, Pair]] = set()
+        self.narrowed = False
         self.whole = True
         self._rounds = rounds
         self._because = because
@@ -145,6 +148,7 @@ class _Search:
                 if {streams[one], streams[other]} == {a, b}:
                     yield from self._supports(earlier, one, other)
                     return
+        self.narrowed = True
 
     def _supports(self, number: int, one: str, other: str) -> Iterator[tuple[int, TermId, TermId]]:
         here = self._rounds[number]

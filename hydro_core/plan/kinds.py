@@ -148,7 +148,7 @@ _RULES: Mapping[str, KindRule] = {
         ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
     ),
     **dict.fromkeys(INTERNAL, _event),
-    "aggregate_result": _same,
+    **dict.fromkeys(("aggregate_result", "of_shard"), _same),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),

@@ -21,7 +21,7 @@ ITEM_BY_ITEM = frozenset(
     {
         *TRANSPARENT,
         *("map", "filter", "filter_map", "flat_map", "flatten", "partition", "sink"),
-        *("select", "with_columns", "rename", "drop", "aggregate_result"),
+        *("select", "with_columns", "rename", "drop", "aggregate_result", "of_shard"),
     }
 )
 """Operators that do the same with an item that comes as with one that goes."""

@@ -21,7 +21,7 @@ _BY_KEY = frozenset(
         *("fold_keyed_from", "reduce_keyed_from", "aggregate_from", "latest_from"),
     }
 )
-_SELECTIONS = TRANSPARENT | {"filter", "unique", "difference", "anti_join"}
+_SELECTIONS = TRANSPARENT | {"filter", "of_shard", "unique", "difference", "anti_join"}
 """Operators that keep an item of their first input or not."""
 
 

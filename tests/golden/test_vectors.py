@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 from tests.golden.vectors import Vector, key, shared, vectors
 
 VECTORS = vectors("dfir", "fuzz")

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from hydro_core.compile import compile_text
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError, ProgramError
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 from hydro_core.types.item import Array, ItemType, Row, Tuple, Unknown
 
 # What a cycle makes of the new value x and of y, which it made before, or None.

@@ -68,8 +68,15 @@ CASES = {
     "filter-with-columns": (
         ROWS + "a -> with_columns(w=lambda r: r.k) -> filter(lambda k, v, w: v == k) -> out",
     ),
-    "filter-rename": (ROWS + 'a -> rename(w="v") -> filter(lambda r: r.w == r.k) -> out',),
-    "filter-drop": (ROWS + 'a -> drop("v") -> filter(lambda r: r.k == 1) -> out',),
+    "filter-rename": (
+        ROWS + 'a -> rename(w="v") -> filter(lambda r: r.w == r.k) -> out',
+        # with the same arguments on rows of another type
+        ROWS + 'a -> rename(z="k") -> filter(lambda r: r.z == 1) -> out; b -> rename(z="k") -> c',
+    ),
+    "filter-drop": (
+        ROWS + 'a -> drop("v") -> filter(lambda r: r.k == 1) -> out',
+        ROWS + 'a -> drop("k") -> filter(lambda r: r.v == 1) -> out; b -> drop("k") -> more',
+    ),
     "filter-semi": (
         PAIRS + "a -> join(right=b, how='semi') -> filter(lambda x, y: x == 1 or y == 1) -> out",
     ),
@@ -125,12 +132,12 @@ SILENT = {
     "filter-with-columns": (
         ROWS + "a -> with_columns(v=lambda r: r.k) -> filter(lambda r: r.v == 1) -> out",
     ),
-    # with the same arguments on rows of another type
-    "filter-rename": (
-        ROWS + 'a -> rename(z="k") -> filter(lambda r: r.z == 1) -> out; b -> rename(z="k") -> c',
-    ),
+    # what is left does not say which column was there
     "filter-drop": (
-        ROWS + 'a -> drop("k") -> filter(lambda r: r.v == 1) -> out; b -> drop("k") -> more',
+        """
+        a = source("k long, v long"); b = source("k string, v long"); b -> drop("k") -> more
+        a -> drop("k") -> filter(lambda r: r.v == 1) -> out
+        """,
     ),
     "filter-and": (PAIRS + "a -> filter(lambda x: x == (1, 1) or x is None) -> out",),
     "filter-swap": (
@@ -229,3 +236,31 @@ def test_two_joins_with_the_same_arguments_on_other_rows_are_not_confused() -> N
         """
     )
     assert validate_randomly(compile_graph(optimize(program.typed).graph), program, 60) is None
+
+
+def test_a_join_made_of_one_that_keeps_rows_is_not_confused_with_another() -> None:
+    """Both give rows of one type, of which `v` comes from another side."""
+    program = compile_text(
+        """
+        a = source("k long, u long"); b = source("k long, v long, w long")
+        c = source("k long, u long, v long"); d = source("k long, w long")
+        left = a -> persist() -> join(right=bs, on="k", how="left"); bs = b -> persist()
+        left -> delta() -> filter(lambda r: r.v == 1) -> out
+        c -> join(right=d, on="k") -> filter(lambda r: r.v == 1) -> more
+        """
+    )
+    assert validate_randomly(compile_graph(optimize(program.typed).graph), program, 60) is None
+
+
+def test_a_second_join_on_the_same_column_leaves_the_first_as_it_is() -> None:
+    """What is known of a join is known of those that give the same rows, not of all at once."""
+    one = """
+    a = source("k long, v long"); b = source("k long, w long"); c = source("k long, z long")
+    a -> join(right=b, on="k") -> filter(lambda r: r.w == 1) -> out
+    """
+    for text in (one, one + 'c -> join(right=b, on="k") -> filter(lambda r: r.w == 1) -> more'):
+        program = compile_text(text)
+        plan = compile_graph(optimize(program.typed).graph)
+        for sink in plan.graph.named("sink"):
+            assert plan.graph[sink.inputs[0].node].op.name == "join"
+        assert validate_randomly(plan, program, 60) is None

@@ -8,7 +8,7 @@ refused those are counted that no data was found to refute: what the analysis ma
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import product
+from itertools import combinations, product
 from random import Random
 from typing import Any
 
@@ -168,3 +168,26 @@ def test_few_right_choices_are_missed(record_property: Any) -> None:
 @pytest.mark.slow
 def test_few_right_choices_of_many_programs_are_missed(record_property: Any) -> None:
     assert _record(_counted(range(1000, 1300)), record_property) < 0.15
+
+
+def test_the_smallest_sets_of_whole_inputs_are_all_told(record_property: Any) -> None:
+    blocked = 0
+    for kind, seed in product(KINDS, range(60)):
+        _, program, _ = KINDS[kind](Random(f"{kind} {seed}"), seed)
+        steps = steps_of(program.typed)
+        search = Search(steps)
+        if not search.choices():
+            blocked += 1
+            assert {frozenset(some) for some, _ in search.partial()} == set(_by_trying(steps))
+    record_property("programs that cannot be cut", blocked)
+    assert blocked > 20
+
+
+def _by_trying(steps: Steps) -> list[frozenset[str]]:
+    search, found = Search(steps), list[frozenset[str]]()
+    names = [source.name for source in steps.sources.values()]
+    for count in range(1, len(names)):
+        for some in map(frozenset, combinations(names, count)):
+            if not any(less <= some for less in found) and search.exists(some):
+                found.append(some)
+    return found

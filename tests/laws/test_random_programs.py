@@ -7,8 +7,9 @@ import random
 import pytest
 
 from hydro_core.catalog.registry import CATALOG
+from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 from tests.laws.programs import random_program
 
 SEEDS = range(300)

@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.chat.asset import CHAT
+from hydro_core.engines import Options
 from hydro_core.lang.load import load
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
 from orchestration.ticking import run_ticks

@@ -195,6 +195,7 @@ def test_a_check_that_fails_leaves_everything_as_it_was(
     assert contents(flow, runner) == before
     assert not (runner.directory(flow) / BESIDE).exists()
     assert run.shown(result, "totals") == {}
+    land(runner.project)
     assert run(LAST + 1).success
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from assets.spec import Expect, FlowAsset
 from hydro_core.deploy.deployment import PACKAGE, Deployment
+from hydro_core.deploy.meaning import said
 from hydro_core.errors import ProgramError
 from orchestration import programs
-from orchestration.programs import deployment_for, says_the_same
+from orchestration.programs import deployment_for, program_of, said_instead
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
 
@@ -38,24 +39,24 @@ def unread(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("unread")
 def test_a_program_that_nobody_has_touched_is_not_read(deployed: Deployed) -> None:
-    assert says_the_same(*deployed)
+    assert said_instead(*deployed) is None
 
 
 def test_another_text_may_say_the_same(deployed: Deployed) -> None:
     flow, deployment = deployed
     rewrite(flow, f"# a comment\n{PROGRAM}")
-    assert says_the_same(flow, deployment)
+    assert said_instead(flow, deployment) is None
     for text in (COUNTED, REFACTORED):
         rewrite(flow, text)
-        assert not says_the_same(flow, deployment)
+        assert said_instead(flow, deployment) == said(program_of(flow))
 
 
 def test_what_the_asset_says_is_judged_all_the_same(deployed: Deployed) -> None:
     flow, deployment = deployed
     with pytest.raises(ProgramError, match="totl"):
-        says_the_same(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
+        said_instead(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
     with pytest.raises(ProgramError, match="payments"):
-        says_the_same(replace(flow, inputs={}), deployment)
+        said_instead(replace(flow, inputs={}), deployment)
 
 
 @pytest.mark.usefixtures("unread")
@@ -63,7 +64,7 @@ def test_what_another_release_has_read_is_read_again(deployed: Deployed) -> None
     flow, deployment = deployed
     earlier = replace(deployment, versions={**deployment.versions, PACKAGE: "0"})
     with pytest.raises(AssertionError, match="is read"):
-        says_the_same(flow, earlier)
+        said_instead(flow, earlier)
 
 
 @pytest.mark.usefixtures("unread")
@@ -72,4 +73,4 @@ def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
     flow, deployment = deployed
     for more in ({"schemas": {"payments": "user string, amount int"}}, {"program": "a.b:flow"}):
         with pytest.raises(AssertionError, match="is read"):
-            says_the_same(replace(flow, **more), deployment)
+            said_instead(replace(flow, **more), deployment)

@@ -47,11 +47,12 @@ class Case:
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:
         """As if ticks had run, and had been recorded or not."""
+        plan = self.runner.deployments.prepared(self.flow).name
         ledger = Ledger(self.runner.directory(self.flow))
         ledger.create()
         done = ledger.refresh()
-        then = datetime.now(UTC) - timedelta(hours=1)
-        ledger.append(Commit(done.sequence + 1 if done else 0, first, last, "", {}, {}, then, then))
+        then, number = datetime.now(UTC) - timedelta(hours=1), done.sequence + 1 if done else 0
+        ledger.append(Commit(number, first, last, plan, {}, {}, then, then))
         for tick in range(first, last + 1) if record else ():
             self.record(tick)
 
@@ -286,11 +287,11 @@ def test_status_makes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
-    wrong = Diagnostic("input", "a column is missing")
-    spark = Diagnostic("runtime", "Spark failed")
-    locked = Diagnostic("state", "another writer is at work")
+    wrong = Diagnostic("input", "a column is missing", help="mend it")
+    spark = Diagnostic("runtime", "Spark failed", help="mend it")
+    locked = Diagnostic("state", "another writer is at work", help="mend it")
     assert is_of_the_tick(DataError(wrong))
-    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero")))
+    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero", help="mend it")))
     assert not is_of_the_tick(InfrastructureError(spark))
     assert not is_of_the_tick(DataError(locked))
 

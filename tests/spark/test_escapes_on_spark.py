@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError
-from hydro_core.running import Options
 from tests.support.escapes import ESCAPES, MODULE, lay, run
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hydro_core.compile import compile_graph, optimized
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

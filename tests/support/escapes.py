@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 
 MODULE = "lies_beside"
 _IMPORT = f"__import__('{MODULE}')"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.lang.resolve import parse
-from hydro_core.running import Options, run_flow, run_json
+from hydro_core.running import run_flow, run_json
 from hydro_core.types.ddl import parse_ddl
 
 DECLARED = 'a = source("k string, at timestamp, price decimal(4,2), pair (long, long)")\na -> out'

@@ -118,7 +118,7 @@ def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = No
         ProgramError: there is no such input, or no such field.
     """
     steps = steps_of(typed, fds)
-    choice = {name: _routed(steps, name, path) for name, path in on.items()}
+    choice = choice_of(steps, on)
     failed = locate(steps, choice).failed
     search = Search(steps)
     blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in failed[:1]])
@@ -127,6 +127,15 @@ def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = No
     return Partitioning(
         typed.graph.name, _inputs(steps), right, blockers, ordered=ordered, judged=True
     )
+
+
+def choice_of(steps: Steps, on: On) -> Choice:
+    """The choice that a person wrote.
+
+    Raises:
+        ProgramError: there is no such input, or no such field.
+    """
+    return {name: _routed(steps, name, path) for name, path in on.items()}
 
 
 def _inputs(steps: Steps) -> tuple[str, ...]:

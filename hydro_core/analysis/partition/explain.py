@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.locations import Choice
 from hydro_core.analysis.partition.origins import Origins, tables_back
 from hydro_core.analysis.partition.steps import Step, Steps
 from hydro_core.analysis.partition.terms import At, Term, rewritten
+from hydro_core.analysis.partition.two_steps import steps_of_result
 from hydro_core.analysis.partition.wording import as_text
-from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
@@ -109,7 +110,7 @@ def _blocker(steps: Steps, step: Step, wants: tuple[Origins, ...]) -> Blocker:
     rule = node.spec.partition
     if isinstance(rule, Never):
         why = f"needs its input in one place: {rule.why}."
-        return Blocker(node.id, node.op.name, node.span, why, help=_gathered(node))
+        return Blocker(node.id, node.op.name, node.span, why, help=_gathered(steps.typed, node))
     if isinstance(rule, Replicated):
         why = f"needs all of `[{rule.port}]` on every shard."
         return Blocker(node.id, node.op.name, node.span, why)
@@ -120,26 +121,18 @@ def _blocker(steps: Steps, step: Step, wants: tuple[Origins, ...]) -> Blocker:
     return Blocker(node.id, node.op.name, node.span, why, tuple(details[:_MOST_SHOWN]), help_)
 
 
-def _gathered(node: Node) -> str:
-    if _is_two_step(node):
+def _gathered(typed: Typed, node: Node) -> str:
+    if steps_of_result(typed, node) is not None:
         return f"a two-step aggregate at `{node.id}`: a result of each shard, then one of these"
+    function = node.args.get("f")
+    if node.spec.single and function is not None and not function.algebra.associative:
+        return (
+            f"`associative=True` at `{node.id}`, if its function is: then a two-step aggregate "
+            "does, a result of each shard and one of these"
+        )
     if all(port.linear for port in node.spec.inputs):
         return ""
     return f"an exchange before `{node.id}` that brings all its items to one shard"
-
-
-def _is_two_step(node: Node) -> bool:
-    """Whether one result can be made of the results of parts."""
-    aggregates = node.args.get("aggregates")
-    if aggregates is not None:
-        return all(AGGREGATES[a.function].mergeable for _, a in aggregates)
-    function = node.args.get("f")
-    return (
-        function is not None
-        and "init" not in node.args
-        and function.algebra.commutative
-        and function.algebra.associative
-    )
 
 
 def _wanted(wants: tuple[Origins, ...]) -> Iterator[str]:

@@ -8,7 +8,7 @@ A choice is accepted by this check alone, wherever it comes from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -51,7 +51,6 @@ def locate(
     steps: Steps,
     choice: Choice,
     replicated: Collection[str] = (),
-    waived: Collection[NodeId] = (),
 ) -> Locations:
     """The locations of all streams under a choice.
 
@@ -59,14 +58,24 @@ def locate(
         steps: the program.
         choice: how inputs are routed.
         replicated: the inputs that every shard has whole.
-        waived: operators whose needs are taken as met, as if all were gathered before them.
     """
-    check = _Check(steps, choice, steps.cut(replicated), waived)
-    failed: list[Step] = []
-    for group in steps.groups:
-        check.settle(group)
-        failed += [step for step in group if check.fails(step)]
-    return Locations(check.terms, tuple(failed), check.splits)
+    check = _Check(steps, choice, steps.cut(replicated), ())
+    failed = tuple(check.failing())
+    return Locations(check.terms, failed, check.splits)
+
+
+def first_failed(steps: Steps, choice: Choice, waived: Collection[NodeId] = ()) -> Step | None:
+    """The first operator that a choice does not serve; None if it serves all.
+
+    What is waived counts as served: what it reads is then as if it had been gathered before it.
+    """
+    return next(_Check(steps, choice, steps.cut(), waived).failing(), None)
+
+
+def apart(steps: Steps, choice: Choice) -> frozenset[NodeId]:
+    """The operators that a choice does not serve, each as if all others were served."""
+    cut = steps.cut()
+    return frozenset(_Check(steps, choice, cut, cut).apart())
 
 
 class _Check:
@@ -84,38 +93,49 @@ class _Check:
         self.terms: dict[NodeId, Located] = dict.fromkeys(cut)
         self.splits: dict[tuple[NodeId, int], Term | None] = {}
 
-    def settle(self, group: tuple[Step, ...]) -> None:
-        """Takes away claims of the streams of a group until all that is left is confirmed."""
-        changed = True
-        while changed:
-            changed = False
-            for step in group:
-                name = step.node.id
-                if name not in self._cut:
-                    continue
-                outcome = self._outcome(step)
-                if outcome is None:
-                    continue
-                found = frozenset[Term]() if isinstance(outcome, _Apart) else outcome
-                before = self.terms[name]
-                after = found if before is None else before & found
-                if after != before:
-                    self.terms[name] = after
-                    changed = True
+    def failing(self) -> Iterator[Step]:
+        """Settles the streams, and gives the operators that are not served."""
+        return (step for step, outcome in self._outcomes() if self._fails(step, outcome))
 
-    def fails(self, step: Step) -> bool:
-        """Whether items that must meet are on different shards, with the terms as they are."""
-        if step.node.id not in self._cut or step.node.id in self._waived or not step.inputs:
-            return False
+    def apart(self) -> Iterator[NodeId]:
+        """Settles the streams, and gives the operators whose items do not meet."""
+        return (step.node.id for step, found in self._outcomes() if isinstance(found, _Apart))
+
+    def _outcomes(self) -> Iterator[tuple[Step, _Outcome]]:
+        """Group by group, what is known of what is cut."""
+        for group in self._steps.groups:
+            cut = [step for step in group if step.node.id in self._cut]
+            alone = len(cut) == 1 and cut[0].node.id not in cut[0].inputs
+            yield from zip(cut, self._settled(cut, once=alone), strict=True)
+
+    def _settled(self, group: Sequence[Step], *, once: bool) -> list[_Outcome]:
+        """Takes away claims of the streams of a group until all that is left is confirmed."""
+        while True:
+            outcomes = [self._take(step) for step in group]
+            if once or not any(changed for _, changed in outcomes):
+                return [outcome for outcome, _ in outcomes]
+
+    def _take(self, step: Step) -> tuple[_Outcome, bool]:
+        """What is confirmed of a stream; and whether less was claimed of it before."""
         outcome = self._outcome(step)
+        if outcome is None or (isinstance(outcome, _Apart) and step.node.id in self._waived):
+            return outcome, False
+        found = frozenset[Term]() if isinstance(outcome, _Apart) else outcome
+        before = self.terms[step.node.id]
+        after = found if before is None else before & found
+        self.terms[step.node.id] = after
+        return outcome, after != before
+
+    def _fails(self, step: Step, outcome: _Outcome) -> bool:
+        """Whether items that must meet are on different shards."""
+        if step.node.id in self._waived or not step.inputs:
+            return False
         if outcome is None and not self._waived:
             # Nothing says at which term those items are cut that every shard has.
             return not self._cut.issuperset(step.inputs)
         return isinstance(outcome, _Apart)
 
     def _outcome(self, step: Step) -> _Outcome:
-        if step.node.id in self._waived:
-            return None
         source = self._steps.sources.get(step.node.id)
         if source is not None:
             return _routed(source, self._choice.get(source.name))
@@ -128,7 +148,7 @@ class _Check:
 
     def _carried(self, step: Step, i: int) -> Located:
         terms = self.terms[step.inputs[i]]
-        return None if terms is None else all_rewritten(terms, step.forward[i])
+        return None if terms is None else self._steps.carried(terms, step.forward[i])
 
     def _added(self, step: Step, cut: list[int]) -> _Outcome:
         """Items of any input: they lie where those of all do. One that every shard has whole is
@@ -150,7 +170,7 @@ class _Check:
         """Items of equal keys lie together if there is a term of the key that all inputs lie at."""
         terms = [self.terms[step.inputs[i]] for i in cut]
         at_key = (
-            None if t is None else all_rewritten(t, key.inputs[i])
+            None if t is None else self._steps.carried(t, key.inputs[i])
             for i, t in zip(cut, terms, strict=True)
         )
         common = reduce(_intersected, at_key)
@@ -164,15 +184,17 @@ class _Check:
             return None
         for i in range(len(step.inputs)):
             if i not in cut:
-                self._split(step, i, all_rewritten(common, key.fields[i]))
-        found = set(all_rewritten(common, key.output))
+                self._split(step, i, self._steps.carried(common, key.fields[i]))
+        found = set(self._steps.carried(common, key.output))
         for i in range(len(step.inputs)):
             if not (step.linear[i] or len(step.inputs) == 1):
                 continue
             carried = (
                 self._carried(step, i)
                 if i in cut
-                else all_rewritten(all_rewritten(common, key.fields[i]), step.forward[i])
+                else self._steps.carried(
+                    self._steps.carried(common, key.fields[i]), step.forward[i]
+                )
             )
             if carried is None:
                 return None

@@ -7,7 +7,7 @@ tried by the forward check, so it may be too much, and what is missing costs an 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydro_core.analysis.partition.steps import Source, Step, Steps
@@ -15,6 +15,7 @@ from hydro_core.analysis.partition.terms import (
     HOLE,
     LARGEST,
     At,
+    Table,
     Term,
     fields_of,
     is_computable,
@@ -36,27 +37,20 @@ class Proposals:
     """What routings may serve an operator; asked for once for each."""
 
     steps: Steps
-    _plain: dict[NodeId, tuple[Origins, ...]] = field(init=False)
-    _shapes: list[Term] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._plain = {step.node.id: tuple(self._of_key(step)) for step in self.steps}
-        terms = {
-            t for plain in self._plain.values() for o in plain for ts in o.values() for t in ts
-        }
-        shapes = {shape for term in terms if (shape := _shape(term)) is not None}
-        self._shapes = sorted(shapes, key=lambda shape: (size_of(shape), repr(shape)))[
-            :_MOST_SHAPES
-        ]
+    _plain: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
+    _tables: dict[NodeId, list[Table]] = field(default_factory=dict)
 
     def of(self, step: Step) -> tuple[Origins, ...]:
         """The ways to serve the operator: of each input that it looks at one of the terms."""
+        if step.node.id not in self._plain:
+            self._plain[step.node.id] = tuple(self._of_key(step))
         return self._plain[step.node.id]
 
-    def coarser(self, step: Step) -> tuple[Origins, ...]:
-        """The same by functions of what it wants, such as others look at."""
-        found = (self._shaped(o, shape) for shape in self._shapes for o in self.of(step))
-        return tuple(origins for origins in found if origins)
+    def coarser(self, ways: Iterable[Origins], shapes: Iterable[Term]) -> Iterator[Origins]:
+        """The same by functions of what is wanted, such as others look at."""
+        ways = list(ways)
+        found = (self._shaped(origins, shape) for shape in shapes for origins in ways)
+        return (origins for origins in found if origins)
 
     def _of_key(self, step: Step) -> Iterator[Origins]:
         """For every field of the key where it comes from."""
@@ -84,7 +78,9 @@ class Proposals:
             times[name] += not isinstance(looked, At)
             if times[name] > _MOST_TIMES:
                 continue
-            for reads, table in zip(step.inputs, tables_back(step), strict=True):
+            if name not in self._tables:
+                self._tables[name] = list(tables_back(step))
+            for reads, table in zip(step.inputs, self._tables[name], strict=True):
                 for before in rewritten(looked, table):
                     if (reads, before) not in seen and size_of(before) <= LARGEST:
                         seen.add((reads, before))
@@ -103,7 +99,14 @@ class Proposals:
         return found
 
 
-def tables_back(step: Step) -> Iterator[Mapping[Term, tuple[Term, ...]]]:
+def shapes_of(ways: Iterable[Origins]) -> Sequence[Term]:
+    """The functions of one field that are wanted, the simplest of them."""
+    terms = {t for origins in ways for ts in origins.values() for t in ts}
+    shapes = {shape for term in terms if (shape := _shape(term)) is not None}
+    return sorted(shapes, key=lambda shape: (size_of(shape), repr(shape)))[:_MOST_SHAPES]
+
+
+def tables_back(step: Step) -> Iterator[Table]:
     """From the output's fields to those of each input, by way of the key, too."""
     for i, table in enumerate(step.backward):
         if step.key is None:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice, product
+from functools import cached_property
+from itertools import islice, product
 
-from hydro_core.analysis.partition.locations import Choice, locate
-from hydro_core.analysis.partition.origins import Origins, Proposals
+from hydro_core.analysis.partition.locations import Choice, apart, first_failed
+from hydro_core.analysis.partition.origins import Origins, Proposals, shapes_of
 from hydro_core.analysis.partition.steps import Step, Steps
 from hydro_core.analysis.partition.terms import HOLE, Term, fields_of, rewritten
 from hydro_core.ir.graph import NodeId
+from hydro_core.ir.walk import reachable
 
 MOST_CHECKS = 400
 """So many choices are tried of a part before the search says that there may be more."""
 MOST_CHOICES = 256
 """So many choices are told: parts of a program that have nothing in common multiply theirs."""
-_FEW_INPUTS = 5
-"""Of so many inputs every subset is tried as replicated; of more, those of one and two."""
+MOST_REPLICATED = 200
+"""So many sets of inputs are tried as whole on every shard."""
 
 
 @dataclass
@@ -27,6 +29,10 @@ class Search:
     steps: Steps
     complete: bool = True
     _parts: dict[frozenset[str], list[_Part]] = field(default_factory=dict)
+    _proposals: Proposals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._proposals = Proposals(self.steps)
 
     def choices(self, replicated: Collection[str] = ()) -> list[Choice]:
         """All minimal choices that serve all operators; `[{}]` if any routing does."""
@@ -54,21 +60,32 @@ class Search:
         return found
 
     def partial(self) -> list[tuple[tuple[str, ...], list[Choice]]]:
-        """The smallest sets of inputs that, whole on every shard, let the others be cut."""
-        names = [s.name for part in self._blocked() for s in part.steps.sources.values()]
-        most = min(len(names), len(self.steps.sources) - 1)
-        if len(names) > _FEW_INPUTS:
-            most = min(most, 2)
-            self.complete = False
-        found: list[tuple[tuple[str, ...], list[Choice]]] = []
-        for count in range(1, most + 1):
-            for some in combinations(names, count):
-                if any(set(less) <= set(some) for less, _ in found):
-                    continue
-                choices = self.choices(some)
-                if choices:
-                    found.append((some, choices))
-        return found
+        """The smallest sets of inputs that, whole on every shard, let the others be cut.
+
+        Operators that cannot be served together stay so until an input that leads to them is whole
+        on every shard: one of these is in every set that is looked for.
+        """
+        names = [source.name for source in self.steps.sources.values()]
+        found: list[frozenset[str]] = []
+        todo: list[frozenset[str]] = [frozenset()]
+        seen = set(todo)
+        for some in todo:
+            if len(some) == len(names) or any(less <= some for less in found):
+                continue
+            ways = (part.in_the_way() for part in self._of(some))
+            stuck = next((way for way in ways if way is not None), None)
+            self._note(some)
+            if stuck is None:
+                found.append(some)
+                continue
+            more = [some | {name} for name in names if name in stuck]
+            todo += [new for new in more if new not in seen]
+            seen.update(more)
+            if len(seen) > MOST_REPLICATED:
+                self.complete = False
+                break
+        ordered = [tuple(name for name in names if name in some) for some in found if some]
+        return [(some, self.choices(some)) for some in ordered]
 
     def wants(self, step: Step) -> tuple[Origins, ...]:
         """What the operator would have of the inputs; each would serve it, if it came alone."""
@@ -80,7 +97,8 @@ class Search:
     def _of(self, replicated: Collection[str]) -> list[_Part]:
         known = frozenset(replicated)
         if known not in self._parts:
-            self._parts[known] = [_Part(steps) for steps in self.steps.parts(known)]
+            parts = self.steps.parts(known)
+            self._parts[known] = [_Part(steps, self._proposals) for steps in parts]
         return self._parts[known]
 
     def _note(self, replicated: Collection[str]) -> None:
@@ -92,12 +110,12 @@ class _Part:
     """A part of a program whose streams have to do with one another."""
 
     steps: Steps
+    proposals: Proposals
     complete: bool = True
-    _proposals: Proposals = field(init=False)
     _choices: list[Choice] | None = None
-
-    def __post_init__(self) -> None:
-        self._proposals = Proposals(self.steps)
+    _wants: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
+    _asked: dict[frozenset[tuple[str, Term]], frozenset[NodeId]] = field(default_factory=dict)
+    """Of choices, the operators that they do not serve."""
 
     def choices(self) -> list[Choice]:
         if self._choices is None:
@@ -112,20 +130,70 @@ class _Part:
         )
 
     def wants(self, step: Step) -> tuple[Origins, ...]:
-        return self._proposals.of(step)
+        """What would serve the operator, of the inputs that are cut."""
+        if step.node.id not in self._wants:
+            cut = {source.name for source in self.steps.sources.values()}
+            self._wants[step.node.id] = tuple(
+                {name: terms for name, terms in origins.items() if name in cut}
+                for origins in self.proposals.of(step)
+            )
+        return self._wants[step.node.id]
+
+    @cached_property
+    def _shapes(self) -> Sequence[Term]:
+        return shapes_of(origins for step in self.steps for origins in self.wants(step))
 
     def blockers(self) -> list[Step]:
-        needy = [s for s in self.steps if s.inputs and not s.adds_up]
+        needy = self._needy
         names = frozenset(step.node.id for step in needy)
-        alone = [s for s in needy if not self.exists(waived=names - {s.node.id})]
+        alone = [s for s in needy if not self._is_served_alone(s)]
         found = {step.node.id for step in alone}
         while not alone and not self.exists(waived=found):
             found |= self._conflict([s for s in needy if s.node.id not in found], names)
         return [step for step in needy if step.node.id in found]
 
+    def in_the_way(self) -> set[str] | None:
+        """The inputs that lead to operators which cannot be served together; None: all can."""
+        found = set()
+        for coarser in (False, True):
+            tried = self._tried(lambda c: first_failed(self.steps, c), coarser=coarser)
+            for _, failed in tried:
+                if failed is None:
+                    return None
+                found.add(failed.node.id)
+        reads = {step.node.id: list(step.inputs) for step in self.steps}
+        known = {name: [n for n in read if n in reads] for name, read in reads.items()}
+        leading = reachable(known, found)
+        return {source.name for name, source in self.steps.sources.items() if name in leading}
+
+    @property
+    def _needy(self) -> list[Step]:
+        return [step for step in self.steps if step.inputs and not step.adds_up]
+
+    def _is_served_alone(self, step: Step) -> bool:
+        """Whether a choice serves the operator, if all others are served."""
+        for coarser in (False, True):
+            tried = self._tried(lambda choice: self._apart(step, choice), coarser=coarser)
+            if any(failed is None for _, failed in tried):
+                return True
+        return False
+
+    def _apart(self, step: Step, choice: Choice) -> Step | None:
+        known = frozenset(choice.items())
+        if known not in self._asked:
+            self._asked[known] = apart(self.steps, choice)
+        return step if step.node.id in self._asked[known] else None
+
     def _conflict(self, among: list[Step], names: frozenset[NodeId]) -> set[NodeId]:
         """Operators of which any may be left out and the others are served."""
-        kept = [step.node.id for step in among]
+        # Those that want the same are served together: the first of them stands for all.
+        first = {
+            tuple(frozenset(origins.items()) for origins in self.wants(step)): step.node.id
+            for step in reversed(among)
+        }
+        kept = [step.node.id for step in among if step.node.id in first.values()]
+        if self.exists(waived=names.difference(kept)):
+            kept = [step.node.id for step in among]
         for name in reversed(list(kept)):
             fewer = [other for other in kept if other != name]
             if not self.exists(waived=names.difference(fewer)):
@@ -140,6 +208,15 @@ class _Part:
 
     def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[Choice]:
         """Choices that serve all operators, though some may route more than they need."""
+        tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
+        return (choice for choice, failed in tried if failed is None)
+
+    def _tried(
+        self, failing: Callable[[Choice], Step | None], *, coarser: bool
+    ) -> Iterator[tuple[Choice, Step | None]]:
+        """Choices, each with an operator that is not served, if there is one; more is then routed
+        for its sake.
+        """
         todo: list[Choice] = [{}]
         seen: set[frozenset[tuple[str, Term]]] = set()
         while todo:
@@ -151,16 +228,17 @@ class _Part:
                 self.complete = False
                 return
             seen.add(known)
-            failed = locate(self.steps, choice, waived=waived).failed
-            if failed:
-                todo += self._next(failed[0], choice, coarser=coarser)
-            else:
-                yield choice
+            failed = failing(choice)
+            yield choice, failed
+            if failed is not None:
+                todo += self._next(failed, choice, coarser=coarser)
 
     def _next(self, step: Step, choice: Choice, *, coarser: bool) -> Iterator[Choice]:
         """The choice with more inputs routed, so that the operator may be served."""
-        plain = self._proposals.of(step)
-        for origins in (*plain, *self._proposals.coarser(step)) if coarser else plain:
+        ways = list(self.wants(step))
+        if coarser:
+            ways += self.proposals.coarser(ways, self._shapes)
+        for origins in ways:
             if any(n in origins and term not in origins[n] for n, term in choice.items()):
                 continue
             new = [name for name in origins if name not in choice]
@@ -173,7 +251,7 @@ class _Part:
         found = []
         for name in choice:
             less = {n: t for n, t in choice.items() if n != name}
-            if not locate(self.steps, less).failed:
+            if first_failed(self.steps, less) is None:
                 found += self._smaller(less)
         return found or [choice]
 

@@ -11,6 +11,7 @@ from hydro_core.analysis.partition.terms import (
     At,
     Table,
     Term,
+    all_rewritten,
     is_computable,
     is_exact,
     keeps_value,
@@ -82,6 +83,15 @@ class Steps:
     """What feeds itself stands together; each group after those that it reads."""
     sources: Mapping[NodeId, Source]
     of: Mapping[NodeId, Step] = field(default_factory=dict)
+    known: dict[tuple[int, frozenset[Term]], frozenset[Term]] = field(default_factory=dict)
+    """What was asked before of `carried`, by the identity of the table."""
+
+    def carried(self, terms: frozenset[Term], table: Table) -> frozenset[Term]:
+        """All that is known of the other item by these terms; `table` is one of a step's."""
+        key = (id(table), terms)
+        if key not in self.known:
+            self.known[key] = all_rewritten(terms, table)
+        return self.known[key]
 
     def __iter__(self) -> Iterator[Step]:
         return (step for group in self.groups for step in group)
@@ -109,7 +119,8 @@ class Steps:
     def _only(self, members: set[NodeId]) -> Steps:
         groups = tuple(group for group in self.groups if group[0].node.id in members)
         sources = {name: source for name, source in self.sources.items() if name in members}
-        return Steps(self.typed, groups, sources, {s.node.id: s for g in groups for s in g})
+        of = {step.node.id: step for group in groups for step in group}
+        return Steps(self.typed, groups, sources, of, self.known)
 
 
 def steps_of(typed: Typed, declared: Mapping[str, FieldDependencies] | None = None) -> Steps:

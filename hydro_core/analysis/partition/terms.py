@@ -77,8 +77,10 @@ def size_of(term: Term) -> int:
 
 def rewritten(term: Term, table: Table) -> tuple[Term, ...]:
     """The ways to write a term over the other item: whole, or part by part."""
+    if isinstance(term, At):
+        return table.get(term, ())[:MOST_TERMS]
     found = dict.fromkeys(table.get(term, ()))
-    if not isinstance(term, At) and fields_of(term):
+    if fields_of(term):
         ways = [
             rewritten(part, table) if isinstance(part, tuple) and fields_of(part) else (part,)
             for part in term

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.analysis.partition.terms import At, Term, fields_of
@@ -39,6 +40,22 @@ def as_text(term: Term) -> str:
     if isinstance(term, At):
         return ".".join(term.path) or "(the item)"
     return ast.unparse(_expression(term, 0))
+
+
+def as_lambda(terms: Sequence[Term]) -> ast.Lambda:
+    """The function of an item that gives the value of a term, or the tuple of several.
+
+    >>> ast.unparse(as_lambda([("binary", "%", At(("0",)), ("constant", "int", "2"))]))
+    'lambda _: _[0] % 2'
+    """
+    parts = [_expression(term, 0) for term in terms]
+    body = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+    made = _read("lambda _: x", x=body)
+    assert isinstance(made, ast.Lambda)
+    # Read from its text, so that every part of it has a place.
+    read = ast.parse(ast.unparse(made), mode="eval").body
+    assert isinstance(read, ast.Lambda)
+    return read
 
 
 def _expression(term: Any, skipped: int) -> ast.expr:  # noqa: C901, PLR0911, PLR0912 - a closed set

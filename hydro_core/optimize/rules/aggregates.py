@@ -66,7 +66,7 @@ def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
     first = counts[0].arguments
     alike = [(n, a) for n, a in named if _is_over(a, first)]
     if len(alike) == len(named):
-        yield from _of_distinct_rows(args, tuple(c for c in first if isinstance(c, str)))
+        yield from _of_distinct_rows(args, tuple(c for c in first if isinstance(c, str)), item)
         return
     if not args["by"]:
         return
@@ -89,10 +89,11 @@ def _is_over(aggregate: Aggregate, columns: tuple[str | Fn, ...]) -> bool:
     return idempotent and set(aggregate.arguments) <= set(columns)
 
 
-def _of_distinct_rows(args: Args, columns: tuple[str, ...]) -> Iterator[Found]:
-    kept = (*(args["by"] or ()), *columns)
-    rows = Args((("columns", tuple(dict.fromkeys(kept))), ("computed", ())))
-    there = Aggregate("count_if", (_all_there(columns),))
+def _of_distinct_rows(args: Args, columns: tuple[str, ...], item: Row) -> Iterator[Found]:
+    kept = tuple(dict.fromkeys((*(args["by"] or ()), *columns)))
+    rows = Args((("columns", kept), ("computed", ())))
+    types = {f.name: f for f in item.fields}
+    there = Aggregate("count_if", (_all_there(columns, Row(tuple(types[n] for n in kept))),))
     made = tuple(
         (name, there if a.function == "count_distinct" else a) for name, a in args["aggregates"]
     )
@@ -101,9 +102,9 @@ def _of_distinct_rows(args: Args, columns: tuple[str, ...]) -> Iterator[Found]:
     yield from _alone(counted)
 
 
-def _all_there(columns: tuple[str, ...]) -> Fn:
+def _all_there(columns: tuple[str, ...], item: Row) -> Fn:
     tests: tuple[Expr, ...] = tuple(
         Compare(field_of(Param(ITEM), c), (("is not", Const(None)),)) for c in columns
     )
     tree = tests[0] if len(tests) == 1 else BoolOp("and", tests)
-    return replace(function_of(tree, (ITEM,)), name="all_there")
+    return replace(function_of(tree, (ITEM,)), name="all_there", over=(item,))

@@ -12,6 +12,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.ir.graph import Endpoint, Node
+from hydro_core.optimize.columns import columns_of_aggregate
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.algebra import NEGATIONS
@@ -20,6 +21,7 @@ from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
 from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.stream import StreamType
 from hydro_core.types.values import ValueProblem, conform
 
 EARLIER = frozenset(
@@ -124,16 +126,45 @@ def _of_join(args: Args, facts: _Facts) -> None:
 
 
 def _of_one_type(loaded: Loaded) -> Iterator[Node]:
-    """The nodes whose arguments are used on items of one type: what holds of one holds of all."""
+    """The nodes of which what is said of one holds of all with these arguments."""
     types = loaded.typed.types
     uses: dict[object, set[object]] = {}
     nodes = [n for n in loaded.origins.values() if Endpoint(n.id) in types]
     for node in nodes:
-        used = (*(types[e].item for e in node.inputs), types[Endpoint(node.id)].item)
-        uses.setdefault((node.op, node.args) if node.op.args else node.id, set()).add(used)
+        for args in (node.args, *_joins_of(node)):
+            name, used = _use(node, args, types)
+            uses.setdefault(name, set()).add(used)
     for node in nodes:
-        if len(uses[(node.op, node.args) if node.op.args else node.id]) == 1:
+        name, _ = _use(node, node.args, types)
+        if len(uses[name]) == 1:
             yield node
+
+
+def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[object, object]:
+    """What facts of these arguments go by, and what they depend on beside that.
+
+    Those of an aggregate depend on the columns that it looks at. The others are about filters, each
+    of which is asked about items of one type: what the node gives.
+    """
+    items = tuple(types[e].item for e in node.inputs)
+    output = types[Endpoint(node.id)].item
+    if not node.op.args:
+        return node.id, (items, output)
+    if node.op.name != "aggregate":
+        return (node.op, args, output), items
+    columns = columns_of_aggregate(args)
+    if columns is None or not isinstance(items[0], Row):
+        return (node.op, args), (items, output)
+    looked_at = tuple((f.name, f.type) for f in items[0].fields if f.name in columns)
+    return (node.op, args), (looked_at, output)
+
+
+def _joins_of(node: Node) -> tuple[Args, ...]:
+    """The joins that rules make of one that keeps rows without a match."""
+    how = node.args.get("how")
+    if node.op.name != "join" or how not in {"left", "right", "outer"}:
+        return ()
+    return tuple(node.args.with_(how=h) for h in ("inner", "left", "right") if h != how)
 
 
 def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:

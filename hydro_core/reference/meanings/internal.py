@@ -1,4 +1,4 @@
-"""Operators that only the optimizer introduces: results that go on from the tick before."""
+"""Operators that only plans have: results that go on from the tick before, parts of shards."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 
 from hydro_core.catalog.parts import merging
 from hydro_core.catalog.spec import Aggregate, Args
+from hydro_core.functions.routed import router
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.keys import Columns, field, key_of
 from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of
 from hydro_core.reference.meanings.group import latest
 from hydro_core.reference.meanings.keyed import VALUE, keyed_result
-from hydro_core.reference.meanings.registry import means
+from hydro_core.reference.meanings.registry import Growth, means
 from hydro_core.reference.meanings.state import changed
 from hydro_core.reference.past import Past
 from hydro_core.reference.site import Site
@@ -144,6 +145,14 @@ def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
     if aggregate.function == "avg":
         return mean_of(total, count, result)
     return long_sum(site, int(total)) if result == LONG else total
+
+
+@means("of_shard", growth=Growth.TOGETHER, exact=True)
+def of_shard(site: Site, a: Bag) -> Bag:
+    """The items that are routed to one shard."""
+    args = site.args
+    shard = router(args["by"], args["f"], site.inputs[0].item, args["shards"])
+    return Bag(x for x in a if shard(x) == args["shard"])
 
 
 @means("leaving", exact=True)

@@ -216,3 +216,36 @@ def test_a_plan_is_cut_as_its_program_is() -> None:
     text = f'a = source("(long, long)"); a -> persist() -> {SUM} -> delta() -> out'
     typed = Flow.parse(text).optimize().graph
     assert partition(compile_graph(typed).typed).as_json()["keys"] == [{"a": ["0"]}]
+
+
+CHAIN = """
+a = source("k long, l long, m long, v long")
+b = source("k long, w long")
+s0 = a -> join(right=b, on="k", how="semi") -> unique()
+s1 = s0 -> latest(by=["k", "l"], order="v") -> delta()
+s2 = s1 -> join(right=b, on="k", how="semi") -> unique() -> persist()
+s2 -> aggregate(by="k", n=count()) -> per_k
+s2 -> aggregate(by="m", n=count()) -> per_m
+"""
+
+
+def test_of_many_operators_that_want_one_thing_the_first_is_named() -> None:
+    found = answer(CHAIN)
+    assert [blocker.operator for blocker in found.blockers] == ["join", "aggregate"]
+    assert [blocker.details for blocker in found.blockers] == [
+        ("It would have `a` routed by k, `b` routed by k.",),
+        ("It would have `a` routed by m.",),
+    ]
+
+
+def test_sets_of_whole_inputs_are_found_among_many() -> None:
+    inputs = "".join(f'a{i} = source("k long, l long")\n' for i in range(9))
+    joins = "".join(
+        f'x{i} = a{i} -> join(right=a{i + 1}, on="k", how="semi") -> '
+        f'aggregate(by="{"kl"[i % 2]}", n=count()) -> o{i}\n'
+        for i in range(8)
+    )
+    found = answer(inputs + joins)
+    assert found.complete
+    (partial,) = found.partial
+    assert partial.replicate == tuple(f"a{i}" for i in range(1, 9))

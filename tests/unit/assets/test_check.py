@@ -79,6 +79,10 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
             "`inputs.payments.wait`: there is no 'land' | did you mean `landed`?",
         ),
         (
+            {"inputs": {"payments": Landing("p", "day", late="corect")}},  # type: ignore[arg-type]
+            "`inputs.payments.late`: there is no 'corect' | did you mean `correct`?",
+        ),
+        (
             {"inputs": {"payments": Landing("p", wait="landed")}},
             "`inputs.payments.wait`: nothing tells which ticks have landed | say which `column`",
         ),

@@ -33,6 +33,37 @@ def test_ticks(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+def test_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "p.hydro", "--ticks", "t.json"]) == 0
+    whole = capsys.readouterr().out
+    assert main(["run", "p.hydro", "--ticks", "t.json", "--shards", "2"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == whole
+    assert printed.err == "2 shards: each input by its whole items; a last step makes down\n"
+
+
+def test_what_cannot_be_cut_is_refused_with_the_operator_and_a_cure(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "p.hydro").write_text("a -> cross(right=b) -> out")
+    (here / "t.json").write_text('{"schemas": {"a": "long", "b": "long"}, "ticks": [{"b": [1]}]}')
+    words = ["run", "p.hydro", "--ticks", "t.json", "--shards", "2"]
+    assert main([*words, "--format", "json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["code"], error["operator"], error["line"]) == ("config", "cross", 1)
+    assert "`--replicate a`" in error["help"]
+    assert main([*words, "--replicate", "a"]) == 0
+
+
+def test_files_in_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "a.csv").write_text("v,t\n1,0\n2,0\n3,1\n")
+    (here / "p.hydro").write_text('a = source("v long"); a -> persist() -> out')
+    words = ["run", "p.hydro", "--input", "a=a.csv:t", "--shards", "2", "--out"]
+    assert main([*words, "cut"]) == 0
+    rows = pyarrow.parquet.read_table("cut/out").to_pylist()
+    assert [(row["tick"], row["v"]) for row in rows] == [(0, 1), (0, 2), (1, 1), (1, 2), (1, 3)]
+
+
 def test_a_list_of_ticks_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "t.json").write_text('[{"a": [1]}]')
     assert main(["run", "p.hydro", "--ticks=t.json", "--no-optimize", "--range"]) == 0
@@ -107,6 +138,9 @@ def test_debug_shows_where_an_error_came_from(
         ["run", "p.hydro", "--ticks", "t.json", "--engine", "storm"],
         ["run", "p.hydro", "--ticks", "t.json", "--schema", "a=long"],
         ["run", "p.hydro", "--ticks", "t.json", "--ticks-at-once", "2"],
+        ["run", "p.hydro", "--ticks", "t.json", "--on", "a=x"],
+        ["run", "p.hydro", "--ticks", "t.json", "--replicate", "a"],
+        ["run", "p.hydro", "--ticks", "t.json", "--shards", "2", "--on", "a"],
         ["run", "p.hydro", "--input", "a=x.csv", "--ticks-at-once", "2"],
         ["run", "p.hydro", "--input", "a=x.csv", "--engine", "spark", "--ticks-at-once", "0"],
     ],
@@ -118,8 +152,6 @@ def test_misuse(here: Path, words: list[str]) -> None:
 
 
 def test_what_is_not_there_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "p.hydro", "--ticks", "t.json", "--shards", "2"]) == 1
-    assert "error[config]: `--shards`" in capsys.readouterr().err
     assert main(["run", "p.hydro", "--ticks", "nope.json"]) == 1
     assert "error[input]" in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ from hydro_core.compile import compile_text
 from hydro_core.deploy.difference import Difference, difference
 from hydro_core.deploy.make import deployment_of
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.proved import INDUCTION, NORMAL_FORM, RENAMED, SAME_TEXT
+from hydro_core.optimize.proved import INDUCTION, NARROWED, NORMAL_FORM, RENAMED, SAME_TEXT
 
 SOURCES = """
 orders = source("user string, product string, amount long")
@@ -87,6 +87,15 @@ def test_an_induction_that_rests_on_nothing_else() -> None:
     turned = "b = a -> prev() -> filter(lambda q: q.amount == 1)\na = b -> union(orders)\na -> out"
     found = proof(cycle.format("orders"), turned)
     assert rules(found)[-1] == "induction over ticks"
+
+
+def test_columns_that_nobody_reads() -> None:
+    totals = 'aggregate(by="user", n=sum("amount")) -> out'
+    found = proof(
+        f"orders -> window(3) -> {totals}",
+        f'orders -> select("user", "amount") -> window(3) -> {totals}',
+    )
+    assert found == (NARROWED,)
 
 
 def test_of_an_output_with_a_column_more() -> None:

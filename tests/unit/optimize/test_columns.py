@@ -78,3 +78,15 @@ def test_columns_of_functions(function: str, read: set[str] | None) -> None:
     fn = parse(f"x -> map({function}) -> out").named("map")[0].args["f"]
     found = columns_of(fn)
     assert found == (None if read is None else frozenset(read))
+
+
+def test_a_sum_within_a_sum_is_narrowed_to_what_is_read_of_both() -> None:
+    program = compile_text(
+        SOURCES
+        + "more = orders -> prev(); x = orders -> union(more); y = x -> union(more)\n"
+        + 'custs -> join(right=y, on="cust", how="anti") -> out'
+    )
+    plan = compile_graph(optimize(program.typed).graph)
+    assert validate_randomly(plan, program, 40) is None
+    unions = [plan.typed.of(n.id).item for n in plan.graph.named("union")]
+    assert [item.names for item in unions] == [("cust",)] * 2  # type: ignore[union-attr]

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from hydro_core import running
+from hydro_core import engines
 from hydro_core.catalog.internal import INTERNAL
 from hydro_core.compile import Compiled, compile_text
+from hydro_core.engines import Engine, Options
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.running import Engine, Options, read_ticks, run_items
+from hydro_core.running import read_ticks, run_items
 
 PAIRS = (
     'a = source("(long, long)"); b = source("(long, long)"); c = source("(long, long)")\n'
@@ -63,9 +64,9 @@ def test_a_run_uses_the_plan_for_what_it_does(
         ran.append(plan)
         return iter(())
 
-    monkeypatch.setattr(running, "_run_on_spark", note)
+    monkeypatch.setattr(engines, "_run_on_spark", note)
     monkeypatch.setattr(
-        running, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
+        engines, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
     )
     ticks = read_ticks(program.typed, [{"a": [[1, 2]]}])
     list(run_items(program, ticks, Options(engine=engine, as_range=as_range)))

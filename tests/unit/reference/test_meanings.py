@@ -6,10 +6,11 @@ import pytest
 
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import OpSpec
+from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
 from hydro_core.reference import interpreter
 from hydro_core.reference.meanings.registry import meanings, means
-from hydro_core.running import Options, run_json
+from hydro_core.running import run_json
 
 
 def test_every_operator_has_a_meaning() -> None:

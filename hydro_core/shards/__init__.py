@@ -1,0 +1,1 @@
+"""Programs that run in shards: which part each has, and how the results become one."""

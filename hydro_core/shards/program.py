@@ -1,0 +1,245 @@
+"""A program cut into shards: every shard's program, the last step, and what is routed by what.
+
+Each shard's program is the whole one with an operator behind every input that takes the items of
+the shard. What depends on no input is on every shard: where it meets a stream that is cut, each
+shard takes its part of it, and what is put out of it is put out by the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.partition.answer import (
+    On,
+    Partitioning,
+    choice_of,
+    judge,
+    partition,
+)
+from hydro_core.analysis.partition.explain import in_words
+from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.search import Search
+from hydro_core.analysis.partition.steps import Steps, steps_of
+from hydro_core.analysis.partition.terms import Term
+from hydro_core.analysis.partition.two_steps import TwoSteps, in_two_steps
+from hydro_core.catalog.internal import OF_SHARD
+from hydro_core.catalog.spec import Args
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.shards.route import arguments, badness, whole_item
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import StreamType
+
+Change = Callable[[Compiled], Compiled]
+
+
+@dataclass(frozen=True)
+class Sharded:
+    """A program cut into shards."""
+
+    count: int
+    choice: Choice
+    """What the inputs are routed by; one that is not named, by its whole items."""
+    replicated: tuple[str, ...]
+    """The inputs that every shard gets whole."""
+    first: Compiled
+    """The program of the first shard."""
+    last: Compiled | None
+    """The step that makes outputs of what the shards give; None where there is none to do."""
+    gathered: tuple[str, ...]
+    """What the shards give to the last step, by the names of their outputs and its inputs."""
+    outputs: Mapping[str, StreamType]
+    """The outputs of the whole program."""
+
+    def of(self, shard: int) -> Compiled:
+        """The program of one shard."""
+        graph = self.first.graph
+        nodes = (
+            node.with_(args=node.args.with_(shard=shard)) if node.op is OF_SHARD else node
+            for node in graph
+        )
+        numbered = Graph.of(nodes, graph.name, graph.warnings)
+        return Compiled(Typed(numbered, self.first.typed.types), self.first.strata)
+
+    def changed(self, change: Change) -> Sharded:
+        """With other plans of the programs that every shard and the last step run."""
+        last = None if self.last is None else change(self.last)
+        return replace(self, first=change(self.first), last=last)
+
+    @cached_property
+    def described(self) -> str:
+        """What is done, in a line: `4 shards, routed by user (orders), id (users)`."""
+        ways = in_words(self.choice) or "each input by its whole items"
+        whole = f"; every shard has all of {', '.join(self.replicated)}" if self.replicated else ""
+        made = [name for name in self.outputs if self.last and name in self.last.typed.outputs]
+        last = f"; a last step makes {', '.join(made)}" if made else ""
+        return f"{self.count} shards: {ways}{whole}{last}"
+
+
+def sharded(
+    program: Compiled, count: int, on: On | None = None, replicate: Collection[str] = ()
+) -> Sharded:
+    """Cuts a program into shards.
+
+    Args:
+        program: the program.
+        count: how many shards.
+        on: the fields by which inputs are routed; None: a derived choice is taken.
+        replicate: inputs that every shard gets whole.
+
+    Raises:
+        ProgramError: it cannot be cut (so), or there is no such input or field.
+    """
+    if count < 1:
+        help_ = "give the number of shards, 1 or more"
+        raise ProgramError(Diagnostic("config", f"there are no {count} shards", help=help_))
+    typed = program.typed
+    whole = frozenset(_inputs(typed, replicate))
+    steps = steps_of(typed)
+    choice = choice_of(steps, on) if on else None
+    parts = in_two_steps(steps, whole)
+    if parts is None:
+        raise _refusal(typed, on)
+    steps = steps_of(_compiled(parts.cut, typed).typed)
+    cut = _Cut(_compiled(parts.shards, typed), steps, whole, count)
+    taken = cut.taken(choice)
+    if taken is None:
+        raise _refusal(steps.typed, on)
+    last = None if parts.last is None else _compiled(parts.last, typed)
+    first = _compiled(cut.graph(taken), typed)
+    return Sharded(count, taken, tuple(sorted(whole)), first, last, parts.gathered, typed.outputs)
+
+
+def can_be_sharded(typed: Typed) -> TwoSteps | None:
+    """How the program is cut by whatever choice; None where it cannot be."""
+    parts = in_two_steps(steps_of(typed))
+    if parts is None:
+        return None
+    return parts if Search(steps_of(_compiled(parts.cut, typed).typed)).exists() else None
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """What every shard does, before it is said by what inputs are routed."""
+
+    program: Compiled
+    steps: Steps
+    """What of it must be cut well."""
+    replicated: frozenset[str]
+    count: int
+
+    def taken(self, choice: Choice | None) -> Choice | None:
+        """The choice, if it is right; None given: the first of those that are."""
+        if choice is None:
+            sources = {source.name: source for source in self.steps.sources.values()}
+            found = Search(self.steps).choices(self.replicated)
+            ways = sorted(found, key=lambda way: badness(way, sources))
+            return next((way for way in ways if self._routes(way) is not None), None)
+        failed = locate(self.steps, choice, self.replicated).failed
+        return None if failed or self._routes(choice) is None else choice
+
+    def graph(self, choice: Choice) -> Graph:
+        """The program of the first shard."""
+        routes = self._routes(choice)
+        assert routes is not None
+        graph = self.program.graph
+        nodes: list[Node] = []
+        for node in graph:
+            inputs = list(node.inputs)
+            for i, reads in enumerate(inputs):
+                taken = routes.get((node.id, i))
+                if taken is not None:
+                    name = f"{node.id}.{i} of shard"
+                    nodes.append(Node(name, OF_SHARD, taken, (reads,), node.span))
+                    inputs[i] = Endpoint(name)
+            nodes.append(node.with_(inputs=tuple(inputs)))
+        return Graph.of(nodes, graph.name, graph.warnings)
+
+    def _routes(self, choice: Choice) -> Mapping[tuple[NodeId, int], Args] | None:
+        """How the items that enter an operator are routed, where not all of them may be used.
+
+        None where a function that they would be routed by cannot be computed.
+        """
+        terms = dict(self._taken_by(choice))
+        types = self.program.typed.types
+        routes = {}
+        for (name, i), term in terms.items():
+            item = types[self.program.graph[name].inputs[i]].item
+            found = arguments(term, item, self.count)
+            if found is None:
+                return None
+            routes[name, i] = found
+        return routes
+
+    def _taken_by(self, choice: Choice) -> Iterator[tuple[tuple[NodeId, int], Term | None]]:
+        graph, steps = self.program.graph, self.steps
+        whole = steps.of.keys() - steps.cut(self.replicated)
+        for node in graph:
+            for i, reads in enumerate(node.inputs):
+                source = steps.sources.get(reads.node)
+                if source is not None and source.name not in self.replicated:
+                    yield (node.id, i), choice.get(source.name) or whole_item(source)
+                elif node.op.outputs == "none" and reads.node in whole:
+                    yield (node.id, i), None
+        yield from locate(steps, choice, self.replicated).splits.items()
+
+
+def _compiled(graph: Graph, typed: Typed) -> Compiled:
+    return compile_graph(graph, _schemas(graph, typed))
+
+
+def _schemas(graph: Graph, typed: Typed) -> Mapping[str, ItemType]:
+    return {name: typed.inputs[name].item for name in graph.sources if name in typed.inputs}
+
+
+def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in typed.inputs:
+            known = ", ".join(typed.inputs) or "none"
+            help_ = did_you_mean(name, typed.inputs) or f"the inputs are {known}"
+            raise ProgramError(Diagnostic("input", f"`{name}` is not an input", help=help_))
+        yield name
+
+
+def _refusal(typed: Typed, on: On | None) -> ProgramError:
+    """Which operators forbid to cut the program, and what would help."""
+    found = judge(typed, on) if on else partition(typed)
+    so = " by this choice" if on else ""
+    name = typed.graph.name
+    if found.partitionable:
+        return ProgramError(_unmergeable(found))
+    return ProgramError(
+        *(
+            Diagnostic(
+                "config",
+                f"{name} cannot be cut into shards{so}: `{blocker.operator}` ({blocker.node}) "
+                f"{' '.join((blocker.why, *blocker.details))}",
+                blocker.place,
+                blocker.operator,
+                help=_cure(found, blocker.help, on),
+            )
+            for blocker in found.blockers
+        )
+    )
+
+
+def _cure(found: Partitioning, help_: str, on: On | None) -> str:
+    if on:
+        return "`hydrotick partition` tells what else to route on"
+    whole = [f"--replicate {' --replicate '.join(p.replicate)}" for p in found.partial[:3]]
+    ways = [*([help_] if help_ else []), *(f"`{way}`: every shard has all of it" for way in whole)]
+    return "; or ".join(ways) or "run it without `--shards`"
+
+
+def _unmergeable(found: Partitioning) -> Diagnostic:
+    return Diagnostic(
+        "config",
+        f"{found.name} cannot be run in shards: what they put out cannot be made one "
+        f"({', '.join(found.ordered) or 'a function by which items are routed has no text'})",
+        help="sort again behind the operators that need all items, or route by a field: `--on`",
+    )

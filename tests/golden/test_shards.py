@@ -1,0 +1,74 @@
+"""All programs with expected outputs, in shards: what can be cut gives what the whole gives."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.engines import Options
+from hydro_core.errors import HydroError
+from hydro_core.lang.resolve import parse
+from hydro_core.running import check_ticks, given_types, read_ticks, run_items
+from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.run import run_shards
+from hydro_core.ticks.tick import TickInput
+from tests.golden.cases import all_cases
+from tests.golden.vectors import vectors
+
+AS_WRITTEN = Options(optimized=False)
+Program = tuple[str, dict[str, str], list[Any]]
+PROGRAMS: dict[str, Program] = {
+    **{case.name: (case.program, case.schemas, case.ticks) for case in all_cases()},
+    **{
+        v["name"]: (v["program"], v.get("schemas", {}), v.get("ticks", [{}]))
+        for v in vectors("dfir", "fuzz")
+    },
+}
+
+
+@lru_cache(maxsize=4)
+def whole(name: str) -> tuple[Compiled, list[TickInput], str]:
+    """A program, its ticks, and what it gives: its outputs, or the code of its error."""
+    text, schemas, ticks = PROGRAMS[name]
+    graph = parse(text)
+    check_ticks(graph, ticks)
+    program = compile_graph(graph, given_types(graph, schemas, ticks))
+    items = list(read_ticks(program.typed, ticks))
+    return program, items, shown(lambda: run_items(program, items, AS_WRITTEN))
+
+
+def shown(run: Any) -> str:
+    try:
+        return repr(list(run()))
+    except HydroError as error:
+        return error.code
+
+
+def cut(name: str, shards: int) -> Sharded | None:
+    """The program in shards; None where it is refused, or there is none."""
+    try:
+        return sharded(whole(name)[0], shards)
+    except HydroError:
+        return None
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_shards_give_what_the_whole_gives(name: str) -> None:
+    for shards in (2, 3):
+        program = cut(name, shards)
+        if program is None:
+            continue
+        _, ticks, wanted = whole(name)
+        for options in (AS_WRITTEN, Options()):
+            assert shown(lambda: run_shards(program, ticks, options)) == wanted  # noqa: B023
+
+
+def test_most_programs_can_be_cut() -> None:
+    """So many of the cases alone, of which there are no fewer anywhere."""
+    names = [case.name for case in all_cases() if case.error is None]
+    found = [program for name in names if (program := cut(name, 2)) is not None]
+    assert len(found) > 0.7 * len(names)
+    assert sum(program.last is not None for program in found) > len(names) // 10

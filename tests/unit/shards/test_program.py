@@ -1,0 +1,206 @@
+"""Programs in shards: what is routed by what, what is made in a last step, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from hydro_core.analysis.partition.steps import steps_of
+from hydro_core.analysis.partition.terms import At
+from hydro_core.analysis.partition.two_steps import in_two_steps
+from hydro_core.compile import Compiled, compile_text
+from hydro_core.engines import Options
+from hydro_core.errors import DataError, ProgramError
+from hydro_core.running import read_ticks, run_items
+from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.route import arguments
+from hydro_core.shards.run import run_shards
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.values import LONG_MAX
+
+ORDERS = 'orders = source("user long, amount long")\n'
+TOTAL = ORDERS + 'orders -> persist() -> aggregate(n=count(), mean=avg("amount")) -> out'
+PER_USER = ORDERS + 'orders -> aggregate(by="user", n=count()) -> out'
+Ticks = Sequence[Mapping[str, list[Any]]]
+
+
+def outputs(program: Compiled | Sharded, ticks: Ticks, **options: Any) -> Any:
+    given = Options(**options)
+    if isinstance(program, Sharded):
+        typed = program.first.typed
+        return list(run_shards(program, list(read_ticks(typed, ticks)), given))
+    return list(run_items(program, list(read_ticks(program.typed, ticks)), given))
+
+
+def assert_same(text: str, ticks: Ticks, shards: int = 3, **cut: Any) -> Sharded:
+    program = compile_text(text)
+    found = sharded(program, shards, **cut)
+    wanted = outputs(program, ticks, optimized=False)
+    assert outputs(found, ticks, optimized=False) == wanted
+    assert outputs(found, ticks) == wanted
+    return found
+
+
+def rows(*pairs: tuple[int | None, int]) -> dict[str, list[Any]]:
+    return {"orders": [{"user": user, "amount": amount} for user, amount in pairs]}
+
+
+TICKS = [rows((1, 5), (2, 7), (3, 1), (None, 1)), {}, rows((1, 5), (4, 70), (None, 2))]
+
+
+def test_every_shard_has_a_part_of_the_keys() -> None:
+    found = assert_same(PER_USER, TICKS)
+    assert found.last is None
+    parts = [
+        run_items(found.of(k), read_ticks(found.first.typed, TICKS), Options()) for k in (0, 1)
+    ]
+    users = [{row["user"] for tick in part for row in tick["out"]} for part in parts]
+    assert users[0]
+    assert users[1]
+    assert not users[0] & users[1]
+
+
+def test_a_global_aggregate_is_made_of_one_of_each_shard() -> None:
+    found = assert_same(TOTAL, TICKS)
+    assert found.gathered == ("aggregate_1 of shards",)
+    given = outputs(found.of(1), TICKS)
+    assert [len(tick["aggregate_1 of shards"]) for tick in given] == [1, 1, 1]
+
+
+def test_the_sum_of_a_shard_may_be_beyond_what_the_sum_of_all_may_be() -> None:
+    text = 'a = source("k long, v long"); a -> aggregate(by="k", n=count()) -> keyed\n'
+    text += 'a -> aggregate(s=sum("v")) -> out'
+    large = [{"k": 1, "v": LONG_MAX}, {"k": 1, "v": LONG_MAX}]
+    small = [{"k": k, "v": -LONG_MAX} for k in range(2, 4)]
+    assert_same(text, [{"a": [*large, *small]}])
+    with pytest.raises(DataError, match="64 bits"):
+        outputs(sharded(compile_text(text), 2), [{"a": large}])
+
+
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        "reduce(lambda x, y: max(x, y), commutative=True, associative=True)",
+        "fold(100, lambda x, y: x + y, commutative=True, associative=True)",
+        "fold(7, lambda x, y: max(x, y), commutative=True, associative=True) -> delta()",
+    ],
+)
+def test_what_is_declared_associative_is_made_in_two_steps(aggregate: str) -> None:
+    text = f'a = source("long"); a -> {aggregate} -> out'
+    ticks = [{"a": [1, 2, 3, 4, 5]}, {"a": []}, {"a": [9]}]
+    assert assert_same(text, ticks).last is not None
+    undeclared = text.replace(", associative=True", "")
+    with pytest.raises(ProgramError, match="one result is made of all items"):
+        sharded(compile_text(undeclared), 2)
+
+
+def test_what_depends_on_the_result_alone_is_in_the_last_step() -> None:
+    text = TOTAL.replace("-> out", "-> filter(lambda r: r.n > 4) -> changes() -> out")
+    assert_same(text, TICKS)
+
+
+def test_a_result_that_meets_what_is_cut_is_refused() -> None:
+    text = ORDERS + "t = orders -> aggregate(n=count())\norders -> cross_singleton(single=t) -> out"
+    with pytest.raises(ProgramError, match="cross_singleton"):
+        sharded(compile_text(text), 2)
+
+
+def test_an_order_is_made_in_the_last_step() -> None:
+    by_amount = "orders -> sort_by_key(lambda r: r.amount, descending=True)"
+    for rest in (
+        "filter(lambda r: r.amount > 1) -> out",
+        "limit(2) -> out",
+        "map(lambda r: r.amount) -> out",
+        "enumerate() -> out",
+        'limit(1, by="user") -> out',
+    ):
+        found = assert_same(f"{ORDERS}{by_amount} -> {rest}", TICKS)
+        assert found.last is not None
+    # what comes behind the sort and keeps the items is done by the shards
+    assert found.last.graph.named("limit") == ()
+
+
+def test_literals_are_put_out_once_and_split_where_they_meet_what_is_cut() -> None:
+    text = 'a = source("long"); l = source_iter([1, 2, 3])\n'
+    text += "a -> unique() -> out; l -> out; l -> names; l -> sort() -> in_order\n"
+    text += "u = union(); a -> u; l -> u; u -> unique() -> all; tick() -> select('tick') -> t"
+    found = assert_same(text, [{"a": [1, 2, 5]}, {"a": [1]}])
+    assert found.last is None
+
+
+def test_replicated_inputs_are_on_all_shards_and_put_out_once() -> None:
+    text = 'a = source("long"); b = source("long"); a -> cross(right=b) -> out; b -> twice'
+    ticks = [{"a": [1, 2, 3], "b": [7, 8]}, {"a": [4], "b": [7]}]
+    with pytest.raises(ProgramError, match="`--replicate b`"):
+        sharded(compile_text(text), 2)
+    found = assert_same(text, ticks, replicate=["b"])
+    assert found.replicated == ("b",)
+    assert "every shard has all of b" in found.described
+
+
+def test_a_replicated_input_in_the_last_step() -> None:
+    text = 'a = source("long"); b = source("long")\n'
+    text += 's = a -> map(lambda x: {"v": x}) -> aggregate(s=sum("v"))\n'
+    text += "b -> cross_singleton(single=s) -> out"
+    ticks = [{"a": [1, 2, 3], "b": [7, 8]}, {"a": [4], "b": [7]}]
+    assert_same(text, ticks, replicate=["b"])
+
+
+def test_a_choice_may_be_given() -> None:
+    both = 'a = source("k long, l long"); a -> unique() -> out'
+    ticks = [{"a": [{"k": k, "l": k % 3} for k in range(9)]}]
+    assert assert_same(both, ticks, on={"a": "l"}).choice != sharded(compile_text(both), 2).choice
+    assert_same(both, ticks, on={"a": ["k", "l"]})
+    with pytest.raises(ProgramError, match="by this choice") as caught:
+        sharded(compile_text(PER_USER), 2, {"orders": "amount"})
+    assert caught.value.diagnostics[0].operator == "aggregate"
+    with pytest.raises(ProgramError, match="has no field 'usr'"):
+        sharded(compile_text(PER_USER), 2, {"orders": "usr"})
+    with pytest.raises(ProgramError, match="`ordres` is not an input"):
+        sharded(compile_text(PER_USER), 2, {"ordres": "user"})
+
+
+def test_fields_are_taken_before_functions_and_before_what_has_two_values() -> None:
+    text = 'a = source("flag boolean, k long, z long"); a -> drop("z") -> unique() -> out'
+    assert sharded(compile_text(text), 2).described == "2 shards: a by k"
+
+
+SUM = "fold_keyed(0, lambda s, v: s + v, commutative=True)"
+
+
+def test_a_function_of_fields_may_be_what_is_routed_by() -> None:
+    text = f'a = source("(long, long)"); a -> map(lambda k, v: (k % 4, v)) -> {SUM} -> x; '
+    text += f"a -> {SUM} -> y"
+    found = assert_same(text, [{"a": [[k, k] for k in range(12)]}])
+    assert found.described == "3 shards: a by _[0] % 4"
+
+
+def test_items_on_which_the_function_fails_go_to_one_shard() -> None:
+    text = 'a = source("(long, long)"); '
+    text += f"a -> filter(lambda k, v: k > 0) -> map(lambda k, v: (12 // k, v)) -> {SUM} -> x; "
+    text += f"a -> {SUM} -> y"
+    found = assert_same(text, [{"a": [[k, 1] for k in (0, 0, 1, 2, 5, 6, 0)]}])
+    assert "12 // " in found.described
+
+
+def test_a_function_that_is_known_by_name_only_is_no_way_to_route() -> None:
+    pair = parse_ddl("(long, long)")
+    read = ("binary", "%", At(("0",)), ("constant", "int", "4"))
+    assert arguments(read, pair, 2) is not None
+    assert arguments(("call", "bucket", (At(("0",)),), ()), pair, 2) is None
+
+
+def test_numbers_of_shards() -> None:
+    with pytest.raises(ProgramError, match="no 0 shards"):
+        sharded(compile_text(PER_USER), 0)
+    assert_same(PER_USER, TICKS, shards=1)
+    assert_same(PER_USER, TICKS, shards=17)
+
+
+def test_the_steps_of_a_program_that_shards_do_alone() -> None:
+    parts = in_two_steps(steps_of(compile_text(PER_USER).typed))
+    assert parts is not None
+    assert parts.last is None
+    assert parts.gathered == ()
