@@ -63,7 +63,8 @@ def flow_specs(
         "kinds": {"deltalake"},
         "code_version": about.code_version,
     }
-    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    drawn = {"program": dg.MetadataValue.md(drawing(shape))}
+    shown = {**drawn, **about.metadata, **about.shards(shape.plan)}
     states = [_state(flow, state, shown, common) for state in shape.states]
     outputs = []
     for output in shape.outputs:
