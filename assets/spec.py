@@ -13,6 +13,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from hydro_core.errors import Span
 from hydro_core.ticks.calendar import Calendar
 
 
@@ -24,11 +25,16 @@ class Landing:
     `column` says which tick a row belongs to: a date or timestamp that the flow's ticks cut up, or
     a long that is the tick's number; without it the whole table arrives at tick 0. With `wait`
     "landed" a tick waits for a row at or after its window's end; "closed" waits for the clock only.
+
+    `late` says what becomes of rows that land for ticks that are committed: they arrive with the
+    "next" tick, or the committed ticks are computed again ("correct"), or the next tick fails until
+    somebody has decided ("refuse").
     """
 
     path: str
     column: str | None = None
     wait: Literal["closed", "landed"] = "closed"
+    late: Literal["next", "correct", "refuse"] = "next"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,8 @@ class FlowAsset:
 
     `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
-    each output, which the UI shows.
+    each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
+    judged by what the program, run over all that is landed, gives; 0 switches it off.
     """
 
     name: str
@@ -86,7 +93,10 @@ class FlowAsset:
     schemas: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
+    sample_keys: int | None = None
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None
     """The asset's folder, by whoever has found it there."""
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    """Where a declaration that has lines says what: "inputs.payments.column", and all the rest."""

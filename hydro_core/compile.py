@@ -66,7 +66,7 @@ def compile_flow(
         if found != item:
             message = f"`{name}` was announced as {item}, but its items are {found}"
             help_ = "announce what it is, or leave the schema away"
-            raise ProgramError(Diagnostic("type", message, graph[name].span, name, help_))
+            raise ProgramError(Diagnostic("type", message, graph[name].span, name, help=help_))
     return compiled
 
 

@@ -63,7 +63,7 @@ class Diagnostic:
     message: str
     span: Span | None = None
     operator: str | None = None
-    help: str | None = None
+    help: str = field(kw_only=True)
     severity: Literal["error", "warning"] = "error"
 
     def render(self) -> str:
@@ -71,9 +71,7 @@ class Diagnostic:
         lines = [f"{self.severity}[{self.code}]: {self.message}"]
         if self.span is not None:
             lines += _picture(self.span)
-        if self.help is not None:
-            lines.append(f"help: {self.help}")
-        return "\n".join(lines)
+        return "\n".join((*lines, f"help: {self.help}"))
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--format json` prints under "error"."""

@@ -19,11 +19,11 @@ from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.common import merge, type_of
-from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.json import infer as infer_json
-from hydro_core.types.values import ValueProblem, conform_input
+from hydro_core.types.values import UNFIT, ValueProblem, conform_input
 
 JsonTick = Mapping[str, Sequence[Any]]
 
@@ -175,14 +175,11 @@ def given_types(
 
 def _schema(name: str, text: Any) -> ItemType:
     if not isinstance(text, str):
-        _refuse(
-            f"the schema of `{name}` is not a string",
-            'write Spark DDL: `"user string, at timestamp"`',
-        )
+        _refuse(f"the schema of `{name}` is not a string", DDL)
     try:
         return parse_ddl(text)
     except TypeProblem as problem:
-        _refuse(f"the schema of `{name}`: {problem.message}", problem.help)
+        _refuse(f"the schema of `{name}`: {problem.message}", problem.help or DDL)
 
 
 def _inferred(name: str, batches: Sequence[Sequence[Any]]) -> ItemType:
@@ -214,9 +211,9 @@ def _read_batch(
             items.append(read(value, of))
         except ValueProblem as problem:
             where = f"item {position} of `{name}` in tick {tick}"
-            _refuse(f"{where} does not fit its schema {of}: {problem}")
+            _refuse(f"{where} does not fit its schema {of}: {problem}", UNFIT)
     return items
 
 
-def _refuse(message: str, cure: str | None = None) -> NoReturn:
+def _refuse(message: str, cure: str) -> NoReturn:
     raise DataError(Diagnostic("input", message, help=cure))

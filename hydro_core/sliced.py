@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.slices import Edge, Known, Need, Seen, Slice
+from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
-from hydro_core.ir.graph import Node
+from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
 from hydro_core.settings import Settings
@@ -43,8 +46,8 @@ class SlicedRun:
     rows: dict[str, Mapping[int, Sequence[Any]]] = field(default_factory=dict)
     """The rows that can matter, by input and tick."""
     wanted: dict[str, Wanted] = field(default_factory=dict)
-    too_many: dict[str, int] = field(default_factory=dict)
-    """How many rows the inputs have that were not loaded."""
+    too_many: set[str] = field(default_factory=set)
+    """The inputs of which more can matter than was to be loaded."""
     _seen: dict[Seen, Values] = field(default_factory=dict)
 
     def load(self, read: Read) -> None:
@@ -58,8 +61,8 @@ class SlicedRun:
                 self.wanted[name] = wanted = self._wanted(name)
                 try:
                     self.rows[name] = wanted.among(read(wanted))
-                except TooManyError as error:
-                    self.too_many[name] = error.rows
+                except TooManyError:
+                    self.too_many.add(name)
             self._look(left)
 
     def run(self, rows: Rows | None = None) -> list[list[Any]]:
@@ -74,7 +77,7 @@ class SlicedRun:
         return [[item for item in items if meets(item, test)] for items in asked]
 
     def _outputs(self, rows: Rows, keep: Keep) -> Iterator[tuple[int, Mapping[str, list[Any]]]]:
-        program, numbers = self.program, self._numbers(rows)
+        program, numbers = self._program, self._numbers(rows)
         ticks = (
             replace(
                 self.tick(number, {name: of[number] for name, of in rows.items() if number in of}),
@@ -85,6 +88,16 @@ class SlicedRun:
         hooks = Hooks(keep=keep)
         found = run_ticks(program.typed, program.strata, ticks, self.settings, hooks=hooks)
         return zip(numbers, found, strict=True)
+
+    @cached_property
+    def _program(self) -> Compiled:
+        """What of the program the slice needs."""
+        asked = {node for node, _ in self.slice.edges} | self.slice.streams.keys()
+        typed = self.program.typed
+        kept = Graph.of(node for node in typed.graph if node.id in asked)
+        types = {end: of for end, of in typed.types.items() if end.node in kept.nodes}
+        part = Typed(kept, types)
+        return Compiled(part, stratify(part))
 
     def _numbers(self, rows: Rows) -> list[int]:
         """The ticks to run: without those in which nothing happens, where that is sure."""

@@ -18,24 +18,29 @@ _LONGEST = 20_000
 """Characters of an explanation that the UI is given."""
 
 SHOWN = 12
-"""Characters of a deployment's name that are enough to tell it."""
+"""Characters of a hash that are enough to tell it."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `undeployed` says what of the program as it is now is not deployed.
+    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
+    something else by it.
     """
 
     written: Written | None = None
     undeployed: str = ""
+    changed: frozenset[str] = frozenset()
     _lines: dict[str, list[str]] = field(default_factory=dict)
 
-    @property
-    def code_version(self) -> str | None:
-        """What Dagster knows the program by; see `versions`."""
-        return code_version(self.written, self.undeployed)
+    def code_version(self, asset: str) -> str | None:
+        """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
+        if self.written is None:
+            return None
+        if asset in self.changed:
+            return "changed, and not deployed"
+        return code_versions(self.written).get(asset)
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -86,9 +91,9 @@ def _listed(notes: tuple[str, ...]) -> str:
     return _code("\n\n".join(notes))
 
 
-def code_version(written: Written | None, undeployed: str = "") -> str | None:
-    """The code version of a flow's assets; with changes that are not deployed it is another one."""
-    if written is None:
-        return None
-    name = f"{written.number}-{written.name[:SHOWN]}"
-    return f"{name}, and changes that are not deployed" if undeployed else name
+def code_versions(written: Written) -> Mapping[str, str]:
+    """The code version of each asset; it stays where another program is proved the same."""
+    return {
+        f"state/{t.name}" if t.role == "state" else t.name: (t.version or t.meaning)[:SHOWN]
+        for t in written.deployment.tables
+    }

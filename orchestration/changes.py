@@ -144,6 +144,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
         return None
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
+    made = _with_versions(made, found)
     target = Written(serving.number + 1, name_of(made), made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
@@ -176,6 +177,17 @@ def _compared(
     notes = tuple(f"proved the same, and seen not to be: {mismatch}" for mismatch in wrong)
     after = replace(after, notes=(*notes, *after.notes))
     return replace(trial.corrected(found), after=after), after
+
+
+def _with_versions(made: Deployment, found: Difference) -> Deployment:
+    """The deployment, in which tables that stay are of the version that they were."""
+    was = {(t.role, t.name): t.version for t in found.before.tables}
+    slots = {name: s.was or name for name, s in found.states.items() if s.change == "kept"}
+    stays = {("state", name): was.get(("state", old), "") for name, old in slots.items()}
+    same = {name for name, output in found.outputs.items() if output.change == "same"}
+    stays |= {("output", name): was.get(("output", name), "") for name in same}
+    tables = [replace(t, version=stays.get((t.role, t.name)) or t.version) for t in made.tables]
+    return replace(made, tables=tuple(tables))
 
 
 def _from_now(change: Change) -> Change:

@@ -16,6 +16,7 @@ import dagster as dg
 from assets.spec import FlowAsset
 from orchestration.asset_specs import asset_key, tick_step
 from orchestration.quality.landed import landed_checks, landed_verdicts
+from orchestration.quality.sample import EQUALS, SAYS, Sample
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.report import TickReport
@@ -53,7 +54,7 @@ class RunEvaluations:
     def _found(self, report: TickReport) -> Iterator[tuple[str, Verdict]]:
         yield from report.verdicts
         if report.was_read:
-            yield from landed_verdicts(self._flow, report.empty)
+            yield from landed_verdicts(self._flow, report.empty, report.noticed)
 
 
 def flow_checks(
@@ -63,7 +64,7 @@ def flow_checks(
 
     In a run of ticks the step finds that they have been judged, and lets go on what waits for them.
     """
-    declared = _declared(flow, shape)
+    declared = _declared(flow, shape, runner.sample(flow))
     warns = landed_checks(flow)
     specs = [
         dg.AssetCheckSpec(
@@ -127,11 +128,18 @@ def _evaluation(
     )
 
 
-def _declared(flow: FlowAsset, shape: FlowShape) -> dict[str, Mapping[str, str]]:
+def _declared(
+    flow: FlowAsset, shape: FlowShape, sample: Sample | None
+) -> dict[str, Mapping[str, str]]:
     """The checks of each asset that has some, each with what it says."""
+    sampled = {} if sample is None else {name: {EQUALS: SAYS} for name in sample.drivers}
     laws = {f"state/{state.name}": LAW_CHECKS for state in shape.states}
     expected = {
-        output.name: declared_checks(flow.expect.get(output.name, ())) for output in shape.outputs
+        output.name: {
+            **declared_checks(flow.expect.get(output.name, ())),
+            **sampled.get(output.name, {}),
+        }
+        for output in shape.outputs
     }
     found = {**laws, **expected, **landed_checks(flow)}
     return {asset: checks for asset, checks in found.items() if checks}

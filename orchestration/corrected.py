@@ -36,6 +36,13 @@ class Corrected:
     def __str__(self) -> str:
         return f"commit {self.commit} computed {self.ticks} again from what was landed by then"
 
+    @property
+    def lines(self) -> list[str]:
+        """A line for each input and output."""
+        told = (*self.inputs.items(), *self.outputs.items())
+        width = max((len(name) for name, _ in told), default=0)
+        return [f"  {name:<{width}}  {what}" for name, what in told]
+
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of it on an asset."""
         changed = self.outputs.get(asset)

@@ -6,7 +6,7 @@ their place by one commit. If one of them fails, everything is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +15,13 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from orchestration.corrected import Corrected, RowsRead
 from orchestration.landed_past import rows_read
+from orchestration.late import Reading, first_to_correct, look
 from orchestration.quality.changed import changed
-from orchestration.ranges import Log, Ranges, Read, is_of_the_tick, span
+from orchestration.ranges import Log, Ranges, is_of_the_tick, span
 from orchestration.report import TickReport, report_of_error, tables_of
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.batches import Batch
     from hydro_core.spark.rework import Rework
     from orchestration.runner import TickRunner
 
@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 class Planned:
     """What a correction would compute again: the ticks `first` to `last`, where `asked` was first.
 
-    An earlier tick is the first where the past before the one that was asked for is gone.
+    An earlier tick is the first where the past before the one that was asked for is gone, or where
+    rows came late for it that have to be corrected.
     """
 
     asked: Window
     first: Window
     last: Window
+    why: str = ""
+    """Why another tick than the one that was asked for is the first."""
 
     @property
     def ticks(self) -> int:
@@ -56,24 +59,39 @@ def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
     done = runner.next_tick(flow)
     if asked.tick >= done:
         raise _not_committed(flow, asked, done)
-    first = calendar.window(first_again(runner.pipeline(flow), asked.tick))
-    return Planned(asked, first, calendar.window(done - 1))
+    begin = first_to_correct(runner.asset(flow), look(runner, flow).seen, asked.tick)
+    wanted = calendar.window(asked.tick if begin is None else begin)
+    first = calendar.window(first_again(runner.pipeline(flow), wanted.tick))
+    why = "" if wanted == asked else f"Something came or changed for {wanted.key}, too"
+    why = why if first == wanted else f"The past before {wanted.key} is gone"
+    return Planned(asked, first, calendar.window(done - 1), why)
 
 
-def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Iterator[TickReport]:
+def correct(
+    runner: TickRunner,
+    flow: FlowAsset,
+    first: Window,
+    log: Log,
+    reading: Reading | None = None,
+) -> Iterator[TickReport]:
     """Computes the ticks from `first` to the last committed one again, and reports each.
 
-    Nothing is reported before their commit, and then all of them; or the one that fails.
+    Nothing is reported before their commit, and then all of them; or the one that fails. All ranges
+    read what `reading` has seen, or what is landed now: the ledger has one state of the landings
+    for all of them.
     """
     from hydro_core.spark.rework import correction
 
     try:
         pipeline = runner.pipeline(flow)
+        seen = (reading or look(runner, flow)).seen
+        begin = first_to_correct(runner.asset(flow), seen, first.tick)
         with (
             told_faults(f"the pipeline in {pipeline.directory}"),
-            correction(pipeline, first.tick) as rework,
+            correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
-            reports = _computed(runner, flow, rework, log)
+            before = runner.inputs(flow).landings.look_again(rework.first, pipeline.ledger, seen)
+            reports = _computed(runner, flow, rework, Reading(runner, flow, before), log)
             if reports[-1].committed:
                 reports = _replaced(runner, flow, rework, reports)
                 log(str(reports[-1].corrected))
@@ -86,9 +104,11 @@ def correct(runner: TickRunner, flow: FlowAsset, first: Window, log: Log) -> Ite
     yield from reports
 
 
-def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> list[TickReport]:
+def _computed(
+    runner: TickRunner, flow: FlowAsset, rework: Rework, reading: Reading, log: Log
+) -> list[TickReport]:
     """The reports of all ticks, computed beside; or the one of the tick that fails."""
-    ranges = Ranges(runner.asset(flow), rework.beside, _as_of_now(runner, flow), log)
+    ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
     reports: list[TickReport] = []
     for ticks in _parts(runner, rework):
         windows = [flow.ticks.calendar.window(tick) for tick in ticks]
@@ -98,23 +118,6 @@ def _computed(runner: TickRunner, flow: FlowAsset, rework: Rework, log: Log) -> 
             reports.append(report)
         runner.computed_again(windows)
     return reports
-
-
-def _as_of_now(runner: TickRunner, flow: FlowAsset) -> Read:
-    """Reads what has landed, in all ranges as the first one finds it.
-
-    The ledger has one version for all of them, and what has landed since is told by it.
-    """
-    versions: dict[str, int] = {}
-
-    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
-        batches = runner.landed(flow, windows, versions)
-        for name, batch in batches.items():
-            if batch.read.version is not None:
-                versions[name] = batch.read.version
-        return batches
-
-    return read
 
 
 def _replaced(

@@ -202,19 +202,14 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     """
     from orchestration.ranges import times_of
 
-    known = {one.name: one for one in rework.serving.ledger.last_reads()}
-    versions = {name: one.version for name, one in known.items() if one.version is not None}
+    ledger = rework.serving.ledger
     inputs = runner.inputs(flow, rework.target.plan, names)
+    seen = inputs.landings.as_read(ledger.last_reads())
+    # What arrived late with one of these ticks, for one before them, is late again.
+    seen = inputs.landings.look_again(rework.first, ledger, seen)
 
     def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
-        first, last = windows[0].tick, windows[-1].tick
-        found = inputs.read(
-            first, last, times_of(windows), versions=versions, before=list(known.values())
-        )
-        for name, batch in found.items():
-            if batch.read.version is not None:
-                versions.setdefault(name, batch.read.version)
-        return found
+        return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
 
     return read
 

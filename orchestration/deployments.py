@@ -6,7 +6,7 @@ and is no more than a draft until a row of the ledger names it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -124,22 +124,41 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow, program_of(flow))
 
-    def undeployed(self, flow: FlowAsset) -> str:
-        """What of the program is not deployed, in words; nothing where it is the one that serves.
+    def naive(self, flow: FlowAsset) -> Typed:
+        """The program as it was written of which the plan is that ticks run by.
+
+        Raises:
+            HydroError: there is no deployment that serves, and the program is wrong.
+        """
+        found = self.shown(flow)
+        return program_of(flow) if found is None else found.deployment.program.typed
+
+    def undeployed(self, flow: FlowAsset) -> Undeployed:
+        """What of the program is not deployed; nothing where it is the one that serves.
 
         The optimizer is not asked: a program that says the same in another way is told, too.
         """
         serving = self.serving(flow)
         if serving is None:
-            return ""
+            return Undeployed()
         try:
-            typed = program_of(flow)
+            now = said(program_of(flow))
         except HydroError as error:
             first = error.diagnostics[0].message
-            return f"`{_named(flow)}` cannot be deployed as it is: {first}"
-        if said(typed) == said(serving.deployment.program.typed):
-            return ""
-        return f"`{_named(flow)}` has changes that are not deployed"
+            return Undeployed(f"`{_named(flow)}` cannot be deployed as it is: {first}")
+        was = said(serving.deployment.program.typed)
+        if now == was:
+            return Undeployed()
+        changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
+        return Undeployed(f"`{_named(flow)}` has changes that are not deployed", frozenset(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class Undeployed:
+    """What of a program is not deployed, in words, and which outputs say something else by it."""
+
+    says: str = ""
+    outputs: frozenset[str] = frozenset()
 
 
 def fitted(flow: FlowAsset, plan: TickPlan) -> FlowAsset:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
-from hydro_core.errors import HydroError, InfrastructureError
+from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.faults import told_faults
 from orchestration.report import TickReport, checks_passed, report_of_error, reports_of
 from orchestration.ticks import Window
@@ -20,10 +20,19 @@ from orchestration.ticks import Window
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
     from hydro_core.spark.pipeline import Pipeline
+    from orchestration.quality.sample import Sample
 
 Log = Callable[[str], None]
+
 Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
+
+
+@dataclass(slots=True)
+class After:
+    """The last commit of the ledger, by its number, when the landings were looked at."""
+
+    commit: int
 
 
 def _allowed(_: Window) -> None:
@@ -40,6 +49,10 @@ class Ranges:
     log: Log
     refuse: Callable[[Window], None] = _allowed
     """Raises for a tick that may not run."""
+    after: After | None = None
+    """What is read fits this state of the ledger; None: nobody else can commit."""
+    sample: Sample | None = None
+    """Judges what the plan gives by what the program gives."""
 
     def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
         """Runs consecutive ticks, together if they can be, and reports each.
@@ -72,18 +85,43 @@ class Ranges:
             with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
                 batches = self.read(windows)
             with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
+                self._refuse_overtaken()
                 self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
                 prepared.write()
                 judged = judge(self.flow, pipeline, prepared)
-                reports = reports_of(windows, prepared, batches, judged, pipeline)
+                if self.sample is not None:
+                    found = self.sample.judge(pipeline, prepared)
+                    judged = replace(judged, verdicts=[*judged.verdicts, *found])
+                reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
                 if not reports[0].committed:
                     return reports
                 passed = checks_passed(judged.verdicts)
                 commit = prepared.commit({"tables": judged.facts, "passed": passed})
+                if self.after is not None:
+                    self.after.commit = commit.sequence
                 self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
                 return [replace(report, commit=commit.sequence) for report in reports]
         except HydroError as error:
             return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
+
+    def _refuse_overtaken(self) -> None:
+        """Raises if another process has committed since the landings were looked at: what is late
+        may be another by now. The pipeline's lock is held.
+        """
+        last = self.pipeline.ledger.last
+        now = -1 if last is None else last.sequence
+        if self.after is not None and self.after.commit != now:
+            raise _overtaken(self.flow.name)
+
+
+def _overtaken(flow: str) -> DataError:
+    return DataError(
+        Diagnostic(
+            "state",
+            f"another process has committed to `{flow}` since its landings were looked at",
+            help="run it again: it looks again at what is late by now",
+        )
+    )
 
 
 def is_of_the_tick(error: HydroError) -> bool:

@@ -61,7 +61,8 @@ def attempts_at(
 ) -> list[Attempt]:
     """The runs that tried a tick and did not commit it, the latest first."""
     axis = TickAxis(flow.ticks)
-    since = runner.committed_at(flow, tick - 1)
+    times = (runner.committed_at(flow, tick - 1), runner.decided_at(flow))
+    since = max((time for time in times if time is not None), default=None)
     found = []
     for record in runs_of(flow, instance, _UNDONE, since):
         ended = datetime.fromtimestamp(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from orchestration.corrected import Corrected
+from orchestration.noticed import Noticed, noticed_at
 from orchestration.quality.suites import LAW_CHECKS, declared_checks
 from orchestration.quality.validate import Verdict
 from orchestration.run_tags import CORRECT, CORRECT_TAG
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.ledger import Commit, InputRead
+    from hydro_core.spark.input_reads import InputRead
+    from hydro_core.spark.ledger import Commit
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
@@ -59,6 +61,8 @@ class TickReport:
     """The correction by which the tick has been computed again, with others."""
     empty: tuple[str, ...] = ()
     """The inputs of which no row is of the tick."""
+    noticed: Mapping[str, Noticed] = field(default_factory=dict)
+    """What inputs got for ticks that were committed: late rows arrived with this one."""
 
     @property
     def was_read(self) -> bool:
@@ -77,7 +81,30 @@ class TickReport:
         """What the UI shows of the tick as a whole."""
         read = {name: rows for name, rows in self.rows.items() if name.startswith("landing/")}
         total = {"rows read": sum(read.values())} if read else {}
-        return {**self._about(""), **total, **read}
+        late = {
+            f"{name}: {what}": value
+            for name, one in self.noticed.items()
+            for what, value in one.metadata.items()
+        }
+        return {**self._about(""), **total, **read, **late}
+
+    def warnings(self, flow: str) -> Iterator[str]:
+        """What a person should know of the rows that were read."""
+        for name in self.empty:
+            yield f"{self.window.key}: no row of the input `{name}` is of it"
+        yield from self.notices(flow)
+
+    def notices(self, flow: str) -> Iterator[str]:
+        """What was noticed of the inputs' committed ticks."""
+        for name, one in self.noticed.items():
+            if one.late:
+                yield f"{self.window.key}: late rows of `{name}` arrived with it: {one.says_late}"
+            if one.changed:
+                yield (
+                    f"{self.window.key}: rows of `{name}` have changed where they landed, after "
+                    f"their ticks were committed: {one.says_changed}; to compute these again: "
+                    f"`hydrotick correct {flow} --from {one.first}`"
+                )
 
     def metadata_of(self, asset: str) -> dict[str, Any]:
         """What the UI shows of one asset of the tick."""
@@ -109,6 +136,7 @@ def asset_of(spec: TableSpec) -> str:
 
 
 def reports_of(
+    flow: FlowAsset,
     windows: Sequence[Window],
     prepared: Prepared,
     batches: Mapping[str, Batch],
@@ -116,6 +144,7 @@ def reports_of(
     pipeline: Pipeline,
 ) -> list[TickReport]:
     """The reports of ticks that were judged together; none is committed if a verdict is broken."""
+    reads, calendar = [batch.read for batch in batches.values()], flow.ticks.calendar
     broken = [(asset, verdict) for asset, verdict in judged.verdicts if verdict.stops]
     ticks = [window.tick for window in windows]
     counted = {asset_of(w.spec): _by_tick(w) for w in prepared.written.values()}
@@ -146,7 +175,8 @@ def reports_of(
             },
             totals={a: found[window.tick] for a, found in totals.items() if window.tick in found},
             tables=tables_of(pipeline),
-            empty=_empty([batch.read for batch in batches.values()], window),
+            empty=_empty(reads, window),
+            noticed=noticed_at(calendar, reads, is_first=window == windows[0]),
         )
         for window in windows
     ]
@@ -189,6 +219,9 @@ def report_of_committed(
         f"`hydrotick correct {flow.name} --from {window.key}`",
         commit=commit.sequence,
         empty=_empty(commit.inputs, window),
+        noticed=noticed_at(
+            flow.ticks.calendar, commit.inputs, is_first=window.tick == commit.first
+        ),
     )
 
 

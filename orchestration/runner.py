@@ -19,18 +19,22 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
+from orchestration.changes import started_empty
 from orchestration.deployments import Deployments, fitted
 from orchestration.quality.landed import landed_verdicts
-from orchestration.ranges import Log, Ranges, is_of_the_tick, times_of
+from orchestration.quality.sample import Sample, sample_of
+from orchestration.ranges import Log, is_of_the_tick, times_of
 from orchestration.readiness import Ready, ready
 from orchestration.report import TickReport, report_of_committed
 from orchestration.settings import ProjectSettings
 from orchestration.ticks import Window
 
 if TYPE_CHECKING:
+    from hydro_core.spark.arrivals.seen import Seen
     from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_landing import InputBatches
+    from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
+    from orchestration.late import Reading
     from orchestration.quality.validate import Verdict
 
 
@@ -43,14 +47,16 @@ class TickRunner:
         self.deployments = Deployments(project.pipelines)
         self._pipelines: dict[str, Pipeline] = {}
         self._reports: dict[str, TickReport] = {}
+        self._samples: dict[str, Sample] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with what came late or was changed, and with what that has led to."""
 
     @property
     def settings(self) -> Settings:
         """The core's settings as the project changes them."""
-        wanted = {"master": self.project.spark_master, "memory": self.project.spark_memory}
-        return Settings().with_(**{name: value for name, value in wanted.items() if value})
+        return self.project.core
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
@@ -80,6 +86,19 @@ class TickRunner:
         """What the asset says of the plan that runs; it may be ahead of it."""
         return fitted(flow, self.plan(flow))
 
+    def sample(self, flow: FlowAsset) -> Sample | None:
+        """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
+        keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
+        shown = self.deployments.shown(flow)
+        # What began without a past gives something else than the program over what is landed.
+        if not keys or (shown is not None and started_empty(shown.deployment)):
+            return None
+        typed = self.deployments.naive(flow)
+        known = self._samples.get(flow.name)
+        if known is None or known.program.typed is not typed or known.keys != keys:
+            known = self._samples[flow.name] = sample_of(flow, typed, self.inputs, keys)
+        return known
+
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
         from hydro_core.spark.ledger import Ledger
@@ -93,6 +112,14 @@ class TickRunner:
 
         commit = Ledger(self.directory(flow)).commit_of(tick) if tick >= 0 else None
         return None if commit is None else commit.committed
+
+    def decided_at(self, flow: FlowAsset) -> datetime | None:
+        """When somebody accepted what came for committed ticks, if that was the last thing done."""
+        from hydro_core.spark.ledger import Ledger
+
+        last = Ledger(self.directory(flow)).last
+        is_decision = last is not None and last.inputs and not last.ticks
+        return last.committed if last is not None and is_decision else None
 
     def ready(self, flow: FlowAsset) -> Ready:
         """Which ticks may run now, and what the next one waits for; Spark is not needed."""
@@ -140,39 +167,34 @@ class TickRunner:
             judged = is_of_the_tick(error)
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
-        read = partial(self.landed, flow)
-        ranges = Ranges(self.asset(flow), self.pipeline(flow), read, log, may_run.refuse)
         for part in self._parts(flow, windows, may_run.until):
-            for report in self._run_part(ranges, part):
+            for report in self._run_part(flow, part, log, may_run):
                 self._reports[flow.name] = report
                 yield report
                 if not report.committed:
                     return
 
-    def correct(self, flow: FlowAsset, first: Window, log: Log) -> Iterator[TickReport]:
+    def correct(
+        self, flow: FlowAsset, first: Window, log: Log, reading: Reading | None = None
+    ) -> Iterator[TickReport]:
         """Computes the committed ticks from `first` on again, in one commit, and reports each.
 
-        If one of them fails, it alone is reported, and all is as it was.
+        If one of them fails, it alone is reported, and all is as it was. What is landed now is
+        read, or what `reading` has seen.
         """
         from orchestration.correction import correct
 
         self._reports.pop(flow.name, None)
-        for report in correct(self, flow, first, log):
+        for report in correct(self, flow, first, log, reading):
             self._reports[flow.name] = report
             yield report
 
     def landed(
-        self,
-        flow: FlowAsset,
-        windows: Sequence[Window],
-        versions: Mapping[str, int] | None = None,
+        self, flow: FlowAsset, windows: Sequence[Window], seen: Mapping[str, Seen]
     ) -> Mapping[str, Batch]:
-        """What has landed for ticks, by the inputs' names; as of `versions` if there are any."""
-        before = self.pipeline(flow).ledger.last_reads()
+        """What had landed for ticks when the inputs were looked at, by the inputs' names."""
         first, last = windows[0].tick, windows[-1].tick
-        return self.inputs(flow).read(
-            first, last, times_of(windows), versions=versions, before=before
-        )
+        return self.inputs(flow).read(first, last, times_of(windows), seen)
 
     def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
@@ -182,9 +204,14 @@ class TickRunner:
         if window.tick >= pipeline.next_tick:
             return ()
         if asset.startswith("landing/"):
-            empty = self._committed(flow, window).empty
-            return tuple(v for a, v in landed_verdicts(flow, empty) if a == asset)
-        return judge_again(self.asset(flow), pipeline, window.tick, asset)
+            report = self._committed(flow, window)
+            found = landed_verdicts(self.asset(flow), report.empty, report.noticed)
+            return tuple(verdict for judged, verdict in found if judged == asset)
+        found = judge_again(self.asset(flow), pipeline, window.tick, asset)
+        sample = self.sample(flow)
+        if sample is not None:
+            found += tuple(sample.judge_again(pipeline, asset, window.tick))
+        return found
 
     def _parts(
         self, flow: FlowAsset, windows: Sequence[Window], until: int
@@ -208,18 +235,23 @@ class TickRunner:
         if part:
             yield part
 
-    def _run_part(self, ranges: Ranges, windows: Sequence[Window]) -> Iterator[TickReport]:
-        commit = ranges.pipeline.ledger.refresh()
+    def _run_part(
+        self, flow: FlowAsset, windows: Sequence[Window], log: Log, ready: Ready
+    ) -> Iterator[TickReport]:
+        from orchestration.late import run_open
+
+        commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
-            yield self._committed(ranges.flow, windows[0])
+            yield self._committed(flow, windows[0])
         else:
-            yield from ranges.run(windows)
+            yield from run_open(self, flow, windows, log, ready.refuse)
 
     def inputs(
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
-    ) -> InputBatches:
+    ) -> SlicedBatches:
         """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
-        from hydro_core.spark.batches_landing import InputBatches, Landing
+        from hydro_core.spark.batches_landing import Landing, Past
+        from hydro_core.spark.batches_wanted import SlicedBatches
 
         plan = self.plan(flow) if plan is None else plan
         flow = fitted(flow, plan)
@@ -231,7 +263,8 @@ class TickRunner:
             items[name] = plan.typed.types[Endpoint(node.id)].item
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        return InputBatches(landings, items, spark, small, flow.ticks.zone)
+        past = Past(self.directory(flow), flow.ticks.calendar)
+        return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -79,7 +79,8 @@ def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) 
     try:
         runner.plan(flow)
     except HydroError as error:
-        return NextRun(None, f"nothing can run, its program does not compile: {error}", True)
+        why = "" if error.code == "state" else ", its program does not compile"
+        return NextRun(None, f"nothing can run{why}: {error}", True)
     busy = runs_of(flow, instance, IN_FLIGHT)
     if busy:
         return NextRun(None, _busy(busy[-1]))

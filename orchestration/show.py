@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.spark.pipeline_rows import Rows, rows_at
-from orchestration.arguments import flow_named, flow_parser
+from orchestration.arguments import add_format, flow_parser, parsed
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticks import Window
 
 _WIDEST = 60
@@ -23,42 +21,45 @@ _WIDEST = 60
 
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    parser = flow_parser("show", show.__doc__, ALL_ASSETS)
+    parser = flow_parser("show", show.__doc__)
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
-    parser.add_argument("--limit", metavar="N", type=_count, help="show at most N rows")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow = flow_named(options.flow, ALL_ASSETS)
-    runner = TickRunner(project_settings())
-    window = _window(flow, runner.next_tick(flow), options.tick)
+    parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    window = committed_window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
     if options.format == "json":
         sys.stdout.write(json.dumps({"tick": window.key, "rows": found.rows}) + "\n")
     else:
-        sys.stdout.write(_table(found))
+        sys.stdout.write(as_table(found.columns, found.rows))
         sys.stdout.write(f"{_counted(found)} as of tick {window.key}\n")
     return 0
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A number of rows, as an argument."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
     return int(text)
 
 
-def _window(flow: FlowAsset, done: int, key: str | None) -> Window:
-    """The tick that was asked for, which is committed.
+def committed_window(
+    flow: FlowAsset, done: int, key: str | None, *, next_too: bool = False
+) -> Window:
+    """The tick that was asked for, which is committed, or with `next_too` the next to be.
 
     Raises:
         DataError: it is not; which ones are (code `state`).
     """
     calendar = flow.ticks.calendar
-    if done == 0:
+    if done == 0 and not (next_too and key is not None):
         raise _not_there(
             f"no tick of `{flow.name}` is committed", f"run it: `hydrotick backfill {flow.name}`"
         )
-    there = f"the committed ticks are {calendar.window(0).key} to {calendar.window(done - 1).key}"
+    last = calendar.window(max(done - 1, 0)).key
+    there = f"the committed ticks are {calendar.window(0).key} to {last}"
     if key is None:
         return calendar.window(done - 1)
     try:
@@ -66,7 +67,7 @@ def _window(flow: FlowAsset, done: int, key: str | None) -> Window:
     except HydroError as error:
         wrong = error.diagnostics[0]
         raise _not_there(wrong.message, f"{wrong.help}; {there}") from error
-    if window.tick >= done:
+    if window.tick >= done + next_too:
         raise _not_there(f"tick {window.key} of `{flow.name}` is not committed", there)
     return window
 
@@ -81,11 +82,11 @@ def _counted(found: Rows) -> str:
     return f"{len(found.rows):,} of {found.total:,} row(s)"
 
 
-def _table(found: Rows) -> str:
+def as_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows under their columns, numbers to the right."""
     columns = []
-    for name in found.columns:
-        values = [row[name] for row in found.rows]
+    for name in names:
+        values = [row[name] for row in rows]
         right = all(isinstance(v, int | float) or v is None for v in values) and bool(values)
         cells = [name, *map(_cell, values)]
         width = max(map(len, cells))

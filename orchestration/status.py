@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
 
+from assets.discover import Broken
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
+from orchestration import project
+from orchestration.arguments import add_format, flow_named
 from orchestration.changes import started_empty
 from orchestration.failures import FailedRun, failed_run
+from orchestration.late_status import LateRows, late_lines, late_rows
 from orchestration.maintenance import print_verified
 from orchestration.processes import PROCESS_TAG
 from orchestration.records import IN_FLIGHT, attempts_at, runs_of
@@ -29,8 +33,8 @@ from orchestration.ticks import TickAxis
 _EXIT_CODES = """\
 exit codes, for monitoring:
   0  every flow goes on
-  1  a flow is stopped, or the last try of its next tick failed, or more ticks than --max-open are
-     open
+  1  a flow is stopped or wrongly declared, or the last try of its next tick failed, or more ticks
+     than --max-open are open
   2  misuse
 """
 
@@ -65,6 +69,8 @@ class FlowStatus:
     tables: str
     empty: tuple[str, ...]
     """The inputs of which the last committed tick had no row."""
+    late: Mapping[str, LateRows]
+    """The inputs for which rows came late, or have changed, after their ticks were committed."""
     deployment: int | None
     """The number of the deployment that serves; None before the first tick."""
     undeployed: str
@@ -78,16 +84,36 @@ class FlowStatus:
         return not self.stopped and self.failed is None
 
 
-def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRunner) -> int:
+def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    known = project.current()
+    runner = TickRunner(known.settings)
+    flows, broken = known.flows, known.broken
+    if options.flow is not None:
+        flows, broken = [flow_named(options.flow, known, parser)], []
+    if options.verify:
+        return 0 if print_verified(flows, runner, options.format) else 1
+    home = runner.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+    with opened as instance:
+        found = [status_of(flow, runner, instance) for flow in flows]
+    _print(found, broken, options.format)
+    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
+    return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hydrotick status",
         description=status.__doc__,
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("flow", nargs="?", choices=[f.name for f in known], help="one flow")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow")
+    add_format(parser)
     parser.add_argument(
         "--max-open",
         type=int,
@@ -100,21 +126,18 @@ def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRun
         help="read all tables instead, and compare them with the ledger: exit with 1 unless they "
         "are whole",
     )
-    options = parser.parse_args(arguments)
-    flows = [flow for flow in known if options.flow in (None, flow.name)]
-    if options.verify:
-        return 0 if print_verified(flows, runner, options.format) else 1
-    home = runner.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
-    with opened as instance:
-        found = [status_of(flow, runner, instance) for flow in flows]
-    if options.format == "json":
-        sys.stdout.write(json.dumps({"flows": [asdict(flow) for flow in found]}, indent=2) + "\n")
-    else:
-        sys.stdout.write(_table(found))
-    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
-    return 0 if all(flow.is_well for flow in found) and not late else 1
+    return parser
+
+
+def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:
+    if style == "json":
+        flows = {"flows": [asdict(flow) for flow in found]}
+        wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
+        sys.stdout.write(json.dumps({**flows, "broken": wrong}, indent=2) + "\n")
+        return
+    sys.stdout.write(_table(found))
+    for flow in broken:
+        sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
 def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:
@@ -137,8 +160,9 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         next=following.says,
         tables=str(runner.directory(flow)),
         empty=runner.empty_inputs(flow),
+        late=late_rows(flow, runner),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else runner.deployments.undeployed(flow),
+        undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
 
@@ -196,6 +220,7 @@ def _details(flow: FlowStatus) -> list[str]:
         lines.append(f"changed: {flow.undeployed}; `hydrotick plan {flow.flow}` says what they do")
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
+    lines += late_lines(flow.flow, flow.late)
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
     return lines

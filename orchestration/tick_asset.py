@@ -51,8 +51,8 @@ def tick_asset(
         found, versions = RunEvaluations(flow, context), _Versions(flow)
         for report in _reports(flow, context, runner, (asked, windows)):
             yield from found.of_tick(report)
-            for name in report.empty:
-                context.log.warning(f"{report.window.key}: no row of the input `{name}` is of it")
+            for warning in report.warnings(flow.name):
+                context.log.warning(warning)
             if not report.committed:
                 if report.judged:
                     run_id = context.run.run_id
@@ -133,9 +133,12 @@ class _Versions:
 def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservation]:
     """How many rows the tick read of each input, on the asset of the input."""
     for asset, rows in report.rows.items():
-        if asset.startswith("landing/"):
+        kind, _, name = asset.partition("/")
+        if kind == "landing":
+            late = report.noticed[name].metadata if name in report.noticed else {}
             yield dg.AssetObservation(
-                asset_key(flow, asset), metadata={"tick": report.window.key, "rows read": rows}
+                asset_key(flow, asset),
+                metadata={"tick": report.window.key, "rows read": rows, **late},
             )
 
 

@@ -20,7 +20,7 @@ from dagster._core.definitions.data_version import (
 
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written
-from orchestration.about import SHOWN, code_version
+from orchestration.about import SHOWN, code_versions
 from orchestration.asset_specs import asset_key
 from orchestration.shape import FlowShape
 
@@ -29,7 +29,7 @@ class Versions:
     """The versions that the partitions of a flow's assets get from a deployment."""
 
     def __init__(self, flow: FlowAsset, written: Written, shape: FlowShape) -> None:
-        self._flow, self._written = flow, written
+        self._flow, self._written, self._code = flow, written, code_versions(written)
         tables = ((f"state/{s.name}", s.parents) for s in shape.states)
         outputs = ((o.name, o.parents) for o in shape.outputs)
         self._parents: Mapping[str, Iterable[str]] = {**dict(tables), **dict(outputs)}
@@ -38,7 +38,7 @@ class Versions:
         """The tags of a tick on an asset of the flow, by the number of the commit that made it."""
         version = f"{self._written.name[:SHOWN]}.{commit}"
         found = {
-            CODE_VERSION_TAG: code_version(self._written) or "",
+            CODE_VERSION_TAG: self._code.get(asset, ""),
             DATA_VERSION_TAG: version,
         }
         for parent in self._parents.get(asset, ()):

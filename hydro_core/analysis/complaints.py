@@ -18,7 +18,7 @@ def of_type(node: Node, problem: TypeProblem, inputs: Sequence[ItemType]) -> Dia
     if not message.startswith("`"):
         message = f"`{node.op.name}`: {message}"
     help_ = problem.help or f"what flows in is {' and '.join(map(str, inputs))}"
-    return Diagnostic(problem.code, message, _place(node, problem.place), node.op.name, help_)
+    return Diagnostic(problem.code, message, _place(node, problem.place), node.op.name, help=help_)
 
 
 def _place(node: Node, place: tuple[int, int]) -> Span | None:
@@ -42,7 +42,7 @@ def of_schema(graph: Graph, node: Node) -> Diagnostic:
         f"`{name}` is never defined, so it is an input, but nothing says what its items are",
         node.span,
         "source",
-        f"{meant} If it is an input, {declare}" if meant else declare,
+        help=f"{meant} If it is an input, {declare}" if meant else declare,
     )
 
 
@@ -66,7 +66,7 @@ def of_order(graph: Graph, node: Node, port: Port, endpoint: Endpoint) -> Diagno
         f"{wants}, but {_said(before, endpoint)} has no order",
         node.span,
         node.op.name,
-        help_,
+        help=help_,
     )
 
 

@@ -41,7 +41,7 @@ def _complaint(
         f"in the same tick: {steps}",
         node.span,
         node.op.name,
-        f"let the next tick read it: `{stream}-> prev() -> {again}`",
+        help=f"let the next tick read it: `{stream}-> prev() -> {again}`",
     )
 
 

@@ -176,7 +176,7 @@ _SAY = (
 def _endless(node: Node, item: ItemType) -> Diagnostic:
     shown = _shown(item)
     message = f"the type of the cycle through `{node.id}` grows without end: {shown}"
-    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+    return Diagnostic("type", message, node.span, node.op.name, help=_SAY)
 
 
 def _unlike(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
@@ -184,7 +184,7 @@ def _unlike(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
         f"the cycle through `{node.id}` has items of types that have none in common: "
         f"{_shown(before)}, and then {_shown(found)}"
     )
-    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+    return Diagnostic("type", message, node.span, node.op.name, help=_SAY)
 
 
 def _unsettled(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
@@ -192,7 +192,7 @@ def _unsettled(node: Node, before: ItemType, found: ItemType) -> Diagnostic:
         f"the cycle through `{node.id}` has no type: if its items are {_shown(before)}, "
         f"they are {_shown(found)}"
     )
-    return Diagnostic("type", message, node.span, node.op.name, _SAY)
+    return Diagnostic("type", message, node.span, node.op.name, help=_SAY)
 
 
 def _shown(item: ItemType) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.slices import FOREVER, Condition, Known, Need, Slice, all_columns, slice_of
+from hydro_core.analysis.slices import FOREVER, Known, Need, Slice, all_columns, slice_of
 from hydro_core.catalog.spec import Never, OnAnyField, OnKey, Replicated
 from hydro_core.errors import Diagnostic, ProgramError
-from hydro_core.ir.graph import Node
+from hydro_core.ir.graph import Node, NodeId
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.types.item import FieldPath, ItemType, Tuple, at
 
@@ -94,21 +94,33 @@ def in_words(found: Slice, name: str) -> str:
         age = max(need.age for need in needs)
         because = "" if blocker is None else f": {_reason(blocker)}"
         return f"all rows{_since(age)} can matter{because}"
-    return "; or ".join(f"rows{_since(n.age)} with {_conditions(n, item)}" for n in needs)
+    return "; or ".join(f"rows{_since(n.age)} {_conditions(found, n, item)}" for n in needs)
 
 
-def _conditions(need: Need, item: ItemType) -> str:
-    return _and([_condition(c, item) for c in sorted(need.conditions, key=repr)])
+def _conditions(found: Slice, need: Need, item: ItemType) -> str:
+    parts, looked = [], dict[NodeId, list[str]]()
+    for path, of in sorted(need.conditions, key=repr):
+        name = f"`{path_name(path, item)}`"
+        if isinstance(of, Known):
+            parts.append(_known(name, of))
+        else:
+            looked.setdefault(of.edge[0], []).append(name)
+    known = [f"with {_and(parts)}"] if parts else []
+    asked = [
+        f"whose {_and(names)} {_who(found.steps.of[node].node)} looks for"
+        for node, names in looked.items()
+    ]
+    return _and([*known, *asked])
 
 
-def _condition(condition: Condition, item: ItemType) -> str:
-    path, of = condition
-    name = path_name(path, item)
-    if not isinstance(of, Known):
-        return f"a `{name}` that `{of.edge[0]}` looks for"
-    if len(of.values) == 1:
-        return f"`{name}` = {of.values[0]}"
-    return f"that `{name}`" if not of.values else f"one of {len(of.values)} values of `{name}`"
+def _known(name: str, of: Known) -> str:
+    match of.values:
+        case ():
+            return f"that {name}"
+        case (value,):
+            return f"{name} = {'null' if value is None else value}"
+        case _:
+            return f"one of {len(of.values)} values of {name}"
 
 
 def _source(of: Any) -> str:
@@ -123,8 +135,7 @@ def _since(age: int) -> str:
 
 def _reason(node: Node) -> str:
     """Why the operator can need all items for any of its results."""
-    place = "" if node.span is None else f" in line {node.span.line}"
-    who = f"`{node.op.name}`{place}"
+    who = _who(node)
     match node.spec.partition:
         case Never(why):
             return f"{who}: {why}"
@@ -141,3 +152,8 @@ def _reason(node: Node) -> str:
 def _and(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _who(node: Node) -> str:
+    place = "" if node.span is None else f" in line {node.span.line}"
+    return f"`{node.op.name}`{place}"

@@ -59,7 +59,7 @@ FOLD_FROM = OpSpec(
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
     lineage=lineage_rules.computed_from_all,
-    internal=True,
+    stands_for="fold",
     example=Example(
         "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}, {"a": [4]}),
@@ -80,7 +80,7 @@ REDUCE_FROM = OpSpec(
     order=OrderRule.LOSES,
     partition=Never("one result is made of all items"),
     lineage=lineage_rules.computed_from_all,
-    internal=True,
+    stands_for="reduce",
     example=Example(
         "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": []}, {"a": [1, 2]}, {"a": [1]}),
@@ -100,7 +100,7 @@ FOLD_KEYED_FROM = OpSpec(
     order=OrderRule.LOSES,
     partition=OnKey(),
     lineage=lineage_rules.keyed,
-    internal=True,
+    stands_for="fold_keyed",
     example=Example(
         "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
@@ -120,7 +120,7 @@ REDUCE_KEYED_FROM = OpSpec(
     order=OrderRule.LOSES,
     partition=OnKey(),
     lineage=lineage_rules.keyed,
-    internal=True,
+    stands_for="reduce_keyed",
     example=Example(
         "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
@@ -139,7 +139,7 @@ LATEST_FROM = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnKey(),
-    internal=True,
+    stands_for="latest",
     example=Example(
         'a -> persist() -> latest(by="k", order="at") -> out',
         ({"a": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]}, {"a": [{"k": "x", "at": 3}]}),
@@ -169,7 +169,7 @@ AGGREGATE_FROM = OpSpec(
     order=OrderRule.LOSES,
     partition=OnKey(),
     lineage=lineage_rules.aggregated,
-    internal=True,
+    stands_for="aggregate",
     example=Example(
         'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}, {"k": "y", "v": None}]}),
@@ -190,7 +190,7 @@ LEAVING = OpSpec(
     result=type_rules.first,
     order=OrderRule.LOSES,
     state=State.DELAY,
-    internal=True,
+    stands_for="window",
     example=Example(
         "a -> window(2) -> delta() -> out",
         ({"a": [1, 2]}, {"a": [1]}, {"a": [1]}),
@@ -208,7 +208,7 @@ MINUS = OpSpec(
     monotone=False,
     order=OrderRule.LOSES,
     partition=OnAnyField(),
-    internal=True,
+    stands_for="delta",
     example=LEAVING.example,
 )
 
@@ -222,7 +222,7 @@ CHANGES_BETWEEN = OpSpec(
     order=OrderRule.LOSES,
     partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
-    internal=True,
+    stands_for="changes",
     example=Example(
         "a -> window(1) -> changes() -> out",
         ({"a": [1, 1]}, {"a": [2]}),
@@ -241,7 +241,7 @@ COUNTED = OpSpec(
     order=OrderRule.LOSES,
     partition=OnAnyField(gives=("1",)),
     lineage=lineage_rules.numbered,
-    internal=True,
+    stands_for="changes",
     example=Example(
         "a -> persist() -> changes() -> out",
         ({"a": [1, 1]}, {"a": [1, 2]}),
@@ -267,7 +267,7 @@ AGGREGATE_MOVED = OpSpec(
     order=OrderRule.LOSES,
     partition=OnKey((("0",), ("0",), ("0",))),
     lineage=lineage_rules.aggregated,
-    internal=True,
+    stands_for="aggregate",
     example=Example(
         'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
@@ -289,7 +289,7 @@ AGGREGATE_RESULT = OpSpec(
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
     lineage=lineage_rules.aggregated,
-    internal=True,
+    stands_for="aggregate",
     example=Example(
         'a -> persist() -> aggregate(by="k", mean=avg("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}),
@@ -312,7 +312,7 @@ OF_SHARD = OpSpec(
     ),
     result=type_rules.first,
     keeps_single=True,
-    internal=True,
+    stands_for="identity",
     example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
 )
 

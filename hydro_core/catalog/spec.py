@@ -279,8 +279,10 @@ class OpSpec:
     partition: PartitionRule = Always()
     single: bool = False
     """The output has at most one item each tick."""
-    internal: bool = False
-    """Plans may have it, programs cannot name it."""
+    stands_for: str = ""
+    """Of an operator that plans may have and programs cannot name: the one that a program writes
+    where it stands; users are told of that one.
+    """
     keeps_single: bool = False
     """The output has at most one item each tick where every input has."""
     lineage: LineageRule | None = None
@@ -288,6 +290,11 @@ class OpSpec:
     aliases: tuple[str, ...] = ()
     refine: Callable[[Args], Mapping[str, Any]] | None = None
     """The columns that differ under these arguments: `{"partition": OnKey()}`."""
+
+    @property
+    def called(self) -> str:
+        """What a program calls it."""
+        return self.stands_for or self.name
 
     def at(self, args: Args) -> OpSpec:
         """The entry as it is under these arguments."""

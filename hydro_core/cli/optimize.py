@@ -90,7 +90,7 @@ def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> Non
 
 
 def _strict(note: Note) -> Diagnostic:
-    return Diagnostic("state", note.message, note.span, note.operator, note.cure)
+    return Diagnostic("state", note.message, note.span, note.operator, help=note.cure)
 
 
 def _statistics(path: str | None) -> Statistics:

@@ -20,6 +20,7 @@ from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
+from hydro_core.ticks.unreadable import NOT_UTF8
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 
@@ -163,7 +164,8 @@ def _answer(line: str, where: str, directory: Path, options: Options) -> Mapping
         return {"name": name, "error": error.as_json()}
     except Exception:  # noqa: BLE001 - a bug in one job must not end the others
         output.print_error(f"job {name!r}:\n{traceback.format_exc()}")
-        return {"name": name, "error": Diagnostic("runtime", "internal error").as_json()}
+        cure = "this is a bug: please report it, with what stands on standard error"
+        return {"name": name, "error": Diagnostic("runtime", "internal error", help=cure).as_json()}
     return {"name": name, "ticks": ticks}
 
 
@@ -189,7 +191,9 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(Diagnostic("input", f"`{path}` cannot be read: {problem}")) from None
+        message = f"`{path}` cannot be read: {problem}"
+        cure = NOT_UTF8 if isinstance(problem, UnicodeDecodeError) else "name a file of JSON"
+        raise DataError(Diagnostic("input", message, help=cure)) from None
 
 
 def _parse_json(text: str, where: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType
 
 
@@ -38,9 +38,10 @@ def schemas_of(arguments: argparse.Namespace, graph: Graph) -> Mapping[str, Item
         try:
             schemas[name] = parse_ddl(ddl)
         except TypeProblem as problem:
-            raise _wrong(f"the schema of `{name}`: {problem.message}", problem.help) from None
+            message = f"the schema of `{name}`: {problem.message}"
+            raise _wrong(message, problem.help or DDL) from None
     return schemas
 
 
-def _wrong(message: str, help_: str | None) -> DataError:
+def _wrong(message: str, help_: str) -> DataError:
     return DataError(Diagnostic("input", message, help=help_))

@@ -17,7 +17,7 @@ from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.records import NODES, SYNTAX
 from hydro_core.errors import Span
 from hydro_core.functions.call import TextCall
-from hydro_core.functions.fn import Algebra, Fn
+from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Spread
 from hydro_core.functions.views import Seen, View
@@ -66,6 +66,7 @@ class Decoder:
         return Fn(
             name=record["name"],
             source=record["source"],
+            closed=tuple((name, text) for name, text in record["closed"]),
             params=params,
             call=self._call(record, tree, params),
             tree=tree,
@@ -87,7 +88,7 @@ class Decoder:
                     self._syntax(node), {n: self._bound(b) for n, b in bindings.items()}
                 )
             case {"reference": [module, name]}:
-                return ReferenceCall(module, name, record["source"])
+                return ReferenceCall(module, name, whole(record["source"], record["closed"]))
             case _:
                 return TreeCall(tree, params)
 

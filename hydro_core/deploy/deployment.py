@@ -37,6 +37,8 @@ class Table:
     ordered: bool
     meaning: str
     """The stored stream's identity: the same in every plan that stores it in the same way."""
+    version: str = ""
+    """Its meaning when its rows were made: another program that is proved the same keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ class Encoder:
         return {
             "name": fn.name,
             "source": fn.source,
+            "closed": [list(pair) for pair in fn.closed],
             "params": list(fn.params),
             "call": self._call(fn),
             "tree": None if fn.tree is None else self.tree(fn.tree),

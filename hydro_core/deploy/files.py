@@ -174,6 +174,7 @@ def _files(deployment: Deployment) -> dict[str, str]:
             "kind": t.kind,
             "ordered": t.ordered,
             "meaning": t.meaning,
+            "version": t.version,
         }
         for t in deployment.tables
     ]

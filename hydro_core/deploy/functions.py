@@ -45,7 +45,7 @@ class ReferenceCall:
             found = resolved(self.module, self.name)
         except (ImportError, AttributeError) as problem:
             raise _changed(f"`{self.module}:{self.name}` is not there: {problem}") from None
-        if self.source is not None and read_callable(found).source != self.source:
+        if self.source is not None and read_callable(found).whole != self.source:
             raise _changed(f"`{self.module}:{self.name}` is not what it was when it was deployed")
         return found
 

@@ -69,7 +69,8 @@ def plan_of(program: Typed, optimized: Optimized) -> TickPlan:
 def tables_of(made: TickPlan) -> Iterator[Table]:
     """What the plan stores: its state, then its outputs."""
     for slot in made.slots:
-        yield Table(slot.id, "state", slot.item, slot.mode.value, slot.ordered, slot.meaning)
+        meant = slot.meaning
+        yield Table(slot.id, "state", slot.item, slot.mode.value, slot.ordered, meant, meant)
     for name, sinks in made.graph.sinks.items():
         streams = [sink.inputs[0] for sink in sinks]
         stream = made.typed.outputs[name]
@@ -77,7 +78,7 @@ def tables_of(made: TickPlan) -> Iterator[Table]:
         kind = kinds.pop() if len(kinds) == 1 else Kind.E
         meaning = ".".join(sorted(meaning_of(end, made.meanings) for end in streams))
         ordered = stream.order is Order.TOTAL
-        yield Table(name, "output", stream.item, kind.value, ordered, meaning)
+        yield Table(name, "output", stream.item, kind.value, ordered, meaning, meaning)
 
 
 def _kind(made: TickPlan, end: Endpoint) -> Kind:

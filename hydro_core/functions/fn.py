@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,8 +26,8 @@ class Fn:
     """A pure, deterministic function of items.
 
     Two functions are equal when their text and what they close over are, and what they are applied
-    to: `source` is canonical text (constants that are closed over stand in it), or, where it cannot
-    be read, a name that is unique to the function.
+    to: `source` is canonical text, or, where it cannot be read, a name that is unique to the
+    function.
     """
 
     name: str
@@ -40,10 +40,24 @@ class Fn:
     span: Span | None = field(default=None, compare=False, repr=False)
     pure: bool = field(default=False, compare=False, repr=False)
     """It is known to change nothing that it is given (every function of a text program is)."""
+    closed: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """What it closes over: each name in `source`, and the text of what that stands for."""
+    unrepeatable: tuple[tuple[str, Span | None], ...] = field(default=(), compare=False, repr=False)
+    """What it reads that is not the same each time, and where: the clock, chance, the machine."""
     over: tuple[ItemType, ...] = field(default=(), repr=False)
     """What it is applied to, where that is settled: equal text over other items is another function
     to whom the items matter.
     """
 
+    @property
+    def whole(self) -> str:
+        """Its text with what it closes over, for people to read."""
+        return whole(self.source, self.closed)
+
     def __str__(self) -> str:
         return self.name
+
+
+def whole(source: str, closed: Iterable[tuple[str, str]]) -> str:
+    """The text of a function with what it closes over."""
+    return "\nwhere ".join((source, *(f"{name} = {text}" for name, text in closed)))

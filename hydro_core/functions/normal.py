@@ -63,7 +63,7 @@ def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> Form:
     declared = (str(fn.returns) if fn.returns else "", *map(int, _declared(fn)))
     names = _parameters(fn, arguments)
     if names is None or not is_complete(fn.tree) or fn.tree is None:
-        return ("source", fn.source, len(fn.params), *declared)
+        return ("source", fn.source, fn.closed, len(fn.params), *declared)
     return ("function", _form(fn.tree, names, 0), *declared)
 
 

@@ -2,14 +2,16 @@
 
 Reading executes nothing of a text program: a lambda is checked, becomes a tree, and is compiled
 when it is first called. What a function closes over is constant and stands in its tree, and in its
-`source`, by which functions are told apart.
+`closed`, by which functions are told apart.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+import linecache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from itertools import count
 from types import FunctionType, ModuleType
@@ -36,6 +38,7 @@ from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import Reader
 from hydro_core.functions.tree import Call, Expr, Opaque, Param
+from hydro_core.functions.unrepeatable import Use, is_changing, uses_of
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -73,14 +76,14 @@ def read_function(
     match tree:
         case ast.Lambda():
             find = finder(bindings, define, visible_builtin)
-            source = _canonical(tree, find)
+            closed = _closed(tree, find)
             read = _tree(tree, find, locate)
             pure = read is not None and not has_effects(read)
             params = tuple(a.arg for a in tree.args.args)
             called = {n: b.call if isinstance(b, Fn) else b for n, b in bindings.items()}
             call = TextCall(tree, called)
             text = python_text(tree)
-            return Fn(text, source, params, call, read, algebra, returns, span, pure)
+            return Fn(text, text, params, call, read, algebra, returns, span, pure, closed)
         case ast.Name(id=name) if isinstance(bindings.get(name), Fn):
             fn: Fn = bindings[name]
             return fn
@@ -115,7 +118,8 @@ def read_callable(
         case _:
             params = _parameters(f, own)
             source = f"{own} = {_label(f)}"
-            return Fn(own, source, params, f, None, algebra, returns, span)
+            fn = Fn(own, source, params, f, None, algebra, returns, span)
+            return replace(fn, unrepeatable=((own, span),)) if is_changing(f) else fn
 
 
 def _defined(
@@ -131,11 +135,21 @@ def _defined(
     text = python_text(definition.node)
     name = text if own == "<lambda>" else own
     pure = tree is not None and not has_effects(tree)
-    source = _canonical(definition.node, definition.find)
+    closed = _closed(definition.node, definition.find)
     if returns is None and isinstance(f, FunctionType):
         annotation = f.__annotations__.get("return")
         returns = _ANNOTATIONS.get(annotation) if isinstance(annotation, str | type) else None
-    return Fn(name, source, params, f, tree, algebra, returns, span, pure)
+    used = _places(f, uses_of(definition.node, definition.find))
+    return Fn(name, text, params, f, tree, algebra, returns, span, pure, closed, used)
+
+
+def _places(f: Callable[..., Any], uses: Iterable[Use]) -> tuple[tuple[str, Span | None], ...]:
+    """Where in its file the function uses what it uses."""
+    file = f.__code__.co_filename if isinstance(f, FunctionType) else "<unknown>"
+    return tuple(
+        (name, Span(file, line, column, line, column + 1, linecache.getline(file, line).rstrip()))
+        for name, (line, column) in uses
+    )
 
 
 def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = place_of) -> Any:
@@ -206,10 +220,9 @@ def _parameters(f: Callable[..., Any], name: str) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.default is p.empty)
 
 
-def _canonical(node: ast.Lambda | ast.FunctionDef, find: Find) -> str:
-    """The text of a function with what it closes over."""
-    lines = [python_text(node)]
-    seen: set[str] = set()
+def _closed(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[tuple[str, str], ...]:
+    """What a function closes over, and what the functions that it names do: names and texts."""
+    seen: dict[tuple[str, str], None] = {}
     todo = [(node, find)]
     while todo:
         function, lookup = todo.pop()
@@ -217,19 +230,17 @@ def _canonical(node: ast.Lambda | ast.FunctionDef, find: Find) -> str:
         for name in sorted({n.id for n in ast.walk(function) if isinstance(n, ast.Name)} - bound):
             match lookup(name):
                 case Constant(value):
-                    line = f"{name} = {value!r}"
+                    pair = name, repr(value)
                 case Definition(_, inner, find_inner):
-                    line = f"{name} = {python_text(inner)}"
-                    if line not in seen:
+                    pair = name, python_text(inner)
+                    if pair not in seen:
                         todo.append((inner, find_inner))
                 case Foreign(_, value):
-                    line = f"{name} = {_label(value)}"
+                    pair = name, _label(value)
                 case _:
                     continue
-            if line not in seen:
-                seen.add(line)
-                lines.append(line)
-    return "\nwhere ".join(lines)
+            seen[pair] = None
+    return tuple(seen)
 
 
 def _label(value: Any) -> str:

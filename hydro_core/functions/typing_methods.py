@@ -125,6 +125,20 @@ def _replace_moment(base: Kind, site: CallSite) -> Kind:
     return TIMESTAMP if zone == ZONE else TIMESTAMP_NTZ if zone == NULL else ANY
 
 
+def _zoned(kind: Kind) -> Rule:
+    """The machine has a zone for a timestamp that names none: another on each machine."""
+
+    def rule(base: Kind, site: CallSite) -> Kind:
+        if base == TIMESTAMP_NTZ:
+            raise site.problem(
+                f"a timestamp without a zone has no `{site.name}`",
+                "`.replace(tzinfo=timezone.utc)` gives it one",
+            )
+        return kind
+
+    return rule
+
+
 def _quantize(base: Kind, site: CallSite) -> Kind:
     exponent = constant_of(site.exprs[0]) if site.exprs else ...
     to = site.args[0] if site.args else ANY
@@ -188,8 +202,8 @@ _DATES: Mapping[str, Kind | Rule] = {
     "weekday isoweekday toordinal": LONG,
     "replace": _replace_moment,
     "date": DATE,
-    "timestamp": DOUBLE,
-    "astimezone": TIMESTAMP,
+    "timestamp": _zoned(DOUBLE),
+    "astimezone": _zoned(TIMESTAMP),
     "utcoffset": TIMEDELTA,
 }
 _SCALARS: Mapping[Any, Mapping[str, Kind | Rule]] = {

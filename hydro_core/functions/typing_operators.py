@@ -206,7 +206,9 @@ def compare(op: str, left: Kind, right: Kind, place: Place) -> None:
             raise TypeProblem(f"there is no `{left} {op} {right}`", cure, place=place)
         return
     if not is_ordered(left, right):
-        raise TypeProblem(f"{left} and {right} have no order: `{op}` fails", place=place)
+        mixed = {left, right} == {TIMESTAMP, TIMESTAMP_NTZ}
+        cure = "`.replace(tzinfo=timezone.utc)` gives a timestamp a zone" if mixed else None
+        raise TypeProblem(f"{left} and {right} have no order: `{op}` fails", cure, place=place)
 
 
 def _may_hold(container: Kind, item: Kind) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec
+from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec, functions_of
 from hydro_core.errors import Diagnostic, Span
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 
@@ -46,7 +46,23 @@ def build(
         )
         for i, draft in enumerate(drafts)
     )
-    return Graph.of(nodes, name, warnings)
+    return Graph.of(nodes, name, (*warnings, *_unrepeatable(drafts)))
+
+
+def _unrepeatable(drafts: Sequence[Draft]) -> Iterator[Diagnostic]:
+    """Warnings of functions whose results are others when a tick runs again."""
+    for draft in drafts:
+        for fn in functions_of(draft.args):
+            for used, span in fn.unrepeatable:
+                yield Diagnostic(
+                    "runtime",
+                    f"`{draft.op.name}`: the function {fn.name} uses `{used}`, which is not the "
+                    "same each time: a tick that runs again, and Spark, may get other results",
+                    span or draft.span,
+                    draft.op.name,
+                    help="give it in as data; what time it is for a tick, `tick()` says",
+                    severity="warning",
+                )
 
 
 def _ids(drafts: Sequence[Draft]) -> list[NodeId]:

@@ -67,7 +67,7 @@ def read_arguments(
         at = wrong.written if isinstance(wrong.written, ast.AST) else None
         span = reader.span(at) if at is not None else element.span
         raise ArgumentsError(
-            Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help)  # type: ignore[arg-type]
+            Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help)
         ) from None
     except TypeProblem as wrong:
         raise ArgumentsError(_of_function(source, element, op, wrong)) from None
@@ -76,7 +76,7 @@ def read_arguments(
     except (RecursionError, MemoryError):
         message = f"the arguments of `{op.name}` are nested too deeply"
         raise ArgumentsError(
-            Diagnostic("syntax", message, element.span, op.name, "split the expression up")
+            Diagnostic("syntax", message, element.span, op.name, help="split the expression up")
         ) from None
     return Arguments(bound, streams)
 
@@ -132,7 +132,7 @@ def _of_function(source: Source, element: Element, op: OpSpec, wrong: TypeProble
     if wrong.place != (0, 0):
         offset = source.offset(*wrong.place)
         span = source.span(offset, offset + 1)
-    return Diagnostic(wrong.code, wrong.message, span, op.name, wrong.help or _FUNCTION)
+    return Diagnostic(wrong.code, wrong.message, span, op.name, help=wrong.help or _FUNCTION)
 
 
 def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxError) -> Diagnostic:
@@ -142,7 +142,7 @@ def _of_syntax(source: Source, text: ArgumentText, op: OpSpec, wrong: SyntaxErro
     at = text.start + min(inside, len(text.text))
     message = f"the arguments of `{op.name}` are not Python: {wrong.msg}"
     return Diagnostic(
-        "syntax", message, source.span(at, at + 1), op.name, _usage_of_python(text.text)
+        "syntax", message, source.span(at, at + 1), op.name, help=_usage_of_python(text.text)
     )
 
 

@@ -9,6 +9,7 @@ lines -> flat_map(lambda line: line.split()) -> unique() -> words
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +24,7 @@ from hydro_core.lang.place import caller
 from hydro_core.lang.ports import PortProblem, output_port
 from hydro_core.lang.print import is_name, to_text
 from hydro_core.lang.resolve import parse
-from hydro_core.lang.signature import ArgumentProblem, bind
+from hydro_core.lang.signature import ArgumentProblem, as_written, bind
 from hydro_core.lang.stream import Forward, Stream
 from hydro_core.lang.values import ValueReader
 from hydro_core.types.ddl import parse_ddl
@@ -125,7 +126,7 @@ class Flow:
     def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
         """Types and stratifies the program: what `hydrotick check` prints."""
         compiler = import_module("hydro_core.compile")
-        return compiler.compile_flow(self.graph(), self._schemas(schemas), self._promised())
+        return compiler.compile_flow(self._warned(), self._schemas(schemas), self._promised())
 
     def optimize(self, schemas: Mapping[str, Schema] | None = None, **options: Any) -> Any:
         """The optimized program, its cost before and after, and the steps that lead there."""
@@ -169,9 +170,16 @@ class Flow:
         """
         running = import_module("hydro_core.running")
         found: Iterator[Any] = running.run_flow(
-            self.graph(), self._schemas(schemas), ticks, engine=engine, **options
+            self._warned(), self._schemas(schemas), ticks, engine=engine, **options
         )
         return found
+
+    def _warned(self) -> Graph:
+        """The program; what it warns of is told as Python tells warnings."""
+        graph = self.graph()
+        for warning in graph.warnings:
+            warnings.warn(warning.render(), stacklevel=3)
+        return graph
 
     def draw(self, style: str = "svg", schemas: Mapping[str, Schema] | None = None) -> str:
         """A drawing with the strata: svg, mermaid, dot or text."""
@@ -199,7 +207,8 @@ class Flow:
         except ArgumentProblem as wrong:
             raise self._at(place, wrong.code, wrong.message, operator, wrong.help) from None
         except TypeProblem as wrong:
-            raise self._at(place, wrong.code, wrong.message, operator, wrong.help) from None
+            helps = wrong.help or as_written(op)
+            raise self._at(place, wrong.code, wrong.message, operator, helps) from None
         inputs = {0: first} if first is not None else {}
         further: list[Stream] = []
         for position, stream in bound.streams:
@@ -215,9 +224,8 @@ class Flow:
         streams = [*(inputs[i] for i in sorted(inputs)), *further]
         if not op.variadic and not op.optional_input and len(streams) < len(op.inputs):
             keyword = op.inputs[-1].keyword
-            raise self._at(
-                place, "arity", f"`{operator}` needs the stream `{keyword}`", operator, None
-            )
+            message = f"`{operator}` needs the stream `{keyword}`"
+            raise self._at(place, "arity", message, operator, as_written(op))
         wires = [self._readable(stream, place) for stream in streams]
         return self._append(Draft(op, bound.args, place, None, wires))
 
@@ -273,7 +281,8 @@ class Flow:
             return stream.wire
         draft = self._drafts[number]
         if draft.op.optional_input and draft.inputs:
-            raise self._at(place, "port", "nothing flows out of `null`", "null", None)
+            message, helps = "nothing flows out of `null`", "read the stream before it"
+            raise self._at(place, "port", message, "null", helps)
         try:
             return number, output_port(draft.op, draft.args, None)
         except PortProblem as wrong:
@@ -337,12 +346,10 @@ class Flow:
                 "name", f"{name!r} is no name of a stream", None, "write letters, digits and `_`"
             )
 
-    def _wrong(
-        self, code: Code, message: str, operator: str | None, help_: str | None
-    ) -> ProgramError:
+    def _wrong(self, code: Code, message: str, operator: str | None, help_: str) -> ProgramError:
         return self._at(caller(), code, message, operator, help_)
 
     def _at(
-        self, place: Span | None, code: str, message: str, operator: str | None, help_: str | None
+        self, place: Span | None, code: Code, message: str, operator: str | None, help_: str
     ) -> ProgramError:
-        return ProgramError(Diagnostic(code, message, place, operator, help_))  # type: ignore[arg-type]
+        return ProgramError(Diagnostic(code, message, place, operator, help=help_))

@@ -63,23 +63,21 @@ def function_text(fn: Fn) -> str:
     A `def` of a single `return` is a lambda; any other function stands under its name, for the
     reader to bind.
     """
-    text, *closed = fn.source.split("\nwhere ")
-    tree = _as_lambda(text)
+    tree = _as_lambda(fn.source)
     if tree is None:
         return _name(fn)
-    constants = {name: value for name, value in map(_constant, closed) if value is not None}
+    values = {name: _constant(text) for name, text in fn.closed}
+    constants = {name: value for name, value in values.items() if value is not None}
     return python_text(ast.fix_missing_locations(_Inline(constants).visit(tree)))
 
 
 def left_names(fn: Fn) -> tuple[str, ...]:
     """What the function's text names without saying what it is."""
-    text, *closed = fn.source.split("\nwhere ")
-    tree = _as_lambda(text)
+    tree = _as_lambda(fn.source)
     if tree is None:
         return (_name(fn),)
     named = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-    closing = (name for name, value in map(_constant, closed) if value is None)
-    return tuple(name for name in closing if name in named)
+    return tuple(name for name, text in fn.closed if name in named and _constant(text) is None)
 
 
 def _name(fn: Fn) -> str:
@@ -102,13 +100,12 @@ def _as_lambda(text: str) -> ast.Lambda | None:
             return None
 
 
-def _constant(line: str) -> tuple[str, ast.expr | None]:
-    """A name that a function closes over, and its value where that can be written."""
-    name, _, value = line.partition(" = ")
+def _constant(text: str) -> ast.expr | None:
+    """What a function closes over, where it can be written as a constant."""
     try:
-        return name, ast.parse(literal(ast.literal_eval(value)), mode="eval").body
+        return ast.parse(literal(ast.literal_eval(text)), mode="eval").body
     except (SyntaxError, ValueError):
-        return name, None
+        return None
 
 
 class _Inline(ast.NodeTransformer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from pathlib import Path
@@ -18,12 +19,42 @@ def load(spec: str) -> Graph:
     """The graph of `*.hydro`, or of `module:attribute`, a `Flow` or what gives one when called."""
     module, colon, attribute = spec.rpartition(":")
     if spec.endswith(".py"):
-        named = Path(spec).with_suffix("").as_posix().replace("/", ".")
-        cure = f"write `{named}:flow`, where `flow` is the name of the flow in it"
-        raise _unusable(f"{spec!r} is Python: say which flow of it is meant", cure)
+        raise _which_flow(Path(spec))
     if spec.endswith(".hydro") or not colon or Path(spec).exists():
         return load_file(Path(spec))
     return _load_flow(module, attribute, spec)
+
+
+def _which_flow(path: Path) -> ProgramError:
+    """What to write for a flow of a Python file; it is read, and not run."""
+    if not path.exists():
+        near = did_you_mean(path.name, _neighbours(path))
+        return _unusable(f"there is no file {str(path)!r}", near or _FORMS)
+    module = path.with_suffix("").as_posix().replace("/", ".")
+    flows = _flows_in(path)
+    says = " or ".join(f"`{module}:{name}`" for name in flows)
+    cure = f"write {says}" if flows else f"write `{module}:NAME`, the name of the flow in it"
+    return _unusable(f"{str(path)!r} is Python: say which flow of it is meant", cure)
+
+
+def _flows_in(path: Path) -> list[str]:
+    """The names that a module gives to what `Flow(…)` makes."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    made = [n for n in body if isinstance(n, ast.Assign | ast.AnnAssign) and _is_flow(n.value)]
+    targets = [t for n in made for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    return [t.id for t in targets if isinstance(t, ast.Name)]
+
+
+def _is_flow(value: ast.expr | None) -> bool:
+    """Whether it is `Flow(…)`, `Flow.parse(…)` or `hydro_core.Flow(…)`."""
+    if not isinstance(value, ast.Call):
+        return False
+    parts = list(ast.walk(value.func))
+    names = {n.id for n in parts if isinstance(n, ast.Name)}
+    return "Flow" in names | {n.attr for n in parts if isinstance(n, ast.Attribute)}
 
 
 def load_file(path: Path) -> Graph:
@@ -43,7 +74,7 @@ def load_file(path: Path) -> Graph:
 
 
 def _neighbours(path: Path) -> list[str]:
-    return [p.name for p in path.parent.glob("*.hydro")] if path.parent.is_dir() else []
+    return [p.name for p in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
 
 
 def _load_flow(module: str, attribute: str, spec: str) -> Graph:
@@ -59,7 +90,9 @@ def _load_flow(module: str, attribute: str, spec: str) -> Graph:
     except SyntaxError as problem:
         line, column = problem.lineno or 1, problem.offset or 1
         span = Span(problem.filename or module, line, column, line, column + 1, problem.text or "")
-        raise ProgramError(Diagnostic("syntax", problem.msg, span, help="it is Python")) from None
+        encoded = "utf-8" in problem.msg.lower()
+        cure = "save it as UTF-8" if encoded else "mend the module: this is what Python says of it"
+        raise ProgramError(Diagnostic("syntax", problem.msg, span, help=cure)) from None
     value: object = found
     for part in attribute.split("."):
         if not hasattr(value, part):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hydro_core.errors import Diagnostic, Span
+from hydro_core.errors import Code, Diagnostic, Span
 from hydro_core.lang.syntax import Element, Label, Program, Statement
 
 
@@ -146,9 +146,9 @@ class Names:
         return own
 
     def _complain(
-        self, code: str, message: str, span: Span | None, operator: str | None, help_: str
+        self, code: Code, message: str, span: Span | None, operator: str | None, help_: str
     ) -> None:
-        self.problems.append(Diagnostic(code, message, span, operator, help_))  # type: ignore[arg-type]
+        self.problems.append(Diagnostic(code, message, span, operator, help=help_))
 
 
 def _last(statement: Statement) -> Element:

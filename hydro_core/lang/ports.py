@@ -15,7 +15,7 @@ from hydro_core.lang.similar import did_you_mean
 class PortProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
     """Why a port does not serve."""
 
-    def __init__(self, message: str, help_: str | None) -> None:
+    def __init__(self, message: str, help_: str) -> None:
         super().__init__(message)
         self.message, self.help = message, help_
 
@@ -179,6 +179,6 @@ class Wiring:
         message = f"two streams flow into {which}; the first one in line {first.line}"
         self._complain(message, span, draft.op.name, "bring them together first: `both = union()`")
 
-    def _complain(self, message: str, span: Span | None, operator: str, help_: str | None) -> None:
+    def _complain(self, message: str, span: Span | None, operator: str, help_: str) -> None:
         code: Code = "port"
-        self.problems.append(Diagnostic(code, message, span, operator, help_))
+        self.problems.append(Diagnostic(code, message, span, operator, help=help_))

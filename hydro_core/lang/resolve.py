@@ -123,7 +123,7 @@ class _Resolver:
         else:
             help_ = cure_of_unknown(element.name)
         message = f"there is no operator `{element.name}`"
-        return Diagnostic("unknown-operator", message, element.name_span, element.name, help_)
+        return Diagnostic("unknown-operator", message, element.name_span, element.name, help=help_)
 
     def _flows(self) -> Iterator[Flow]:
         """What flows where, as it is written: from an element or a name to an element or a name."""
@@ -145,11 +145,15 @@ class _Resolver:
         if first.enters is not None:
             message = f"nothing flows into `[{first.enters.text}]`"
             help_ = "write `stream -> ` before it"
-            self.problems.append(Diagnostic("port", message, first.enters.span, first.name, help_))
+            self.problems.append(
+                Diagnostic("port", message, first.enters.span, first.name, help=help_)
+            )
         if last.leaves is not None:
             message = f"nothing reads `[{last.leaves.text}]`"
             help_ = "write ` -> name` after it, or give the pipeline a name"
-            self.problems.append(Diagnostic("port", message, last.leaves.span, last.name, help_))
+            self.problems.append(
+                Diagnostic("port", message, last.leaves.span, last.name, help=help_)
+            )
 
     def _left(self, element: Element) -> Beginning:
         if not element.is_call:
@@ -199,13 +203,13 @@ class _Resolver:
                 first = min((use, read[name]), key=lambda u: (u.span.line, u.span.column))
                 message = f"`{name}` is read and written, but never defined"
                 self.problems.append(
-                    Diagnostic("undefined", message, first.span, name, self._cure(name))
+                    Diagnostic("undefined", message, first.span, name, help=self._cure(name))
                 )
                 wrong.add(name)
             elif use.label is not None:
                 message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
                 self.problems.append(
-                    Diagnostic("undefined", message, use.span, name, self._cure(name))
+                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
                 )
                 wrong.add(name)
         return wrong
@@ -254,7 +258,7 @@ class _Resolver:
                 message = f"`{statement.name}` is defined and never read: it is discarded"
                 span = statement.name_span or last.span
             help_ = "read it, or remove it"
-            yield Diagnostic("name", message, span, last.name, help_, "warning")
+            yield Diagnostic("name", message, span, last.name, help=help_, severity="warning")
 
     def _is_discarded(self, statement: Statement, read: set[int]) -> bool:
         last = statement.elements[-1]
@@ -266,8 +270,8 @@ class _Resolver:
         is_alias = len(statement.elements) == 1 and statement.name is not None
         return is_alias and statement.name not in self.names.read | self.names.written
 
-    def _complain(self, code: Code, message: str, element: Element, help_: str | None) -> None:
-        self.problems.append(Diagnostic(code, message, element.span, element.name, help_))
+    def _complain(self, code: Code, message: str, element: Element, help_: str) -> None:
+        self.problems.append(Diagnostic(code, message, element.span, element.name, help=help_))
 
 
 def _no_output(discarded: Diagnostic) -> Diagnostic:

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec, TypeProblem
 from hydro_core.catalog.usage import ALGEBRA, usage
+from hydro_core.errors import Code
 from hydro_core.functions.fn import Algebra, Fn
 from hydro_core.lang.foreign import cure_of_argument, cure_of_choice
 from hydro_core.lang.similar import did_you_mean
@@ -29,9 +30,10 @@ _OPEN_POSITIONALS = ("named_columns",)
 class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
     """What is wrong with a written argument: `written` is the one, None for the call as a whole."""
 
-    def __init__(self, code: str, message: str, help_: str | None, written: object = None) -> None:
+    def __init__(self, code: Code, message: str, help_: str | None, written: object = None) -> None:
         super().__init__(message)
-        self.code, self.message, self.help, self.written = code, message, help_, written
+        self.code, self.message, self.written = code, message, written
+        self.help = help_ or ""
 
 
 class Reader(Protocol[Read_contra]):
@@ -69,7 +71,7 @@ def bind(
         return _bind(op, positional, keywords, reader)
     except ArgumentProblem as problem:
         # Whatever is wrong, how the call should look is a cure.
-        problem.help = problem.help or _usage(op)
+        problem.help = problem.help or as_written(op)
         raise
 
 
@@ -137,7 +139,7 @@ def _by_name(
     elif len(positional) > len(places):
         count = "no arguments" if not op.args else f"at most {len(places)} by place"
         extra = positional[len(places)]
-        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", _usage(op), extra)
+        raise ArgumentProblem("arity", f"`{op.name}` takes {count}", as_written(op), extra)
     else:
         given.update(zip((arg.name for arg in places), positional, strict=False))
     is_open = any(arg.kind in _OPEN_KEYWORDS for arg in op.args)
@@ -148,7 +150,7 @@ def _by_name(
         if any(port.keyword == name for port in op.inputs):
             continue
         if name not in known and not is_open:
-            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known) or _usage(op)
+            help_ = cure_of_argument(op.name, name) or did_you_mean(name, known) or as_written(op)
             raise ArgumentProblem("arity", f"`{op.name}` has no argument `{name}`", help_, written)
         if name in given:
             raise ArgumentProblem("arity", f"`{name}` is given twice", "give it once", written)
@@ -179,10 +181,11 @@ def _promises(given: dict[str, Any], reader: Reader[Any]) -> tuple[ItemType | No
 
 
 def _missing(op: OpSpec, arg: Arg) -> ArgumentProblem:
-    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", _usage(op))
+    return ArgumentProblem("arity", f"`{op.name}` needs the argument `{arg.name}`", as_written(op))
 
 
-def _usage(op: OpSpec) -> str:
+def as_written(op: OpSpec) -> str:
+    """How a call of the operator looks: the cure where nothing nearer is known."""
     return f"it is written `{usage(op)}`"
 
 
@@ -338,7 +341,7 @@ def _fields(name: str, value: Any, written: Any) -> tuple[str, ...]:
 def _open(op: OpSpec, arg: Arg, given: Mapping[str, Any], reader: Reader[Any]) -> tuple[Any, ...]:
     """The open keywords: computed columns, renames, aggregates."""
     if arg.required and not given:
-        raise ArgumentProblem("arity", f"`{op.name}` needs a column at least", _usage(op))
+        raise ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))
     entries: list[tuple[str, Any]] = []
     for name, written in given.items():
         match arg.kind:

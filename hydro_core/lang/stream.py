@@ -67,7 +67,11 @@ class Forward(Stream):
         if self.target is not None:
             raise ProgramError(
                 Diagnostic(
-                    "name", f"`{self.name}` is defined twice", caller(), self.name, "define it once"
+                    "name",
+                    f"`{self.name}` is defined twice",
+                    caller(),
+                    self.name,
+                    help="define it once",
                 )
             )
         self.flow.check_own(stream)

@@ -31,10 +31,12 @@ AGGREGATES = frozenset({"aggregate", "aggregate_from", "aggregate_moved"})
 def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
     """The graph with a `select` before every history of rows of which some columns are not read.
 
-    With `everywhere` also before every aggregate: what a history would be stored as, were it there.
+    With `everywhere` also before every aggregate, and as far up as rows are only widened or
+    narrowed: what a history would be stored as, were it there. A function that makes a column which
+    nobody reads is then not called.
     """
     needed = _needed(typed)
-    work = _Narrowing(typed, needed, dict(typed.graph.nodes))
+    work = _Narrowing(typed, needed, dict(typed.graph.nodes), everywhere)
     for node in typed.graph:
         wanted = needed.get(Endpoint(node.id))
         if node.op.name in STORES and wanted is not None:
@@ -65,6 +67,7 @@ class _Narrowing:
     typed: Typed
     needed: Mapping[Endpoint, Columns]
     nodes: dict[NodeId, Node]
+    everywhere: bool
 
     def narrow(self, node: Node, wanted: Sequence[Columns]) -> None:
         """Makes the node read only these columns of its inputs."""
@@ -73,6 +76,12 @@ class _Narrowing:
             for end, columns in zip(node.inputs, wanted, strict=True)
         )
         self.nodes[node.id] = self.nodes[node.id].with_(inputs=inputs)
+
+    def _hands_on(self, end: Endpoint, kept: Sequence[str]) -> bool:
+        """Whether the stream has these columns as its input has them, row by row."""
+        node = self.typed.graph[end.node]
+        computed = {name for name, _ in node.args.get("computed", ())}
+        return node.op.name in {"with_columns", "select", "drop"} and not computed & {*kept}
 
     def _has_just(self, end: Endpoint, wanted: frozenset[str]) -> bool:
         """Whether the stream is narrowed to these columns itself."""
@@ -86,7 +95,9 @@ class _Narrowing:
         if not isinstance(item, Row):
             return end
         kept = tuple(n for n in item.names if n in wanted) or item.names[:1]
-        if kept == item.names:
+        while self.everywhere and kept != item.names and self._hands_on(end, kept):
+            end = self.typed.graph[end.node].inputs[0]
+        if self.typed.types[end].item == Row(tuple(f for f in item.fields if f.name in kept)):
             return end
         if self._has_just(end, wanted):
             return end
@@ -136,8 +147,8 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
     match node.op.name:
         case name if name in HANDS_ON:
             return (own,) * len(items)
-        case "filter" | "of_shard":
-            return (_join(own, _asked(args)),)
+        case "filter":
+            return (_join(own, columns_of(args["f"])),)
         case "map" | "flat_map" | "filter_map" | "select":
             return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
         case "with_columns" | "rename" | "drop":
@@ -149,11 +160,6 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return _of_sides(node, own, items)
         case _:
             return everything
-
-
-def _asked(args: Args) -> Columns:
-    """What is looked at of a row to tell whether it is kept."""
-    return columns_of(args["f"]) if args["f"] else frozenset(path[0] for path in args["by"])
 
 
 def _behind_columns(node: Node, own: Columns) -> Columns:

@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.alike import bisimilar
 from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.columns import without_dead_columns
-from hydro_core.optimize.egraph import EGraph
+from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop_form import loop_form
 from hydro_core.optimize.optimizer import prepare
@@ -62,6 +62,12 @@ class Shared:
     """The definitions that the streams of the programs are."""
     given: tuple[tuple[str, str], ...] = ()
     """Definitions that are the same: with and without columns that nobody reads."""
+
+    @property
+    def rounds(self) -> int:
+        """After how many rounds to stop: one program's, since they go on side by side."""
+        longest = max(len(typed.graph.nodes) for typed in self.programs.values())
+        return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * longest)
 
     @property
     def is_empty(self) -> bool:
@@ -118,7 +124,7 @@ def compare(programs: Sequence[Typed]) -> Comparison:
         return Comparison({}, complete=True)
     known = of.given
     while True:
-        egraph = EGraph(of.problem, of.rules, equal=known)
+        egraph = EGraph(of.problem, of.rules, equal=known, most=of.rounds)
         saturation = egraph.saturate()
         space = egraph.space()
         found = bisimilar(space, of.problem.definitions).equal

@@ -48,7 +48,11 @@ class Firing:
 
 
 class EGraph:
-    """The e-graph of one problem; `equal` are streams of it that are known to be equal."""
+    """The e-graph of one problem.
+
+    `equal` are streams of it that are known to be equal, and `most` is after how many rounds to
+    stop, if not after as many as a program of that length may need.
+    """
 
     def __init__(
         self,
@@ -57,8 +61,10 @@ class EGraph:
         *,
         log: bool = False,
         equal: Iterable[tuple[str, str]] = (),
+        most: int | None = None,
     ) -> None:
         self.problem = problem
+        self._most = most
         self.equal = tuple(equal)
         self.rules = tuple(rules)
         self.numbering: tuple[tuple[str, Any], ...] = ()
@@ -88,6 +94,8 @@ class EGraph:
 
     def iterations(self) -> int:
         """After how many rounds to stop where the rules always have more to say."""
+        if self._most is not None:
+            return self._most
         return max(MIN_ITERATIONS, ITERATIONS_PER_STREAM * len(self.problem.definitions))
 
     def step(self) -> bool:

@@ -27,12 +27,20 @@ ALL_STEPS = 1_000
 """Steps of all chains together that are shown."""
 SHOWN = 60
 """Operators and inputs of a term that are shown; what is deeper is named, or left out."""
+ALL_SHOWN = 10_000
+"""Operators and inputs of all terms together, after which those of further steps are brief."""
+BRIEF = 10
+"""As `SHOWN`, of a brief term."""
 LEFT_OUT = Atom("…")
 _OTHERWISE = {
     "definition": "this is how the program defines it",
     AGAIN: "these steps have been shown",
 }
 INDENT = "  "
+_FROM_BRIEF = (
+    f"(this is long: after some steps, only {BRIEF} operators of a term are shown, and a name or "
+    "`…` for the others)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class Step:
     whole: Tree | None
     """The term after the step; None where it is too large to be shown."""
     premises: tuple[Chain, ...] = ()
+    brief: bool = False
+    """Whether less of its terms is shown, since so much has been shown before."""
 
     def as_json(self) -> dict[str, Any]:
         """The step as `--format json` prints it."""
@@ -58,6 +68,7 @@ class Step:
             "after": flatten(self.after),
             "whole": None if self.whole is None else flatten(self.whole),
             "premises": [p.as_json() for p in self.premises],
+            "brief": self.brief,
         }
 
 
@@ -100,6 +111,8 @@ class Derivation:
         """The derivation as text."""
         lines = [f"{self.output} =", *_block(self.chain.start, 1)]
         lines += _steps(self.chain, 1)
+        if any(map(_is_brief, (self.chain, *self.equations))):
+            lines.insert(0, _FROM_BRIEF)
         if not self.chain.steps and self.chain.whole:
             lines.append(f"{INDENT}which is the plan as it stands")
         for equation in self.equations:
@@ -141,13 +154,15 @@ class _Writer:
         self._looks: dict[TermId, int] = {}
         self._looks_of: dict[tuple[object, ...], int] = {}
         self._left = ALL_STEPS
+        self._room = ALL_SHOWN
 
     def chain(self, start: TermId, end: TermId) -> Chain:
         """The proof that two terms are equal."""
         rewrites, whole = self._closure.prove(start, end, max(0, min(MAX_STEPS, self._left)))
         self._left -= len(rewrites)
         steps = tuple(step for r in rewrites if (step := self._step(r)) is not None)
-        return Chain(self.tree(start), self.tree(end), steps, whole)
+        shown = SHOWN if self._room > 0 else BRIEF
+        return Chain(self.tree(start, shown), self.tree(end, shown), steps, whole)
 
     def tree(self, term: TermId, shown: int = SHOWN) -> Tree:
         """A term as it is printed, so many operators of it."""
@@ -225,14 +240,22 @@ class _Writer:
                 continue
             self._open.add(pair)
             premises.append(self.chain(*pair))
+        brief = self._room <= 0
+        shown = BRIEF if brief else SHOWN
+        parts = [before, after]
+        if self._closure.sizes[rewrite.whole] <= shown:
+            parts.append(rewrite.whole)
+        self._room -= sum(min(self._closure.sizes[part], shown) for part in parts)
+        trees = [self.tree(part, shown) for part in parts]
         return Step(
             reason.rule,
             because,
             reason.back,
-            self.tree(before),
-            self.tree(after),
-            self.tree(rewrite.whole) if self._closure.sizes[rewrite.whole] <= SHOWN else None,
+            trees[0],
+            trees[1],
+            trees[2] if len(trees) == 3 else None,
             tuple(p for p in premises if p.steps),
+            brief,
         )
 
     def _redex(self, before: TermId, after: TermId) -> tuple[TermId, TermId]:
@@ -290,6 +313,10 @@ def _reachable(space: Space, plan: Plan, root: ClassId) -> set[ClassId]:
                 found.add(child)
                 todo.append(child)
     return found
+
+
+def _is_brief(chain: Chain) -> bool:
+    return any(s.brief or any(map(_is_brief, s.premises)) for s in chain.steps)
 
 
 def _steps(chain: Chain, depth: int) -> Iterator[str]:

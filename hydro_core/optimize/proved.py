@@ -77,7 +77,7 @@ def _rounds(of: Shared, wanted: Sequence[tuple[Stream, Stream]]) -> list[_Round]
     rounds: list[_Round] = []
     known = of.given
     while True:
-        egraph = EGraph(of.problem, of.rules, log=True, equal=known)
+        egraph = EGraph(of.problem, of.rules, log=True, equal=known, most=of.rounds)
         replay = Replay(egraph)
         replay.saturate()
         space = egraph.space()

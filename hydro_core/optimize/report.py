@@ -77,7 +77,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
             for name in (node.args["name"] for node in graph.named("source"))
         },
         "outputs": {sink: flatten(to_tree(t, names)) for sink, t in terms.items()},
-        "functions": {name: fn.source for fn, name in names.items()},
+        "functions": {name: fn.whole for fn, name in names.items()},
         "nodes": [
             {
                 "id": node.id,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from hydro_core.analysis.cycles import shown
+from hydro_core.catalog.refusals import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.meanings.registry import Growth, meaning_of
@@ -29,9 +30,9 @@ Apply = Callable[[Node, Sequence[Bag]], Outputs]
 class Endless(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
     """Why a cycle was given up."""
 
-    def __init__(self, message: str, node: Node) -> None:
-        super().__init__(message)
-        self.node = node
+    def __init__(self, refusal: Refusal, node: Node) -> None:
+        super().__init__(refusal.reason)
+        self.refusal, self.node = refusal, node
 
 
 Fixpoint = Callable[[Sequence[Node], Outputs, Apply, Settings], Outputs]
@@ -200,4 +201,4 @@ def _too_many(what: str, cycle: Sequence[Node], settings: Settings) -> Endless:
     name, limit = limits[what]
     ordered = in_flow_order(cycle)
     path = " -> ".join(shown(node) for node in (*ordered, ordered[0]))
-    return Endless(f"the cycle {path} is not done after {limit:,} {what} (`{name}`)", ordered[0])
+    return Endless(endless_cycle(path, f"{limit:,} {what}", name), ordered[0])

@@ -127,11 +127,7 @@ class TickRun:
         try:
             self.streams.update(fixpoint(component.nodes, given, self._apply, settings))
         except Endless as problem:
-            self._site(problem.node).fail(
-                str(problem),
-                "let it stop: `unique()` keeps items from going round again, a filter bounds new "
-                "ones; or let it go on in the next tick, with `prev()`",
-            )
+            self._site(problem.node).fail(*problem.refusal)
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)

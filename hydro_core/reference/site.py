@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,16 +10,13 @@ from typing import Any, NoReturn
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import DataError, Diagnostic, Span
 from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
+from hydro_core.functions.failed_call import cure, kind_of, shown, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.reference.fit import fits
 from hydro_core.types.item import ItemType
-from hydro_core.types.json import to_json
 from hydro_core.types.stream import StreamType
 from hydro_core.types.values import ValueProblem, conform
-
-SHOWN = 200
-"""Characters of an item in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +62,33 @@ class Site:
         try:
             return conform(item, to)
         except ValueProblem as problem:
-            self.fail(f"{_item(item)} does not fit the type {to}: {problem}", fn=fn)
+            self.fail(
+                f"{shown(item)} does not fit the type {to}: {problem}",
+                f"let the function give a value of type {to}, or say another: `returns=…`",
+                fn=fn,
+            )
 
-    def fail(self, what: str, cure: str | None = None, fn: Fn | None = None) -> NoReturn:
+    def fail(self, what: str, cure: str, fn: Fn | None = None) -> NoReturn:
         """Fails the tick."""
         span = _place(fn, self.node)
-        # What goes on from a stored result is what the program calls it.
-        operator = self.node.op.name.removesuffix("_from")
+        operator = self.node.op.called
         where = f"`{operator}` in tick {self.moment.tick}"
-        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, operator, cure))
+        raise DataError(Diagnostic("runtime", f"{where}: {what}", span, operator, help=cure))
 
     def _try(self, fn: Fn, call: Callable[..., Any], items: tuple[Any, ...]) -> Any:
         try:
             return call(fn, *items)
         except Exception as problem:  # noqa: BLE001 - a user's function may raise anything
-            given = " and ".join(map(_item, items))
-            why = str(problem) if isinstance(problem, ValueProblem) else _exception(problem)
-            place = f" (line {fn.span.line})" if fn.span else ""
-            self.fail(f"the function {fn.name}{place} fails on {given}: {why}", fn=fn)
+            given = " and ".join(map(shown, items))
+            kind, reason = kind_of(problem), str(problem)
+            self.fail(f"{named(fn)} fails on {given}: {why(kind, reason)}", cure(kind, reason), fn)
 
 
 def _place(fn: Fn | None, node: Node) -> Span | None:
     return fn.span if fn is not None and fn.span is not None else node.span
 
 
-def _exception(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-
-
-def _item(item: Any) -> str:
-    text = json.dumps(to_json(item), ensure_ascii=False, default=str)
-    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+def named(fn: Fn) -> str:
+    """The function and its place, as a message names it."""
+    place = f" (line {fn.span.line})" if fn.span else ""
+    return f"the function {fn.name}{place}"

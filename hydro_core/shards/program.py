@@ -221,7 +221,7 @@ def _refusal(typed: Typed, on: On | None) -> ProgramError:
                 f"{' '.join((blocker.why, *blocker.details))}",
                 blocker.place,
                 blocker.operator,
-                _cure(found, blocker.help, on),
+                help=_cure(found, blocker.help, on),
             )
             for blocker in found.blockers
         )

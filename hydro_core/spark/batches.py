@@ -20,7 +20,7 @@ from pyspark.sql import types as spark_types
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.files.workers import column_of
-from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.spark.types import spark_type
@@ -51,6 +51,21 @@ class Batch:
             return replace(self, rows=rows, read=replace(self.read, rows=rows.num_rows))
         there = F.col(TICK).between(first, last)
         return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
+
+    def with_late(self, rows: pa.Table | DataFrame, tick: int) -> Batch:
+        """The same with rows (item, t) of earlier ticks, which arrive at `tick`, after its own."""
+        if isinstance(rows, pa.Table):
+            arrive: Any = pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows)
+            items: Any = rows[ITEM]
+            late: pa.Table | DataFrame = pa.table({ITEM: items, TICK: arrive})
+        else:
+            late = rows.select(F.col(ITEM), F.lit(tick).cast("long").alias(TICK))
+        if isinstance(self.rows, pa.Table) and isinstance(late, pa.Table):
+            return replace(self, rows=pa.concat_tables([self.rows, late]))
+        frames = [rows for rows in (self.rows, late) if isinstance(rows, DataFrame)]
+        session = frames[0].sparkSession
+        own, come = (replace(self, rows=part).frame(session) for part in (self.rows, late))
+        return replace(self, rows=own.unionByName(come))
 
     @property
     def is_empty(self) -> bool:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.plan.bootstrap import Leaf
 from hydro_core.spark.batches import Batch, batch_of
-from hydro_core.spark.ledger import InputRead
+from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store import Store
 

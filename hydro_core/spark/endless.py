@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from hydro_core.catalog.refusals import endless_cycle
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ir.graph import Node
 
@@ -23,13 +24,13 @@ class Looping(Protocol):
 def endless(what: str, name: str, limit: int, cycle: Looping) -> DataError:
     """There is no end after `limit` rounds or items: `what`; the setting is called `name`."""
     first = cycle.nodes[0]
+    reason, cure = endless_cycle(cycle.path, f"{limit:,} {what}", name)
     return DataError(
         Diagnostic(
             "runtime",
-            f"a cycle is not done after {limit:,} {what} (`{name}`): {cycle.path}",
+            f"`{first.op.called}`: {reason}",
             first.span,
-            first.op.name,
-            "let it stop: `unique()` keeps items from going round again, a filter bounds new ones; "
-            "or let it go on in the next tick, with `prev()`",
+            first.op.called,
+            help=cure,
         )
     )

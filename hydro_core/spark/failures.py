@@ -10,32 +10,49 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
+from hydro_core.functions.failed_call import cure, shortened, shown, why
 from hydro_core.functions.fn import Fn
-from hydro_core.ir.graph import Graph
+from hydro_core.ir.graph import Node
+from hydro_core.spark.retold import plain, retold
+from hydro_core.ticks.unreadable import DAMAGED
 
 MARKER = "hydrotick-failure:"
-_SHOWN = 200
+AS_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
+}
+"""How Spark writes the items that a failure shows."""
 _LONGEST_TEXT = 4_000
 _SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
 _UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
+_SMALLER = "take doubles, or decimals of fewer digits, instead"
 _FAULTS_OF_DATA = {
-    "ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits, or a decimal beyond 38 digits",
-    "BINARY_ARITHMETIC_OVERFLOW": "an integer is beyond 64 bits",
-    "CAST_OVERFLOW": "a number does not fit the type it gets",
-    "DATETIME_OVERFLOW": "a date is beyond the calendar",
-    "DIVIDE_BY_ZERO": "division by zero",
-    "NUMERIC_VALUE_OUT_OF_RANGE": "a decimal has more digits than its type",
+    "ARITHMETIC_OVERFLOW": (
+        "an integer is beyond 64 bits, or a decimal beyond 38 digits",
+        _SMALLER,
+    ),
+    "BINARY_ARITHMETIC_OVERFLOW": ("an integer is beyond 64 bits", _SMALLER),
+    "CAST_OVERFLOW": ("a number does not fit the type it gets", _SMALLER),
+    "DATETIME_OVERFLOW": (
+        "a date is beyond the calendar",
+        "drop such rows before, or bound what is added to dates",
+    ),
+    "DIVIDE_BY_ZERO": ("division by zero", cure("ZeroDivisionError", "")),
+    "NUMERIC_VALUE_OUT_OF_RANGE": ("a decimal has more digits than its type", _SMALLER),
 }
+_SPARK = "run it again, what was committed stands; with `--debug` it says where in Spark it failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +64,63 @@ class Failure:
     function: str = ""
     span: Span | None = None
     item: str | None = None
+    items: Mapping[str, Any] = field(default_factory=dict)
+    """The same as Spark's JSON, where a column failed: then `kind` and `reason` are a column's."""
     tick: int | None = None
+    cure: str = ""
+    """That of an operator's own refusal."""
 
-    def as_error(self, graph: Graph | None = None) -> DataError:
+    def as_error(self, typed: Typed | None = None) -> DataError:
         """The error that a user reads."""
-        operator = self._operator(graph)
+        place = self._place(typed)
+        told = self._retold(*place, typed) if place and typed else self
+        operator = self.kind.strip("`") if self._is_own else None
+        if place is not None:
+            operator = place[1].op.called
         where = f"`{operator}`" if operator else "an operator"
         tick = "" if self.tick is None else f" in tick {self.tick}"
-        message = f"{where}{tick}: {self._what()}{self._why()}"
-        return DataError(Diagnostic("runtime", message, self.span, operator))
+        helps = self.cure or cure(told.kind, told.reason)
+        message = f"{where}{tick}: {told.message}"
+        return DataError(Diagnostic("runtime", message, self.span, operator, help=helps))
 
-    def _what(self) -> str:
-        item = "" if self.item is None else f" on {_shorten(self.item)}"
+    @property
+    def message(self) -> str:
+        """What failed on which item, and why."""
+        item = "" if self.item is None else shortened(self.item)
         place = f" (line {self.span.line})" if self.span else ""
-        if self.function and self._is_own:
-            return f"the function {self.function}{place}{item} "
-        if self.function:
-            return f"the function {self.function}{place} fails{item}: "
-        return f"fails{item}: " if item else ""
+        function = f"the function {self.function}{place}" if self.function else ""
+        if self._is_own:
+            failed = " on ".join(filter(None, (function, item)))
+            return f"{failed} {self.reason}".lstrip()
+        fails = f"{function} fails".lstrip()
+        on = f" on {item}" if item else ""
+        return f"{fails}{on}: {why(self.kind, self.reason)}"
 
-    def _why(self) -> str:
-        return self.reason if self._is_own else f"{self.kind}: {self.reason}"
+    def _retold(self, fn: Fn, node: Node, typed: Typed) -> Failure:
+        """As Python says it, where it was a column that failed."""
+        found = retold(fn, node, typed, self.items) if self.items and not self._is_own else None
+        if found is None:
+            return self
+        kind, reason, items = found
+        item = " and ".join(map(shown, items))
+        return replace(self, kind=kind, reason=reason, item=item)
 
     @property
     def _is_own(self) -> bool:
         """Whether an operator found it, and no function."""
         return self.kind.startswith("`")
 
-    def _operator(self, graph: Graph | None) -> str | None:
-        """The operator that the function is an argument of; of a lowering's own failure, itself."""
-        for node in graph or ():
-            if any(self._is_of(fn) for fn in functions_of(node.args)):
-                return node.op.name.removesuffix("_from")
-        return self.kind.strip("`") if self._is_own else None
-
-    def _is_of(self, fn: Fn) -> bool:
-        return fn.name == self.function and fn.span == self.span
+    def _place(self, typed: Typed | None) -> tuple[Fn, Node] | None:
+        """The function, and the operator that it is an argument of."""
+        for node in typed.graph if typed and self.function else ():
+            for fn in functions_of(node.args):
+                if fn.name == self.function and fn.span == self.span:
+                    return fn, node
+        return None
 
 
-def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
-    """What of a failure is known before it happens, as a JSON object."""
+def payload(fn: Fn | None, kind: str, reason: str, helps: str = "") -> dict[str, Any]:
+    """What of a failure is known before it happens, as a JSON object; `helps`: an own cure."""
     place = fn.span if fn else None
     # It stands in every guard of a plan: of a text too long for the picture, only the place does.
     text = place.text if place and len(place.text) <= _LONGEST_TEXT else ""
@@ -95,7 +129,8 @@ def payload(fn: Fn | None, kind: str, reason: str) -> dict[str, Any]:
         if place
         else None
     )
-    return {"kind": kind, "reason": reason, "function": fn.name if fn else "", "span": span}
+    known = {"kind": kind, "reason": reason, "function": fn.name if fn else "", "span": span}
+    return {**known, "cure": helps} if helps else known
 
 
 def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: int | None) -> str:
@@ -103,17 +138,17 @@ def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: 
     return MARKER + json.dumps({**payload(fn, kind, reason), "shown": item, "tick": tick})
 
 
-def data_error(error: BaseException, graph: Graph | None = None) -> DataError:
+def data_error(error: BaseException, typed: Typed | None = None) -> DataError:
     """The error of a failed Spark job as a user reads it; its cause stays attached.
 
-    The graph tells the operator whose function failed. What failed because somebody interrupted it
-    (Ctrl-C) raises that interrupt again.
+    The program tells the operator whose function failed, and on which items. What failed because
+    somebody interrupted it (Ctrl-C) raises that interrupt again.
     """
     for found in _chain(error):
         if not isinstance(found, Exception):
             raise found
     failure = find_failure(error)
-    result = failure.as_error(graph) if failure else _own_words(error)
+    result = failure.as_error(typed) if failure else _own_words(error)
     result.__cause__ = error
     return result
 
@@ -135,25 +170,19 @@ def is_spark_error(error: BaseException) -> bool:
 
 def _read(found: dict[str, Any]) -> Failure:
     span = found["span"] and Span(*found["span"])
-    shown = found.get("shown")
-    if shown is None and "items" in found:
-        items = found["items"].values()
-        shown = " and ".join(json.dumps(_as_printed(x), ensure_ascii=False) for x in items)
-    tick = found.get("tick")
-    return Failure(found["kind"], found["reason"], found["function"], span or None, shown, tick)
-
-
-def _as_printed(value: Any) -> Any:
-    """Spark's JSON of a tuple, `{"_1": …}`, as the command line prints it: `[…]`."""
-    match value:
-        case dict() if value and list(value) == [f"_{i}" for i in range(1, len(value) + 1)]:
-            return [_as_printed(v) for v in value.values()]
-        case dict():
-            return {name: _as_printed(v) for name, v in value.items()}
-        case list():
-            return [_as_printed(v) for v in value]
-        case _:
-            return value
+    shown, items = found.get("shown"), found.get("items", {})
+    if items:
+        shown = " and ".join(json.dumps(plain(x), ensure_ascii=False) for x in items.values())
+    return Failure(
+        found["kind"],
+        found["reason"],
+        found["function"],
+        span or None,
+        shown,
+        items,
+        found.get("tick"),
+        found.get("cure", ""),
+    )
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -174,26 +203,24 @@ def _own_words(error: BaseException) -> DataError:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
     if total:
-        return _data_error("runtime", f"the tick failed: the sum {total[1]} is beyond 64 bits")
+        reason, helps = sum_beyond(total[1])
+        return _data_error("runtime", f"the tick failed: {reason}", helps)
     fault = _FAULTS_OF_DATA.get((condition or "").partition(".")[0])
     if fault:
-        return _data_error("runtime", f"the tick failed: {fault}")
+        reason, helps = fault
+        return _data_error("runtime", f"the tick failed: {reason}", helps)
     unread = _UNREAD.search("\n".join(_texts(error)))
     if unread:
         file = unquote(urlparse(unread[1]).path)
         cause = "it is damaged, or not what its name says"
-        return _data_error("input", f"`{file}` cannot be read: {cause}")
+        return _data_error("input", f"`{file}` cannot be read: {cause}", DAMAGED)
     lines = [
         line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
     ]
     first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
-    said = _shorten(re.sub(r" SQLSTATE: .*", "", first))
-    return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}"))
+    said = shortened(re.sub(r" SQLSTATE: .*", "", first))
+    return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}", help=_SPARK))
 
 
-def _data_error(code: Literal["input", "runtime"], message: str) -> DataError:
-    return DataError(Diagnostic(code, message))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:
+    return DataError(Diagnostic(code, message, help=helps))

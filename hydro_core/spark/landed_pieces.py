@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ from hydro_core.spark.files.workers import (
 )
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
-from hydro_core.ticks.batches import refuse, require_columns
+from hydro_core.ticks.batches import refuse_untold, require_columns
 from hydro_core.types.item import Row, Tuple
 
 
@@ -53,13 +53,23 @@ class Here:
     latest: int | datetime | None
 
 
-def read_here(arrived: Arrived, made: Wanted, axis: Axis | None, files: Sequence[Path]) -> Here:
+class Ticks(Protocol):
+    """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
+
+    def of_moments(self, moments: pa.Array[Any]) -> Numbers:
+        """The ticks of moments in UTC."""
+
+    def numbers(self, values: pa.Array[Any]) -> Numbers:
+        """The ticks of the values of the column, where it has the number of the tick."""
+
+
+def read_here(arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
     Args:
         arrived: the input.
         made: the columns of its items that are read, and the tick column.
-        axis: the ticks of the range.
+        axis: the ticks of the range, or others.
         files: those that may have rows of it.
 
     Raises:
@@ -76,7 +86,7 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: Wanted, axis: Axis | None, files: Sequence[Path]
+        self, arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
     ) -> None:
         self._arrived, self._columns, self._axis, self._files = arrived, made.columns, axis, files
         self._kept: list[pa.RecordBatch] = []
@@ -134,8 +144,7 @@ class _Reading:
             if stage == Stage.FILE.value:
                 raise input_error(problem, cure)
             if stage == Stage.TICK.value:
-                file = self._arrived.file
-                refuse(file, f"the tick column `{file.column}`: {problem}")
+                refuse_untold(self._arrived.file, problem)
 
     def _ticks(self, batch: pa.RecordBatch) -> Numbers:
         rows = batch.num_rows

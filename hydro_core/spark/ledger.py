@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,11 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
 
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"
 _FILES_BEFORE_COMPACTION = 100
-
-
-@dataclass(frozen=True, slots=True)
-class InputRead:
-    """What a commit read of one input: the rows found under `location` at `version`."""
-
-    name: str
-    rows: int | None = None
-    location: str | None = None
-    version: int | None = None
-    kind: str | None = None
-    """What the input is: a Delta table, or files of which kind; None: not known."""
-    empty: tuple[int, ...] = ()
-    """The ticks of the commit that no row was of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +61,6 @@ class Commit:
         return self.tables.get(table, {}).get("mode") == Mode.LAST.value
 
 
-_INPUT: list[tuple[str, pa.DataType]] = [
-    ("name", pa.string()),
-    ("rows", pa.int64()),
-    ("location", pa.string()),
-    ("version", pa.int64()),
-    ("kind", pa.string()),
-    ("empty", pa.list_(pa.int64())),
-]
 _TIME = pa.timestamp("us", tz="UTC")
 _COLUMNS: dict[str, pa.DataType] = {
     "sequence": pa.int64(),
@@ -90,7 +69,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "plan": pa.string(),
     "versions": pa.map_(pa.string(), pa.int64()),
     "rows": pa.map_(pa.string(), pa.int64()),
-    "inputs": pa.list_(pa.struct(_INPUT)),
+    "inputs": pa.list_(pa.struct(INPUT_COLUMNS)),
     "start": _TIME,
     "end": _TIME,
     "started": _TIME,
@@ -192,11 +171,18 @@ class Ledger:
 
     def last_reads(self) -> tuple[InputRead, ...]:
         """What the last ticks that are committed have read of the inputs."""
-        if self.last is None or self.last.inputs:
-            return () if self.last is None else self.last.inputs
-        # The last row may be of maintenance, which reads no input.
-        found = [commit for commit in self.commits(since=self.last.last) if commit.inputs]
+        last = self.last
+        if last is None or last.inputs:
+            return () if last is None else last.inputs
+        # The last row may be of maintenance, which reads no input; ticks that were taken back
+        # are beyond it.
+        found = [c for c in self.commits(since=last.last) if c.inputs and c.last == last.last]
         return found[-1].inputs if found else ()
+
+    def reads_at(self, tick: int) -> tuple[InputRead, ...]:
+        """What had been read of the inputs when a tick was done; nothing before tick 0."""
+        commit = self.commit_of(tick) if tick >= 0 else None
+        return () if commit is None else commit.inputs
 
     def append(self, commit: Commit) -> None:
         """Adds a commit: with that its ticks are done.
@@ -300,7 +286,7 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
             "plan": c.plan,
             "versions": sorted(c.versions.items()),
             "rows": sorted(c.rows.items()),
-            "inputs": [asdict(read) for read in c.inputs],
+            "inputs": [row_of(read) for read in c.inputs],
             "start": c.start,
             "end": c.end,
             "started": c.started,
@@ -315,14 +301,10 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
 
 def _commit(row: Mapping[str, Any]) -> Commit:
     known: dict[str, Any] = {field.name: row[field.name] for field in _SCHEMA if field.name in row}
-    known["inputs"] = tuple(_input_read(found) for found in known["inputs"])
+    known["inputs"] = tuple(read_of(found) for found in known["inputs"])
     known["checks"] = json.loads(known["checks"])
     known["tables"] = json.loads(known["tables"])
     return Commit(**known)
-
-
-def _input_read(found: Mapping[str, Any]) -> InputRead:
-    return InputRead(**{**found, "empty": tuple(found.get("empty") or ())})
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:

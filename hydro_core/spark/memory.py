@@ -131,7 +131,7 @@ class Memory:
             tables = self._collect(result, first, last)
         except Exception as error:
             if is_spark_error(error):
-                raise data_error(error, self.plan.graph) from error
+                raise data_error(error, self.plan.typed) from error
             raise
         self._keep(tables)
         self.next = last + 1

@@ -6,7 +6,7 @@ touched; what it gives is at hand for checks; the commit makes it part of the pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
+from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.ledger import Commit, Ledger, state_error
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.lower.registry import Times
@@ -227,11 +228,29 @@ class Pipeline:
             self.step("dropped what is retired")
             return self._note(noted, now.last, self.store.vacuum(keep_hours, self.step))
 
+    def decide(self, reads: Sequence[InputRead]) -> Commit:
+        """Notes in the ledger what somebody has decided on the inputs; it adds no tick.
+
+        Raises:
+            DataError: nothing is committed, or another writer is at work (code `state`).
+        """
+        with told_faults(self._name), self.lock:
+            now = self.ledger.refresh()
+            if now is None:
+                raise state_error("no tick is committed", "run tick 0 first")
+            return self._note(now, now.last, now.versions, tuple(reads))
+
     @property
     def _name(self) -> str:
         return f"the pipeline in {self.directory}"
 
-    def _note(self, now: Commit, last: int, versions: Mapping[str, int]) -> Commit:
+    def _note(
+        self,
+        now: Commit,
+        last: int,
+        versions: Mapping[str, int],
+        inputs: tuple[InputRead, ...] = (),
+    ) -> Commit:
         """A line in the ledger that adds no tick: the tables are at other versions."""
         moment = datetime.now(UTC)
         commit = Commit(
@@ -243,6 +262,7 @@ class Pipeline:
             rows={},
             started=moment,
             committed=moment,
+            inputs=inputs,
             tables=now.tables,
         )
         self.ledger.append(commit)

@@ -16,9 +16,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from hydro_core.analysis.infer import Typed
 from hydro_core.errors import DataError
 from hydro_core.faults import fault_of
-from hydro_core.ir.graph import Graph
 from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
@@ -89,7 +89,7 @@ class RangeJobs:
             jobs = {name: one for name, one in pending.items() if name not in known}
             return {**known, **write_all(jobs, self._bound, (run.first, run.last))}
         except (PySparkException, Py4JError, OSError, EOFError) as error:
-            raise _failure(self._store.directory, error, self._plan.graph) from error
+            raise _failure(self._store.directory, error, self._plan.typed) from error
 
     @property
     def _bound(self) -> int:
@@ -195,15 +195,15 @@ def _settings_of(spark: SparkSession) -> Mapping[str, str]:
     return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}
 
 
-def _failure(directory: Path, error: Exception, graph: Graph) -> DataError:
+def _failure(directory: Path, error: Exception, typed: Typed) -> DataError:
     """What a failed job says: a stored file that cannot be read is not the program's fault."""
     text = str(error)
     if find_failure(error) is not None:
-        return data_error(error, graph)
+        return data_error(error, typed)
     if any(name in text for name in _BROKEN_FILES) and str(directory) in text:
         return state_error(
             f"a file of the pipeline in {directory} cannot be read",
             "restore the directory from a backup, or remove all of it and run the ticks again",
         )
     of_the_machine = ended_jvm(error) or fault_of(error, vanished=True)
-    return of_the_machine or data_error(error, graph)
+    return of_the_machine or data_error(error, typed)

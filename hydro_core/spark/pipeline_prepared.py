@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.faults import told_faults
-from hydro_core.spark.ledger import Commit, InputRead, Ledger
+from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.ledger import Commit, Ledger
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store import Step, Store
 from hydro_core.spark.store_write import Written

@@ -23,7 +23,8 @@ from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, Wanted
 from hydro_core.spark.as_it_was import Base, base_before, begin, held_at, moved, summed
-from hydro_core.spark.ledger import Commit, InputRead, Ledger, state_error
+from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.ledger import Commit, Ledger, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_jobs import Tables
 from hydro_core.spark.pipeline_tables import output_tables, refuse_another_program, state_tables
@@ -159,7 +160,7 @@ class Rework:
         known = {one.name: one for one in self.serving.ledger.last_reads()}
         if self._since is not None:
             # How many rows they are of all its ticks, nobody has counted.
-            known = {name: replace(one, rows=None) for name, one in known.items()}
+            known = {name: replace(one, rows=None, late={}) for name, one in known.items()}
             read |= known
         for name in self.target.plan.graph.sources:
             if name in read or name in known:
@@ -319,11 +320,15 @@ def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
 
 
 def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
-    """What was read of each input: as it was read last, all rows, and all ticks without one."""
+    """What was read of each input: as it was read last, all rows, and all ticks without one.
+
+    Late rows came with the first tick of all, and with no other.
+    """
     found: dict[str, InputRead] = {}
     for read in (read for commit in commits for read in commit.inputs):
         before = found.get(read.name)
         rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
         empty = (*(before.empty if before else ()), *read.empty)
-        found[read.name] = replace(read, rows=rows, empty=empty)
+        late = read.late if before is None else before.late
+        found[read.name] = replace(read, rows=rows, empty=empty, late=late)
     return tuple(found.values())

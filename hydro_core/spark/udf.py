@@ -7,7 +7,6 @@ tick, and fails the job.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,15 +21,14 @@ from pyspark.sql import Column
 from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_item
+from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
 from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.failures import failure_text
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import BOOLEAN, ItemType
-from hydro_core.types.json import to_json
-from hydro_core.types.values import ValueProblem, conform
+from hydro_core.types.values import conform
 
-_MOST_SHOWN = 200
 _INSTALLED = re.compile(r"[/\\](site|dist)-packages[/\\]")
 
 
@@ -82,20 +80,13 @@ def _run(
     return results_column
 
 
-def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *shown: Any) -> Any:
+def guarded(fn: Fn, tick: int | None, compute: Callable[..., Any], *items: Any) -> Any:
     """What `compute` gives for the items; its error is a failure that names all there is."""
     try:
-        return compute(*shown)
+        return compute(*items)
     except Exception as error:  # noqa: BLE001 - whatever a user's function raises
-        kind = "ValueError" if isinstance(error, ValueProblem) else type(error).__name__
-        items = " and ".join(_shown(x) for x in shown)
-        raise FunctionFailure(failure_text(fn, kind, str(error), items, tick)) from None
-
-
-def _shown(item: Any) -> str:
-    """The item as the command line prints it."""
-    text = json.dumps(to_json(item), ensure_ascii=False, default=str)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+        told = " and ".join(map(shown, items))
+        raise FunctionFailure(failure_text(fn, kind_of(error), str(error), told, tick)) from None
 
 
 def pack(value: Any) -> bytes:

@@ -21,7 +21,7 @@ from hydro_core.ticks.landed import Landed, declared_columns, required_columns
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
 from hydro_core.types.moments import print_moment
-from hydro_core.types.values import Struct, ValueProblem, conform
+from hydro_core.types.values import UNFIT, Struct, ValueProblem, conform
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,7 @@ class Landing:
         try:
             return item_type_of(self.landed.types, self.file.column)
         except ValueProblem as problem:
-            cure = 'declare its type: `name = source("…")`, or `--schema`'
-            refuse(self.file, str(problem), cure)
+            refuse_untyped(self.file, str(problem))
 
     def items(self, places: Sequence[int], of: ItemType, tick: int) -> list[Any]:
         """The items of the rows at these places."""
@@ -78,7 +77,7 @@ class Landing:
         try:
             rows = list(self.landed.rows(places, wanted, required_columns(of)))
         except ValueProblem as problem:
-            refuse(self.file, f"in tick {tick}, {problem}")
+            refuse(self.file, f"in tick {tick}, {problem}", UNFIT)
         match of:
             case Row():
                 return rows
@@ -183,9 +182,11 @@ def start_of(
     numbers = {column.file.name: column.file for column in columns if column.numbers}
     if times and numbers:
         file = numbers[min(numbers)]
-        refuse(file, f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times")
+        message = f"`{file.column}` holds numbers of ticks, but that of `{min(times)}` times"
+        refuse(file, message, "let all inputs have numbers of ticks, or all have times")
     if numbers and start is not None:
-        refuse(numbers[min(numbers)], "`--start` is a time, but the tick column holds numbers")
+        message = "`--start` is a time, but the tick column holds numbers"
+        refuse(numbers[min(numbers)], message, "leave `--start` out: ticks are numbered from 0")
     if times and start is None:
         return every.floor(min(c.earliest for c in columns if c.earliest is not None))
     return start
@@ -204,7 +205,7 @@ def _column(landing: Landing, column: str) -> list[Any]:
     try:
         return [moment_of(value) for value in values]
     except ValueProblem as problem:
-        refuse(landing.file, f"the tick column `{column}`: {problem}")
+        refuse_untold(landing.file, str(problem))
 
 
 def moment_of(value: Any, zone: str = "UTC") -> Any:
@@ -267,6 +268,17 @@ def refuse_early(file: InputFile, place: int, value: Any, start: datetime | None
     )
 
 
-def refuse(file: InputFile, message: str, cure: str | None = None) -> NoReturn:
+def refuse_untyped(file: InputFile, problem: str) -> NoReturn:
+    """Refuses an input whose data tell no type of its items."""
+    refuse(file, problem, 'declare its type: `name = source("…")`, or `--schema`')
+
+
+def refuse_untold(file: InputFile, problem: str) -> NoReturn:
+    """Refuses a row whose tick column tells no tick."""
+    cure = "give every row the number of its tick, a date or a timestamp (ISO 8601)"
+    refuse(file, f"the tick column `{file.column}`: {problem}", cure)
+
+
+def refuse(file: InputFile, message: str, cure: str) -> NoReturn:
     """Raises an error of an input's data (code `input`)."""
     raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))

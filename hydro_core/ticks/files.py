@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import csv
 import glob
-import gzip
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
 
 from hydro_core.delta_path import refuse_path
-from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import arrow_type, item_type, plain_table
+from hydro_core.ticks.arrow import arrow_type, plain_table
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
+from hydro_core.ticks.unreadable import (
+    UNREADABLE,
+    is_utf8,
+    refuse,
+    refuse_bytes,
+    refuse_csv,
+    refuse_file,
+    refuse_not_utf8,
+    text_of,
+)
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.json import parse_json
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import UNFIT, ValueProblem
 
 Declared = Mapping[str, ItemType]
 """The columns that a program declares, where it does."""
@@ -37,6 +44,7 @@ _KINDS = {
     ".ndjson": "JSON lines",
 }
 _WILD = frozenset("*?[")
+_AN_OBJECT = "each line is one JSON object"
 NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
 
@@ -76,7 +84,10 @@ def files_at(path: str) -> tuple[str, list[Path]]:
     files = _files(path)
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
-        refuse(f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}")
+        refuse(
+            f"`{path}` holds files of several kinds: {', '.join(sorted(kinds))}",
+            "take a glob that matches those of one kind, such as `*.csv`",
+        )
     return kinds.pop(), files
 
 
@@ -135,7 +146,7 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
         names = [field.name for field in table.schema().fields]
         found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
-    except (DeltaError, ValueProblem, pa.ArrowException, OSError) as problem:
+    except (DeltaError, *UNREADABLE) as problem:
         first_line = str(problem).strip().partition("\n")[0]
         refuse(f"the Delta table `{path}` cannot be read: {first_line}", "land its data again")
 
@@ -148,8 +159,8 @@ def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
             data = parquet_file(file, base)
             names |= dict.fromkeys(data.schema.names)
             tables.append(plain_table(data.to_table(columns=among(data.schema.names, wanted))))
-        except (pa.ArrowException, ValueProblem, OSError) as problem:
-            refuse(f"`{file}` cannot be read: {problem}")
+        except UNREADABLE as problem:
+            refuse_file(file, problem)
     return ArrowRows(together(path, tables), list(names))
 
 
@@ -184,39 +195,13 @@ def _read_csv(files: list[Path], declared: Declared, wanted: Wanted) -> Landed:
         try:
             header = header_of(file)
             options = csv_options(types, among(header, wanted) if wanted else None)
-            tables.append(plain_table(pyarrow.csv.read_csv(str(file), convert_options=options)))
+            table = pyarrow.csv.read_csv(str(file), convert_options=options)
+            refuse_bytes(file, table.schema)
+            tables.append(plain_table(table))
             names |= dict.fromkeys(header)
-        except (pa.ArrowException, ValueProblem, OSError) as problem:
+        except UNREADABLE as problem:
             refuse_csv(file, problem)
     return ArrowRows(together(str(files[0].parent), tables), list(names))
-
-
-MISFIT = re.compile(
-    r"In CSV column #(?P<column>\d+):.*CSV conversion error to (?P<type>[^:]+)"
-    r"(: invalid value '(?P<value>.*)')?"
-)
-"""What Arrow says of a field that is no value of its column's type."""
-
-
-def refuse_csv(file: Path, problem: Exception) -> NoReturn:
-    """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
-    found = MISFIT.search(str(problem))
-    if found is None or found["value"] is None:
-        refuse(f"`{file}` cannot be read: {problem}")
-    place = int(found["column"])
-    with _text(file) as lines:
-        rows = csv.reader(lines)
-        header = next(rows, [])
-        bad = (row for row in rows if len(row) > place and row[place] == found["value"])
-        line = f"line {rows.line_num}, " if next(bad, None) is not None else ""
-    # Arrow counts the columns that it reads; all of the file are read by their places.
-    column = header[place] if place < len(header) else f"#{place}"
-    alias: Any = found["type"].partition("[")[0]
-    of = item_type(pa.type_for_alias(alias))
-    refuse(
-        f"`{file}`, {line}column `{column}`: {found['value']!r} is not of type {of}",
-        "mend the file, or declare the type that the column has",
-    )
 
 
 def csv_options(
@@ -235,14 +220,8 @@ def csv_options(
 
 def header_of(file: Path) -> list[str]:
     """The names of the columns of a CSV file."""
-    with _text(file) as lines:
+    with text_of(file) as lines:
         return next(csv.reader(lines), [])
-
-
-def _text(file: Path) -> TextIO:
-    opened = gzip.open if file.suffix == ".gz" else open
-    found: Any = opened(file, "rt", encoding="utf-8-sig", newline="")
-    return found  # type: ignore[no-any-return]
 
 
 def csv_type(name: str, item: ItemType) -> pa.DataType:
@@ -262,7 +241,7 @@ def together(path: str, tables: list[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as problem:
-        refuse(f"the files of `{path}` have columns of different types: {problem}")
+        refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 
 
 def _read_json(files: list[Path]) -> Landed:
@@ -271,23 +250,22 @@ def _read_json(files: list[Path]) -> Landed:
 
 def json_lines(file: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file, a line each."""
-    opened = gzip.open if file.suffix == ".gz" else open
-    with opened(file, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = parse_json(line)
-            except ValueProblem as problem:
-                refuse(
-                    f"`{file}`, line {number} is not JSON: {problem}",
-                    "each line is one JSON object",
-                )
-            if not isinstance(row, dict):
-                refuse(f"`{file}`, line {number} is no JSON object", "each line is one JSON object")
-            yield row
+    try:
+        with text_of(file, strict=False) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _json_object(file, number, line)
+    except UNREADABLE as problem:
+        refuse_file(file, problem)
 
 
-def refuse(message: str, cure: str | None = None) -> NoReturn:
-    """Raises an error of the data (code `input`)."""
-    raise DataError(Diagnostic("input", message, help=cure))
+def _json_object(file: Path, number: int, line: str) -> dict[str, Any]:
+    if not is_utf8(line):
+        refuse_not_utf8(file, number)
+    try:
+        row = parse_json(line)
+    except ValueProblem as problem:
+        refuse(f"`{file}`, line {number} is not JSON: {problem}", _AN_OBJECT)
+    if not isinstance(row, dict):
+        refuse(f"`{file}`, line {number} is no JSON object", _AN_OBJECT)
+    return row

@@ -17,7 +17,6 @@ import pyarrow.csv
 
 from hydro_core.ticks.arrow import plain_table, plain_type
 from hydro_core.ticks.files import (
-    MISFIT,
     Declared,
     Wanted,
     among,
@@ -26,14 +25,12 @@ from hydro_core.ticks.files import (
     header_of,
     json_lines,
     parquet_file,
-    refuse,
-    refuse_csv,
 )
 from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
+from hydro_core.ticks.unreadable import MISFIT, UNREADABLE, refuse_bytes, refuse_csv, refuse_file
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
-from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
 """The rows of a piece: a few MiB of usual ones."""
@@ -62,10 +59,10 @@ def pieces(file: Path, form: Form) -> Iterator[Landed]:
     }
     try:
         yield from readers[form.kind]()
-    except (pa.ArrowException, ValueProblem, OSError) as problem:
+    except UNREADABLE as problem:
         if form.kind == "CSV":
             refuse_csv(file, problem)
-        refuse(f"`{file}` cannot be read: {problem}")
+        refuse_file(file, problem)
 
 
 def _parquet(file: Path, form: Form) -> Iterator[Landed]:
@@ -109,8 +106,8 @@ def surveyed_csv(file: Path, form: Form) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
-    except (pa.ArrowException, ValueProblem, OSError) as problem:
-        refuse(f"`{file}` cannot be read: {problem}")
+    except UNREADABLE as problem:
+        refuse_csv(file, problem)
 
 
 def _csv_schema(file: Path, form: Form) -> pa.Schema:
@@ -124,6 +121,7 @@ def _csv_schema(file: Path, form: Form) -> pa.Schema:
         try:
             with pyarrow.csv.open_csv(str(file), convert_options=options) as rows:
                 # The first rows say what may be; all rows must agree.
+                refuse_bytes(file, rows.schema)
                 found |= {f.name: f.type for f in rows.schema if f.name not in found}
                 if any(found[f.name] != f.type for f in rows.schema):
                     continue
@@ -132,9 +130,9 @@ def _csv_schema(file: Path, form: Form) -> pa.Schema:
             break
         except pa.ArrowInvalid as problem:
             misfit = MISFIT.search(str(problem))
-            if misfit is None:
+            name = header[int(misfit["column"])] if misfit else ""
+            if found.get(name) not in _LOOSER:
                 raise
-            name = header[int(misfit["column"])]
             found[name] = _LOOSER[found[name]]
     return pa.schema([(name, plain_type(found[name])) for name in columns])
 
@@ -149,7 +147,6 @@ _CHAIN: tuple[pa.DataType, ...] = (
     pa.timestamp("ns"),
     pa.float64(),
     pa.string(),
-    pa.binary(),
 )
 """The types of CSV fields in the order in which they are tried."""
 _LOOSER: dict[pa.DataType, pa.DataType] = dict(pairwise(_CHAIN))

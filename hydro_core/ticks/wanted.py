@@ -18,20 +18,33 @@ Test = Sequence[tuple[FieldPath, Collection[Hashable]]]
 class TooManyError(Exception):
     """An input has more rows that can matter than are to be looked at."""
 
-    def __init__(self, rows: int) -> None:
-        super().__init__(f"{rows:,} rows")
-        self.rows = rows
+
+class TooLargeError(Exception):
+    """The files of an input that would have to be looked through are larger than they may be."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"{size:,} bytes")
+        self.size = size
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be read of an input: so many rows, out of files of so many bytes (None: any)."""
+
+    rows: int
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The rows of an input that can matter: those of one of the alternatives, which give the values
-    that fields must have, from tick `first` on.
+    that fields must have, from tick `first` on; or `some` of them, if so many are enough.
     """
 
     name: str
     alternatives: tuple[Mapping[FieldPath, Values], ...]
     first: int
+    some: int | None = None
 
     @property
     def is_all(self) -> bool:

@@ -25,6 +25,8 @@ from hydro_core.types.item import (
     Unknown,
 )
 
+DDL = 'write Spark DDL: `"user string, at timestamp"`, `"(long, string)"`, `"long"`'
+"""What a schema looks like: the cure where nothing nearer helps."""
 _ALIASES = {
     "bool": "boolean",
     "tinyint": "byte",

@@ -25,6 +25,7 @@ __all__ = [
     "LONG_MAX",
     "LONG_MIN",
     "NOT_NULL",
+    "UNFIT",
     "RowItem",
     "Struct",
     "ValueProblem",
@@ -42,6 +43,8 @@ __all__ = [
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 NOT_NULL = "null, where the schema says `not null`"
+UNFIT = 'mend the data, or declare the type that they have: `name = source("…")`'
+"""What to do where an item of an input is none of its type."""
 _RANKS: tuple[tuple[int, type | UnionType], ...] = (
     (1, bool),
     (2, int | float | Decimal),

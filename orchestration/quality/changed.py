@@ -66,7 +66,7 @@ def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
 
 
 def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
-    from orchestration.quality.facts import row_hashes
+    from hydro_core.spark.row_hashes import row_hashes
 
     # Where one row comes, all after it have other positions: they are the same rows.
     return row_hashes(rows.select([name for name in rows.column_names if name not in without]))

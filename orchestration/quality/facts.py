@@ -7,37 +7,22 @@ of hash sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hydro_core.spark.row_hashes import row_hashes
 from orchestration.quality.suites import TableFacts
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from hydro_core.spark.ledger import Commit
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
 
-    Hashes = npt.NDArray[np.uint64]
-
 _MODULUS = 2**64
-
-
-def row_hashes(rows: pa.Table) -> Hashes:
-    """A hash of each row: nested columns and nulls count."""
-    import numpy as np
-
-    total: Hashes = np.full(rows.num_rows, 0x9E3779B97F4A7C15, dtype=np.uint64)
-    for column in rows.columns:
-        for part in _flat(column.combine_chunks()):
-            total = (total * np.uint64(1099511628211)) ^ _hashes(part)
-    return total
 
 
 def key_sum(rows: pa.Table, count: str | None = None) -> int:
@@ -165,34 +150,3 @@ def kept_of_all(commits: Sequence[Commit]) -> dict[str, dict[str, Any]]:
 
 def _type(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
-
-
-def _flat(column: pa.Array[Any]) -> Iterator[pa.Array[Any]]:
-    """The leaves of a column and, for structs, which rows are null; lists stay whole."""
-    if pa.types.is_struct(column.type):
-        yield column.is_null()
-        for part in column.flatten():
-            yield from _flat(part)
-    else:
-        yield column
-
-
-def _hashes(column: pa.Array[Any]) -> Hashes:
-    import numpy as np
-    import pandas as pd
-
-    nulls = column.is_null().to_numpy(zero_copy_only=False)
-    kind = column.type
-    if pa.types.is_floating(kind):
-        values = column.fill_null(0.0).to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
-    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        values = (
-            column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        )
-    elif pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
-        width = pa.int64() if pa.types.is_timestamp(kind) else pa.int32()
-        values = column.cast(width).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    else:
-        values = np.array([repr(value) for value in column.to_pylist()], dtype=object)
-    hashed: Hashes = pd.util.hash_array(values, categorize=False)
-    return np.where(nulls, np.uint64(0x5BD1E995), hashed)

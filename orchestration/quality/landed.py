@@ -1,27 +1,59 @@
-"""Whether a tick's rows came at all: a check that warns, since a day without rows may be right."""
+"""How the rows of a tick came: checks that warn, since a day without rows may be right, and what is
+late is told, and not lost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
 from assets.spec import FlowAsset
+from orchestration.noticed import NOTHING, Noticed
 from orchestration.quality.validate import Verdict
 
 ROWS_LANDED = "rows_landed"
-SAYS = "some row of the input is of the tick"
+NO_LATE_ROWS = "no_late_rows"
+ROWS_STAND = "committed_rows_stand"
+_SAYS = {
+    ROWS_LANDED: "some row of the input is of the tick",
+    NO_LATE_ROWS: "no row came for an earlier tick, which was committed without it",
+    ROWS_STAND: "no row of a committed tick was removed or rewritten where it landed",
+}
 
 
 def landed_checks(flow: FlowAsset) -> dict[str, Mapping[str, str]]:
-    """The check of each input that is cut into ticks, by its asset."""
-    return {f"landing/{name}": {ROWS_LANDED: SAYS} for name in _cut(flow)}
+    """The checks of each input, by its asset; of one that arrives whole not whether a tick has any
+    rows.
+    """
+    return {
+        f"landing/{name}": {
+            check: says
+            for check, says in _SAYS.items()
+            if check != ROWS_LANDED or landing.column is not None
+        }
+        for name, landing in flow.inputs.items()
+    }
 
 
-def landed_verdicts(flow: FlowAsset, empty: Collection[str]) -> Iterator[tuple[str, Verdict]]:
-    """What the check finds where the inputs `empty` had no row of a tick."""
-    for name in _cut(flow):
-        verdict = Verdict(ROWS_LANDED, passed=name not in empty, says=SAYS, severity="warn")
-        yield f"landing/{name}", verdict
+def landed_verdicts(
+    flow: FlowAsset, empty: Collection[str], found: Mapping[str, Noticed]
+) -> Iterator[tuple[str, Verdict]]:
+    """What the checks find of a tick.
+
+    Args:
+        flow: whose inputs are judged.
+        empty: those that had no row of the tick.
+        found: what was noticed of the others.
+    """
+    for name, landing in flow.inputs.items():
+        asset, one = f"landing/{name}", found.get(name, NOTHING)
+        if landing.column is not None:
+            yield asset, _verdict(ROWS_LANDED, name not in empty, {})
+        late = {"late rows": one.rows, "late rows are of": one.says_late} if one.late else {}
+        yield asset, _verdict(NO_LATE_ROWS, not one.late, late)
+        cure = f"hydrotick correct {flow.name} --from {one.first}"
+        changed = {"changed ticks": one.says_changed, "cure": cure} if one.changed else {}
+        yield asset, _verdict(ROWS_STAND, not one.changed, changed)
 
 
-def _cut(flow: FlowAsset) -> list[str]:
-    return [name for name, landing in flow.inputs.items() if landing.column is not None]
+def _verdict(check: str, passed: bool, seen: dict[str, object]) -> Verdict:
+    return Verdict(check, passed=passed, says=_SAYS[check], seen=seen, severity="warn")

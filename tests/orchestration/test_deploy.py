@@ -49,7 +49,7 @@ def test_a_program_that_says_the_same_is_nothing_to_deploy(
     assert (found["deployed"], found["next"], found["after"]) == (1, 1, DAYS[2])
     assert main(["deploy", "small", "--yes"]) == 0
     assert "nothing to deploy" in capsys.readouterr().out
-    assert runner.deployments.undeployed(flow) == ""
+    assert runner.deployments.undeployed(flow).says == ""
 
 
 def test_a_refactored_program_keeps_its_tables(
@@ -57,7 +57,7 @@ def test_a_refactored_program_keeps_its_tables(
 ) -> None:
     flow, runner = served
     rewrite(flow, REFACTORED)
-    assert "not deployed" in runner.deployments.undeployed(flow)
+    assert "not deployed" in runner.deployments.undeployed(flow).says
     before = contents(flow, runner)
     code, found = planned(capsys)
     assert code == 0
@@ -73,7 +73,7 @@ def test_a_refactored_program_keeps_its_tables(
     assert {s["change"] for s in states.values()} == {"kept"}
     assert main(["deploy", "small", "--yes"]) == 0
     assert contents(flow, runner) == before
-    assert runner.deployments.undeployed(flow) == ""
+    assert runner.deployments.undeployed(flow).says == ""
     list(run_ticks(flow, runner, LAST, lambda _: None))
     expected = as_new(tmp_path, REFACTORED)
     assert {n: r for n, r in by_name(contents(flow, runner)).items() if "outputs" in n} == {
@@ -109,7 +109,7 @@ def test_ticks_go_on_with_what_is_deployed(
     flow, runner = served
     for text in (COUNTED, "payments -> what() -> totals"):
         rewrite(flow, text)
-        assert "small.hydro" in runner.deployments.undeployed(flow)
+        assert "small.hydro" in runner.deployments.undeployed(flow).says
         list(run_ticks(flow, TickRunner(runner.project), runner.next_tick(flow), lambda _: None))
     assert rows_of(capsys, "totals", "--tick", DAYS[LAST])[0] == {"user": "ann", "total": 211}
     assert main(["plan", "small"]) == 1

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.data_version import CachingStaleStatusResolver
+from dagster._core.loader import LoadingContextForTest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -27,6 +29,7 @@ from tests.orchestration.changing import (
     COUNTED,
     DAYS,
     LAST,
+    REFACTORED,
     WITH_MORE,
     as_new,
     by_name,
@@ -119,8 +122,8 @@ def test_a_landed_past_that_is_gone_is_refused_or_begun_from_now(
 def test_going_back_stops_at_another_deployment(served: tuple[FlowAsset, TickRunner]) -> None:
     flow, runner = served
     list(run_ticks(flow, runner, LAST, lambda _: None))
-    rewrite(flow, WITH_MORE)
-    assert main(["deploy", "small", "--yes", "--forward-only"]) == 0
+    rewrite(flow, REFACTORED)
+    assert main(["deploy", "small", "--yes"]) == 0
     with pytest.raises(DataError, match="hydrotick rollback"):
         runner.pipeline(flow).rewind(2)
     assert runner.next_tick(flow) == LAST + 1
@@ -194,7 +197,14 @@ def test_a_past_that_fails_with_the_new_program_changes_nothing(
     list(run_ticks(flow, runner, LAST, lambda _: None))
 
 
-@pytest.mark.parametrize("moment", ["deployment 2", "outputs/totals", "ledger"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "outputs/totals",
+        pytest.param("deployment 2", marks=pytest.mark.slow),
+        pytest.param("ledger", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_any_step_it_never_happened_or_is_done(tmp_path: Path, moment: str) -> None:
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 2, lambda _: None, together=3))
@@ -240,3 +250,27 @@ def test_assets_tell_their_deployment(served: tuple[FlowAsset, TickRunner]) -> N
     assert shown["deployment"] == 1
     assert "small.hydro" in shown["not deployed"]
     assert "persist" in shown["plan"].value
+
+
+def test_dagster_tells_what_is_out_of_date(served: tuple[FlowAsset, TickRunner]) -> None:
+    flow, runner = served
+    tables = ["state/aggregate_from_1", "state/payments", "totals", "before"]
+
+    def causes(instance: dg.DagsterInstance) -> dict[str, set[str]]:
+        graph = project_definitions([flow], TickRunner(runner.project)).resolve_asset_graph()
+        asked = CachingStaleStatusResolver(instance, graph, LoadingContextForTest(instance))
+        found = {}
+        for name in tables:
+            of = asked.get_stale_causes(asset_key(flow, name), DAYS[1])
+            found[name] = {f"{cause.category.value}: {cause.reason}" for cause in of}
+        return found
+
+    with open_instance(runner.project.dagster_home) as instance:
+        assert causes(instance) == {name: set() for name in tables}
+        rewrite(flow, COUNTED)
+        # The statement of `before` is what it was.
+        changed = {"CODE: has a new code version"}
+        assert causes(instance) == {n: changed if n == "totals" else set() for n in tables}
+        assert main(["deploy", "small", "--yes"]) == 0
+        # What was restated is up to date; so is what the deployment did not touch.
+        assert causes(instance) == {name: set() for name in tables}

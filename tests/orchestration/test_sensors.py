@@ -29,7 +29,7 @@ from orchestration.sensors import MOST_TRIES, NextRun, next_run
 from orchestration.settings import ProjectSettings
 from orchestration.status import status, status_of
 from orchestration.ticks import TickAxis
-from tests.orchestration.small import small_flow
+from tests.orchestration.small import serve, small_flow
 
 pytestmark = pytest.mark.dagster
 
@@ -47,11 +47,12 @@ class Case:
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:
         """As if ticks had run, and had been recorded or not."""
+        plan = self.runner.deployments.prepared(self.flow).name
         ledger = Ledger(self.runner.directory(self.flow))
         ledger.create()
         done = ledger.refresh()
-        then = datetime.now(UTC) - timedelta(hours=1)
-        ledger.append(Commit(done.sequence + 1 if done else 0, first, last, "", {}, {}, then, then))
+        then, number = datetime.now(UTC) - timedelta(hours=1), done.sequence + 1 if done else 0
+        ledger.append(Commit(number, first, last, plan, {}, {}, then, then))
         for tick in range(first, last + 1) if record else ():
             self.record(tick)
 
@@ -252,12 +253,14 @@ def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("orchestration.status.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
     case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
 
     def shown(*words: str) -> tuple[int, str]:
-        code = status(words, [case.flow], case.runner)
+        code = status(words)
         return code, capsys.readouterr().out
 
     code, said = shown("small")
@@ -279,18 +282,22 @@ def test_status_is_for_monitoring_too(
     assert not found["running"]
 
 
-def test_status_makes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status([], [case.flow], case.runner) == 0
+def test_status_makes_nothing(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serve(monkeypatch, [case.flow], case.runner.project)
+    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()
 
 
 def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
-    wrong = Diagnostic("input", "a column is missing")
-    spark = Diagnostic("runtime", "Spark failed")
-    locked = Diagnostic("state", "another writer is at work")
+    wrong = Diagnostic("input", "a column is missing", help="mend it")
+    spark = Diagnostic("runtime", "Spark failed", help="mend it")
+    locked = Diagnostic("state", "another writer is at work", help="mend it")
     assert is_of_the_tick(DataError(wrong))
-    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero")))
+    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero", help="mend it")))
     assert not is_of_the_tick(InfrastructureError(spark))
     assert not is_of_the_tick(DataError(locked))
 

@@ -49,7 +49,7 @@ def test_a_range_is_one_run_in_order(tmp_path: Path, instance: dg.DagsterInstanc
         assert run.recorded(asset) == DAYS
     assert not run.failed(result)
     assert run.warned(result) == {"payments:rows_landed": DAYS[2]}
-    assert len(run.checks(result)) == len(DAYS) * 9
+    assert len(run.checks(result)) == len(DAYS) * 13
     totals = runner.pipeline(flow).output("totals", every=True).to_pylist()
     assert sorted((row["tick"], row["user"], row["total"]) for row in totals) == [
         (0, "ann", 1),
@@ -92,7 +92,7 @@ def test_a_committed_tick_is_recorded_again_and_not_run(
         for found in (first, run.checks(again))
     ]
     assert checks[0] == checks[1]
-    assert len(checks[0]) == 9
+    assert len(checks[0]) == 13
 
 
 def test_a_tick_out_of_order_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:

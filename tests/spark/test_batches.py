@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.spark.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.batches_landing import InputBatches, Landing
+from hydro_core.spark.batches_landing import InputBatches, Landing, Past
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 
 pytestmark = pytest.mark.spark
@@ -135,16 +136,20 @@ def test_windows_of_unequal_length(spark: SparkSession, tmp_path: Path, small: i
     assert sorted((i["n"], t) for i, t in items(batch, spark)) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_a_reading_is_repeated_at_its_version(spark: SparkSession, tmp_path: Path) -> None:
-    path = landed(tmp_path, "delta", [0, 0])
-    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark)
-    assert inputs.read(0, 0)["x"].read.rows == 2
-    write_deltalake(
-        path, pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]}), mode="append"
-    )
-    now, then = inputs.read(0, 0)["x"], inputs.read(0, 0, versions={"x": 0})["x"]
-    assert (now.read.rows, now.read.version) == (3, 1)
-    assert (then.read.rows, then.read.version) == (2, 0)
+@pytest.mark.parametrize("kind", ["delta", "parquet"])
+def test_what_is_read_is_what_was_seen(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    path = landed(tmp_path, kind, [0, 0])
+    past = Past(tmp_path / "pipeline", Calendar(datetime(2013, 1, 1, tzinfo=UTC)))
+    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, past=past)
+    seen = inputs.landings.look(0)
+    late = pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]})
+    if kind == "delta":
+        write_deltalake(path, late, mode="append")
+    else:
+        pq.write_table(late, path / "late.parquet")
+    now, then = inputs.read(0, 0)["x"].read, inputs.read(0, 0, seen=seen)["x"].read
+    assert (now.rows, then.rows) == (3, 2)
+    assert (then.version, then.listing) != (now.version, now.listing)
 
 
 def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_path: Path) -> None:

@@ -73,9 +73,11 @@ def test_a_python_function_that_cannot_be_read_runs_and_fails(spark: SparkSessio
 def test_failures_of_spark_itself_are_one_line(spark: SparkSession) -> None:
     with pytest.raises(Exception, match=r".") as caught:
         spark.read.parquet("no/such/place")
-    text = str(data_error(caught.value))
+    (told,) = data_error(caught.value).diagnostics
+    text = told.message
     assert "no/such/place" in text
     assert "\n" not in text.strip()
+    assert told.help.startswith("run it again")
     assert "SQLSTATE" not in text
 
 

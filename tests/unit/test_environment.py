@@ -41,6 +41,8 @@ def test_masters_of_spark(master: str) -> None:
         ("HYDROTICK_SPARK_MASTER", "local[two]", "no master of Spark"),
         ("HYDROTICK_RANGE_TICKS", "many", "no number of ticks"),
         ("HYDROTICK_RANGE_TICKS", "0", "no number of ticks"),
+        ("HYDROTICK_WHY_ROWS", "0", "no number of rows"),
+        ("HYDROTICK_SAMPLE_KEYS", "-1", "no number of keys"),
         ("HYDROTICK_HOME", "s3a://bucket/home", "a URL"),
         ("HYDROTICK_HOME", "file:///data", "a URL"),
         ("HYDROTICK_HOME", "hdfs:/data", "a URL"),

@@ -65,7 +65,7 @@ def test_what_is_no_fault_stays_what_it_is() -> None:
     gone = fault_of(FileNotFoundError(errno.ENOENT, "gone", "/x"), vanished=True)
     assert gone is not None
     assert "a file went away while it was read: /x" in str(gone)
-    error = DataError(Diagnostic("state", "the disk is full, says a user"))
+    error = DataError(Diagnostic("state", "the disk is full, says a user", help="mend it"))
     error.__cause__ = OSError(errno.ENOSPC, "full")
     assert fault_of(error) is None
     with pytest.raises(ZeroDivisionError), told_faults("here"):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+from hydro_core.catalog.refusals import digits_beyond, sum_beyond
 from hydro_core.functions.fn import Fn
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import field
@@ -119,15 +120,14 @@ def _fitting(group: Group, what: str, found: Decimal, to: ItemType) -> Decimal:
     try:
         conform(found, to)
     except ValueProblem:
-        cure = "take doubles, or decimals of fewer digits after the point, instead"
-        group.site.fail(f"the {what} has more digits than {to}", cure)
+        group.site.fail(*digits_beyond(what, to))
     return found
 
 
 def long_sum(site: Site, total: int) -> int:
     """The sum of integers, which must have 64 bits."""
     if not LONG_MIN <= total <= LONG_MAX:
-        site.fail(f"the sum {total} is beyond 64 bits", "sum decimals or doubles instead")
+        site.fail(*sum_beyond(total))
     return total
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import zip_longest as zip_padded
 from typing import Any
 
+from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import (
@@ -42,10 +43,7 @@ def cross(site: Site, a: Bag, b: Bag) -> Bag:
 def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
     """Each item with the single item of the other side."""
     if len(single) > 1:
-        site.fail(
-            f"{len(single)} items arrived at [single], where one is allowed",
-            "reduce them to one first, or use `cross`",
-        )
+        site.fail(*MANY_SINGLES)
     return Bag(Struct((x, y)) for x in a for y in single)
 
 

@@ -9,7 +9,7 @@ from hydro_core.reference.bag import Bag
 from hydro_core.reference.fit import fits
 from hydro_core.reference.meanings.registry import Growth, means
 from hydro_core.reference.site import Site
-from hydro_core.types.values import RowItem, ValueProblem, conform
+from hydro_core.types.values import UNFIT, RowItem, ValueProblem, conform
 
 
 @means("source", exact=True)
@@ -32,6 +32,7 @@ def _unfit(site: Site, position: int, why: str) -> Diagnostic:
         f"item {position} of `{name}` in tick {tick} does not fit its schema {site.output}: {why}",
         site.node.span,
         site.node.op.name,
+        help=UNFIT,
     )
 
 

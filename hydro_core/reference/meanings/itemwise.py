@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hydro_core.catalog.refusals import undeclared
+from hydro_core.functions.failed_call import shown
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import columns_of, field
 from hydro_core.reference.meanings.registry import Growth, means
-from hydro_core.reference.site import Site
+from hydro_core.reference.site import Site, named
 from hydro_core.types.values import RowItem, Struct
 
 
@@ -60,7 +62,10 @@ def flatten(site: Site, a: Bag) -> Bag:
 def _parts(site: Site, whole: Any) -> Iterable[Any]:
     """The elements of an array, the fields of a tuple; null has none, as in Spark's `explode`."""
     if whole is not None and not isinstance(whole, list | Struct):
-        site.fail(f"only arrays and tuples can be spread, not {whole!r}")
+        site.fail(
+            f"only arrays and tuples can be spread, not {shown(whole)}",
+            "let it be a list or a tuple, or drop such items before",
+        )
     return whole or ()
 
 
@@ -120,12 +125,8 @@ def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
         port = site.call(fn, x)
         label = _label(port)
         if label is None or label not in ports:
-            declared = ", ".join(ports)
-            site.fail(
-                f"the function {fn.name} names the port {port!r}, which is not declared",
-                f"the ports are {declared}",
-                fn=fn,
-            )
+            reason, cure = undeclared(ports)
+            site.fail(f"{named(fn)} on {shown(x)} {reason}", cure, fn)
         ports[label].append(x)
     return {port: Bag(items) for port, items in ports.items()}
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND, Refusal
 from hydro_core.catalog.spec import Args
+from hydro_core.functions.failed_call import shown
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.meanings.registry import Growth, means
 from hydro_core.reference.past import Past
@@ -74,7 +76,7 @@ def persist_mut(site: Site, commands: Past) -> Bag:
             case ("delete", x):
                 state.pop(canonical(x), None)
             case _:
-                _refuse(site, command, '("persist", x) and ("delete", x)')
+                _refuse(site, command, NO_COMMAND)
     return Bag(x for copies in state.values() for x in copies)
 
 
@@ -89,9 +91,9 @@ def persist_mut_keyed(site: Site, commands: Past) -> Bag:
             case ("delete", k, _):
                 state.pop(canonical(k), None)
             case _:
-                _refuse(site, command, '("persist", k, v) and ("delete", k, None)')
+                _refuse(site, command, NO_KEYED_COMMAND)
     return Bag(state.values())
 
 
-def _refuse(site: Site, command: Any, known: str) -> NoReturn:
-    site.fail(f"{command!r} is not a command", f"commands are {known}")
+def _refuse(site: Site, command: Any, known: Refusal) -> NoReturn:
+    site.fail(f"{shown(command)} {known.reason}", known.cure)

@@ -17,13 +17,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.value import Value
-from hydro_core.spark.failures import MARKER, payload
+from hydro_core.spark.failures import AS_JSON, MARKER, payload
 
 Compile = Callable[[Expr, "Scope"], Value]
-_JSON_OPTIONS = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class Site:
         """A column that fails the job with an error of Python's kind, item and tick named."""
         names = [f"_{i}" for i in range(1, len(self.shown) + 1)]
         shown = F.to_json(
-            F.struct(*(c.alias(n) for c, n in zip(self.shown, names, strict=True))), _JSON_OPTIONS
+            F.struct(*(c.alias(n) for c, n in zip(self.shown, names, strict=True))), AS_JSON
         )
         tick = (
             F.lit("null")

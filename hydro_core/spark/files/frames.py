@@ -41,13 +41,15 @@ from hydro_core.ticks.batches import (
     item_type_of,
     refuse,
     refuse_early,
+    refuse_untold,
+    refuse_untyped,
     require_columns,
     start_of,
 )
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.landed import declared_columns, misfit, required_columns
 from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, is_integer
-from hydro_core.types.values import ValueProblem
+from hydro_core.types.values import UNFIT, ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def _item_type(file: InputFile, found: Found) -> ItemType:
     try:
         return item_type_of(found.types or {}, file.column)
     except ValueProblem as problem:
-        refuse(file, str(problem))
+        refuse_untyped(file, str(problem))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, Item
     there = dict.fromkeys(name for each in names for name in each[NAMES].split("\n"))
     require_columns(arrived.file, columns if arrived.found.form.declared else (), list(there))
     if untold is not None:
-        refuse(arrived.file, f"the tick column `{arrived.file.column}`: {untold[PROBLEM]}")
+        refuse_untold(arrived.file, untold[PROBLEM])
 
 
 def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
@@ -217,10 +219,7 @@ def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
     found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
     rows, nulls, low, high, first, last = found
     if nulls and arrived.file.column is not None:
-        refuse(
-            arrived.file,
-            f"the tick column `{arrived.file.column}`: a row has no tick: it is null",
-        )
+        refuse_untold(arrived.file, "a row has no tick: it is null")
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
     return Summary(rows, numbers, moments)
@@ -351,7 +350,7 @@ def refuse_misfit(
     """Refuses a value that is no item; it is told by its file, its row there and its column."""
     file, row, column = where
     told = misfit(problem, row, column)
-    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}")
+    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}", UNFIT)
 
 
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
@@ -371,4 +370,4 @@ def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
     before = rows.frame.where(F.col(FILE) < at[FILE]).count()
     column = list(declared_columns(rows.arrived.item) or {})[at[PLACE]]
     problem = misfit(told[PROBLEM], before + at[ROW], column)
-    refuse(rows.arrived.file, f"in tick {tick_number}, {problem}")
+    refuse(rows.arrived.file, f"in tick {tick_number}, {problem}", UNFIT)

@@ -8,7 +8,7 @@ any row is read.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,14 +37,13 @@ from hydro_core.ticks.files import (
     header_of,
     is_delta,
     parquet_file,
-    refuse,
     together,
     wanted_of,
 )
 from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
+from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_file, refuse_text
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
-from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +66,8 @@ class Found:
     """The version of a Delta table."""
     kind: str = ""
     """What it is: a Delta table, or files of a kind."""
+    table: str | None = None
+    """The identity of a Delta table."""
 
 
 Ask = Callable[[Path], bytes]
@@ -83,7 +84,12 @@ def survey_here(files: Sequence[Path], found: Ask) -> Sequence[bytes | DataError
 
 
 def find(
-    file: InputFile, declared: Declared, survey: Survey = survey_here, version: int | None = None
+    file: InputFile,
+    declared: Declared,
+    survey: Survey = survey_here,
+    *,
+    version: int | None = None,
+    only: Collection[Path] | None = None,
 ) -> Found:
     """What lies at the path of an input.
 
@@ -92,11 +98,18 @@ def find(
         declared: the columns that the program declares.
         survey: how files are asked for what only all of their rows tell.
         version: of a Delta table; None: the latest.
+        only: of files those that are read; None: all.
     """
     wanted = wanted_of(declared, file.column)
     if is_delta(file.path):
         return _delta(file.path, declared, wanted, version)
     kind, files = files_at(file.path)
+    if only is not None:
+        files = [found for found in files if found in only]
+        if not files:
+            refuse(
+                f"the files that were at `{file.path}` went away", "let them stay, and try again"
+            )
     form = Form(kind, base_of(file.path), declared, wanted)
     match kind:
         case "CSV":
@@ -114,7 +127,7 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
         rows: Any = table.to_pyarrow_dataset()
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
         types = {name: item_type(of) for name, of in fields}
-    except (DeltaError, ValueProblem, pa.ArrowException) as problem:
+    except (DeltaError, *UNREADABLE) as problem:
         first_line = str(problem).strip().partition("\n")[0]
         at = "" if version is None else f" at version {version}"
         refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
@@ -127,7 +140,9 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
     constants = _constants(path, rows)
     form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
     size = sum(file.stat().st_size for file in constants)
-    return Found(list(constants), form, names, types, rows, native, size, at_version, DELTA)
+    identity = str(table.metadata().id)
+    files = list(constants)
+    return Found(files, form, names, types, rows, native, size, at_version, DELTA, identity)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
@@ -152,8 +167,8 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
             plain = plain and _is_plain(pyarrow.parquet.read_schema(file), file, columns)
             schemas.append(found)
             types = {name: item_type(found.field(name).type) for name in columns}
-        except (pa.ArrowException, ValueProblem, OSError) as problem:
-            refuse(f"`{file}` cannot be read: {problem}")
+        except UNREADABLE as problem:
+            refuse_file(file, problem)
     schema = together(path, [s.empty_table() for s in schemas]).schema
     types = {field.name: item_type(field.type) for field in schema}
     rows, native = None, None
@@ -227,8 +242,8 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
 def _header(file: Path) -> list[str]:
     try:
         return header_of(file)
-    except (UnicodeDecodeError, OSError) as problem:
-        refuse(f"`{file}` cannot be read: {problem}")
+    except UNREADABLE as problem:
+        refuse_text(file, problem)
 
 
 def _surveyed_csv(file: Path, form: Form) -> bytes:

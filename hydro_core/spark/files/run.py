@@ -18,7 +18,6 @@ from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
-from hydro_core.ir.graph import Graph
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -164,13 +163,13 @@ def _session(spark: SparkSession) -> SparkSession:
 
 
 @contextmanager
-def told(graph: Graph | None = None) -> Iterator[None]:
+def told(typed: Typed | None = None) -> Iterator[None]:
     """Failures of Spark become errors that a user can read."""
     try:
         yield
     except Exception as error:
         if is_spark_error(error):
-            raise data_error(error, graph) from error
+            raise data_error(error, typed) from error
         raise
 
 
@@ -196,7 +195,7 @@ def run(
     count = work.cut.count
     longest = [n for p in work.plans.all if (n := longest_range(p, work.settings)) is not None]
     step = at_once or min(longest, default=None) or max(count, 1)
-    with told(work.plans.shards[0].graph):
+    with told(work.plans.shards[0].typed):
         for first in range(0, count, step):
             last = min(first + step, count) - 1
             found, pasts = _range(work, out, (first, last), pasts)

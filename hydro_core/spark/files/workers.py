@@ -127,7 +127,7 @@ def _answer(answer: Any) -> bytes | DataError:
     return bytes(answer["said"])
 
 
-def input_error(message: str, cure: str | None = None) -> DataError:
+def input_error(message: str, cure: str) -> DataError:
     """An error of the data (code `input`)."""
     return DataError(Diagnostic("input", message, help=cure))
 

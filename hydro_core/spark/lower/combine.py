@@ -6,6 +6,7 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 
+from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.algebra import (
@@ -96,7 +97,7 @@ def cross_singleton(step: Step) -> Relation:
     if step.singles[1]:
         return _with_single(step, left, single)
     marked = _marked(single.events(step.first, step.last) if step.is_tick else single)
-    wrong = fail(step.node, "more than one item arrived at [single], where one is allowed")
+    wrong = fail(step.node, MANY_SINGLES)
     fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
     checked = marked.with_(frame=marked.frame.where(guarded(fine)).drop("at_once"))
     found = _with_single(step, left, checked)

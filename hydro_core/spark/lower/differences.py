@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
+from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
@@ -11,7 +12,7 @@ from hydro_core.spark.log import consolidated, copies
 from hydro_core.spark.lower.aggregates import or_zero
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
-from hydro_core.spark.lower.failure import fail
+from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.spark.lower.group import aggregate, at_every_tick, fields_of
 from hydro_core.spark.lower.items import convert, key_fields, key_of, make_row, make_tuple, named
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
@@ -146,7 +147,8 @@ def _made(step: Step, aggregate: Aggregate, result: ItemType) -> Column:
     if result != LONG:
         return found.cast(spark_type(result))
     fits = total.between(F.lit(-(2**63)).cast("decimal(20,0)"), F.lit(2**63 - 1))
-    failed = fail(step.node, "the sum is beyond 64 bits").cast("long")
+    wide = total.cast("decimal(38,0)")
+    failed = fail(step.node, sum_beyond(NUMBER), number=wide).cast("long")
     return F.when(guarded(count.isNull() | fits), found.cast("long")).otherwise(failed)
 
 

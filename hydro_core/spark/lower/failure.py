@@ -6,19 +6,20 @@ import json
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.refusals import Refusal
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.columns.dry import F
-from hydro_core.spark.failures import MARKER, payload
+from hydro_core.spark.failures import AS_JSON, MARKER, payload
 from hydro_core.spark.relation import TICK
 
 NUMBER = "\0"
-"""Where a reason names the number."""
+"""Where a refusal names the number."""
 
 
 def fail(
     node: Node,
-    reason: str,
+    refusal: Refusal,
     item: Column | None = None,
     *,
     fn: Fn | None = None,
@@ -27,10 +28,9 @@ def fail(
 ) -> Column:
     """A column without values.
 
-    Where it is evaluated, the tick fails for this reason, on this item.
+    Where it is evaluated, the tick is refused, on this item.
     """
-    # What goes on from a stored result is what the program calls it.
-    known = payload(fn, f"`{node.op.name.removesuffix('_from')}`", reason)
+    known = payload(fn, f"`{node.op.called}`", refusal.reason, refusal.cure)
     if known["span"] is None and node.span is not None:
         s = node.span
         known["span"] = (s.file, s.line, s.column, s.end_line, s.end_column, s.text)
@@ -40,6 +40,5 @@ def fail(
         parts += [number.cast("string"), F.lit(after)]
     parts += [F.lit(', "tick": '), (F.col(TICK) if tick is None else tick).cast("string")]
     if item is not None:
-        listed = F.to_json(F.array(item))
-        parts += [F.lit(', "item": '), F.substr(listed, F.lit(2), F.length(listed) - 2)]
+        parts += [F.lit(', "items": '), F.to_json(F.struct(item.alias("_1")), AS_JSON)]
     return F.raise_error(F.concat(*parts, F.lit("}")))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 
+from hydro_core.catalog.refusals import undeclared
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.columns.dry import F
@@ -90,8 +91,7 @@ def partition(step: Step) -> Mapping[str, Relation]:
     fn, ports = step.arg("f"), step.arg("ports")
     found = evaluated(fn, step.input.item)
     port = F.coalesce(found.cast("string"), F.lit(""))
-    reason = f"names a port that is not declared; the ports are {', '.join(ports)}"
-    wrong = fail(step.node, reason, F.col(ITEM), fn=fn)
+    wrong = fail(step.node, undeclared(ports), F.col(ITEM), fn=fn)
     declared = found.isNotNull() & port.isin(*ports)
     return {
         name: kept(step.input, F.when(declared, port == name).otherwise(wrong.cast("boolean")))

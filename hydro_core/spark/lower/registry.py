@@ -131,7 +131,7 @@ def require_lowerings(graph: Graph) -> None:
                     f"`{n.op.name}` is not available on Spark yet",
                     n.span,
                     n.op.name,
-                    "run it with `--engine reference`",
+                    help="run it with `--engine reference`",
                 )
                 for n in missing
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Window
 
+from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import consolidated, copies, live, live_rows
@@ -226,7 +227,8 @@ def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
 def _given(step: Step, operands: int) -> DataFrame:
     events = step.input.events(step.first, step.last).frame
     word = F.col(ITEM).getField("_1").cast("string")
-    wrong = fail(step.node, 'commands are "persist" and "delete"', F.col(ITEM)).cast("boolean")
+    refusal = NO_COMMAND if operands == 1 else NO_KEYED_COMMAND
+    wrong = fail(step.node, refusal, F.col(ITEM)).cast("boolean")
     is_delete = F.when(word == "delete", F.lit(True)).when(word == "persist", F.lit(False))
     types = [type_at(step.input.item, i + 1) for i in range(operands)]
     given = [

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.refusals import digits_beyond, sum_beyond
 from hydro_core.ir.graph import Node
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.failure import NUMBER, fail
@@ -25,7 +26,7 @@ def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Co
         return total.cast(spark_type(result))
     wide = total.cast("decimal(38,0)")
     least, greatest = (F.lit(bound).cast("decimal(38,0)") for bound in (LONG_MIN, LONG_MAX))
-    beyond = fail(node, f"the sum {NUMBER} is beyond 64 bits", number=wide, tick=tick)
+    beyond = fail(node, sum_beyond(NUMBER), number=wide, tick=tick)
     fits = wide.between(least, greatest)
     return F.when(fits, wide.cast("long")).when(wide.isNotNull(), beyond.cast("long"))
 
@@ -57,5 +58,5 @@ def or_fails(
 
 
 def _beyond(what: str, result: ItemType, node: Node) -> Callable[[Column], Column]:
-    reason = f"the {what} has more digits than {result}"
-    return lambda tick: fail(node, reason, tick=tick)
+    refusal = digits_beyond(what, result)
+    return lambda tick: fail(node, refusal, tick=tick)

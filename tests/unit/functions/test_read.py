@@ -105,8 +105,9 @@ class TestLive:
         n = 5
         fn = read_callable(lambda x: x + n + LIMIT)
         assert fn.tree is not None
-        assert "n = 5" in fn.source
-        assert "LIMIT = 3" in fn.source
+        assert fn.source == "lambda x: x + n + LIMIT"
+        assert fn.closed == (("LIMIT", "3"), ("n", "5"))
+        assert fn.whole == "lambda x: x + n + LIMIT\nwhere LIMIT = 3\nwhere n = 5"
         assert Const(5) in _parts(fn.tree)
 
     def test_what_it_closes_over_tells_it_apart(self) -> None:
@@ -120,7 +121,8 @@ class TestLive:
         fn = read_callable(lambda x: helper(x) * 2)
         assert fn.pure
         assert not any(isinstance(p, Opaque) for p in _parts(fn.tree))
-        assert "def helper" in fn.source
+        assert "helper" in dict(fn.closed)
+        assert "def helper" in fn.whole
 
     def test_recursion_is_not_followed(self) -> None:
         fn = live("def f(n):\n    return 1 if n < 2 else n * f(n - 1)\n")

@@ -199,7 +199,7 @@ def test_nothing_runs_while_it_is_read() -> None:
     ],
 )
 def test_constants_take_a_moment_at_most(source: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     with contextlib.suppress(TypeProblem):
         constant(ast.parse(source, mode="eval").body, {})
-    assert time.monotonic() - start < 8
+    assert time.process_time() - start < 8

@@ -31,6 +31,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "flows_to_load.py").write_text(MODULE)
     (tmp_path / "broken_to_load.py").write_text("def f(:\n")
+    (tmp_path / "latin_to_load.py").write_bytes(b'flow = "\xe9"\n')
+    (tmp_path / "pipes.py").write_text(
+        "import hydro_core\nraise RuntimeError('this is not run')\n"
+        "daily = hydro_core.Flow('d')\nhourly: object = hydro_core.Flow.parse('a -> b')\nn = 5\n"
+    )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "pipes.py").write_text("from hydro_core import Flow\nflow = Flow('x')\n")
     (tmp_path / "chat.hydro").write_text("a -> out")
     return tmp_path
 
@@ -57,6 +64,11 @@ def test_text(folder: Path) -> None:
         ("flows_to_load:flw", "config", "did you mean `flow`?"),
         ("flows_to_load:number", "config", "is no flow, but a int"),
         ("broken_to_load:flow", "syntax", "broken_to_load.py:1"),
+        ("latin_to_load:flow", "syntax", "save it as UTF-8"),
+        ("pipes.py", "config", "write `pipes:daily` or `pipes:hourly`"),
+        ("sub/pipes.py", "config", "write `sub.pipes:flow`"),
+        ("broken_to_load.py", "config", "write `broken_to_load:NAME`"),
+        ("pips.py", "config", "did you mean `pipes.py`?"),
     ],
 )
 def test_wrong(folder: Path, spec: str, code: str, words: str) -> None:

@@ -16,7 +16,7 @@ from hydro_core.optimize.report import as_text, explanation
 
 ROWS = 'a = source("k long, v long"); b = source("k long, w long"); q = b -> persist()\n'
 NUMBERS = 'a = source("long")\n'
-MAX_TEXT = 3_000_000
+MAX_TEXT = 1_500_000
 """Characters of a plan or of an explanation."""
 
 
@@ -147,6 +147,21 @@ def test_the_search_says_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> No
     found = optimize(compile_text(SHAPES["diamonds"](40)).typed)
     assert any("search among plans stopped" in limit for limit in found.limits)
     assert "search among plans stopped" in as_text(found)
+
+
+def test_an_explanation_says_that_it_gets_brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = SHAPES["aggregates of aggregates"](20)
+    whole = explanation(optimize(compile_text(text).typed, explain=True))
+    monkeypatch.setattr("hydro_core.optimize.explain.ALL_SHOWN", 100)
+    found = optimize(compile_text(text).typed, explain=True)
+    brief = explanation(found)
+    assert "this is long" not in whole
+    assert len(brief) < len(whole) / 2
+    assert "\n(this is long: after some steps, only 10 operators of a term are shown" in brief
+    chains = [chain for d in found.steps for chain in (d.chain, *d.equations)]
+    steps = [step.rule for chain in chains for step in chain.steps]
+    assert steps
+    assert all(f". {rule}" in brief for rule in steps)
 
 
 def test_six_hundred_operators_are_explained() -> None:

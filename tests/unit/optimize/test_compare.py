@@ -8,7 +8,8 @@ import pytest
 
 from hydro_core.analysis.infer import infer
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.compare import Stream, compare
+from hydro_core.optimize.compare import Stream, compare, shared
+from hydro_core.optimize.egraph import MIN_ITERATIONS, EGraph
 
 SOURCES = """
 orders = source("user string, product string, amount long, at date")
@@ -85,6 +86,15 @@ SAME = {
           -> out
         """,
     ),
+    "a column that is made and not read": (
+        """
+        orders -> persist() -> aggregate(by='user', n=sum('amount')) -> out
+        """,
+        """
+        orders -> persist() -> with_columns(dead=lambda r: r.amount)
+          -> aggregate(by='user', n=sum('amount')) -> out
+        """,
+    ),
     "projections in other words": (
         """
         orders -> select('user', 'amount') -> out
@@ -96,6 +106,10 @@ SAME = {
 }
 
 DIFFERENT = {
+    "a column that is made and read": (
+        "aggregate(by='user', n=sum('amount'))",
+        "with_columns(amount=lambda r: 1) -> aggregate(by='user', n=sum('amount'))",
+    ),
     "another constant": ("filter(lambda r: r.amount > 1)", "filter(lambda r: r.amount > 2)"),
     "another type of constant": ("map(lambda r: 1)", "map(lambda r: 1.0)"),
     "a tick later": ("prev()", "prev() -> prev()"),
@@ -157,3 +171,18 @@ def test_an_input_of_another_type_is_another_input() -> None:
     ]
     ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
     assert not compare(programs).same(Stream(0, ends[0]), Stream(1, ends[1]))
+
+
+def test_a_comparison_takes_as_many_rounds_as_the_longer_program() -> None:
+    """A window of what feeds itself is split into ever earlier ticks."""
+    endless = """
+    x = orders -> union(y)
+    y = x -> prev() -> filter(lambda r: r.amount == 1)
+    x -> window(2) -> out
+    """
+    assert same(endless, endless)
+    of = shared(dict(enumerate([infer(parse(SOURCES + dedent(endless)))] * 4)))
+    egraph = EGraph(of.problem, of.rules, equal=of.given, most=of.rounds)
+    saturation = egraph.saturate()
+    assert not saturation.saturated
+    assert saturation.iterations == MIN_ITERATIONS

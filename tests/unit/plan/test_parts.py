@@ -19,7 +19,7 @@ def failing(bad: int, code: str = "runtime") -> tuple[list[int], list[tuple[int,
         assert first == len(done)
         tried.append((first, last))
         if first <= bad <= last:
-            raise DataError(Diagnostic(code, f"tick {bad}, in {first} to {last}"))
+            raise DataError(Diagnostic(code, f"tick {bad}, in {first} to {last}", help="mend it"))
         done.extend(range(first, last + 1))
 
     with pytest.raises(DataError, match=f"tick {bad}, in {bad if code == 'runtime' else 0}"):
@@ -41,7 +41,7 @@ def test_what_is_no_fault_of_a_tick_is_not_tried_again() -> None:
 def test_a_range_that_fails_as_a_whole_alone_goes_through_in_parts() -> None:
     def run(first: int, last: int) -> tuple[int, int]:
         if last - first > 2:
-            raise DataError(Diagnostic("runtime", "too large"))
+            raise DataError(Diagnostic("runtime", "too large", help="mend it"))
         return first, last
 
     found = list(in_parts(3, 12, None, run))

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import DataError
-from hydro_core.spark.ledger import LEDGER, Commit, InputRead, Ledger
+from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.ledger_lock import LOCK_FILE, WriterLock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

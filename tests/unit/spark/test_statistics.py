@@ -11,7 +11,8 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import InputStatistics
-from hydro_core.spark.ledger import Commit, InputRead, Ledger
+from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.ledger import Commit, Ledger
 from hydro_core.spark.statistics import deployed_statistics
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -1,0 +1,244 @@
+"""Late rows: what lands for committed ticks, or changes there, before the next tick runs.
+
+An input says what becomes of such rows: they arrive with the next tick, or committed ticks are
+computed again with them, or nothing runs until somebody decides. In any case they are told of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.faults import told_faults
+from orchestration.noticed import NOTHING, Noticed, noticed
+from orchestration.ranges import After, Log, Ranges, is_of_the_tick
+from orchestration.report import TickReport, report_of_error
+from orchestration.ticks import Window
+
+if TYPE_CHECKING:
+    from hydro_core.spark.arrivals.seen import Seen
+    from hydro_core.spark.batches import Batch
+    from orchestration.runner import TickRunner
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads the landings of a flow as they were seen, for ticks on a ledger as it was then.
+
+    Late rows are in what is read for the first tick that was open, and for no other.
+    """
+
+    runner: TickRunner
+    flow: FlowAsset
+    seen: Mapping[str, Seen]
+    after: After | None = None
+    """How the ledger was; None: nobody else can commit."""
+
+    def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
+        """What has landed for ticks."""
+        return self.runner.landed(self.flow, windows, self.seen)
+
+
+def look(runner: TickRunner, flow: FlowAsset) -> Reading:
+    """Looks at what has landed, before open ticks are read; nothing is changed.
+
+    Raises:
+        HydroError: a landing cannot be read.
+    """
+    from hydro_core.spark.ledger import Ledger
+
+    ledger = Ledger(runner.directory(flow))
+    last = ledger.last
+    with told_faults(f"the landings of `{flow.name}`", vanished=True):
+        seen = runner.inputs(flow).landings.look(
+            0 if last is None else last.last + 1, ledger.last_reads()
+        )
+    return Reading(runner, flow, seen, After(-1 if last is None else last.sequence))
+
+
+def waiting(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
+    """What has come or changed for committed ticks and is not in them, by input, where something
+    has.
+
+    Raises:
+        HydroError: a landing cannot be read.
+    """
+    if not runner.next_tick(flow):
+        return {}
+    calendar = flow.ticks.calendar
+    found = {
+        name: noticed(calendar, one.arrivals.late, one.changed)
+        for name, one in look(runner, flow).seen.items()
+    }
+    return {name: one for name, one in found.items() if one != NOTHING}
+
+
+def run_open(
+    runner: TickRunner,
+    flow: FlowAsset,
+    windows: Sequence[Window],
+    log: Log,
+    refuse: Callable[[Window], None],
+) -> Iterator[TickReport]:
+    """Runs open ticks that follow each other, after what came for committed ones had its way.
+
+    Where these are computed again, they are reported first.
+    """
+    pipeline = runner.pipeline(flow)
+    reading, first = Reading(runner, flow, {}), None
+    if windows[0].tick == pipeline.next_tick:
+        try:
+            # What may not run is told as such, whatever has landed.
+            refuse(windows[-1])
+            reading = look(runner, flow)
+            first = first_to_correct(runner.asset(flow), reading.seen)
+        except HydroError as error:
+            yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            return
+    if first is not None:
+        for report in _corrected(runner, flow, reading, first, log):
+            yield report
+            if not report.committed:
+                return
+        reading = seen_again(runner, flow, reading)
+    asset, sample = runner.asset(flow), runner.sample(flow)
+    ranges = Ranges(asset, pipeline, reading, log, refuse, reading.after, sample)
+    for report in ranges.run(windows):
+        if report.committed and report.window == windows[0]:
+            for line in report.notices(flow.name):
+                runner.told(line)
+        yield report
+    forget_lists(runner, flow)
+
+
+def _corrected(
+    runner: TickRunner, flow: FlowAsset, reading: Reading, first: int, log: Log
+) -> Iterator[TickReport]:
+    """The ticks from `first` on, computed again with what is late, and what that has done."""
+    window = flow.ticks.calendar.window(first)
+    runner.told(f"{window.key} and the ticks after it are corrected first:")
+    for line in _says(flow, reading.seen):
+        log(f"for committed ticks: {line}")
+        runner.told(f"  {line}")
+    report = None
+    for report in runner.correct(flow, window, log, reading):
+        yield report
+    if report is not None and report.corrected is not None:
+        for line in (str(report.corrected), *report.corrected.lines):
+            runner.told(line)
+
+
+def forget_lists(runner: TickRunner, flow: FlowAsset) -> None:
+    """Removes old lists of files, where they take much; those that are read next stay."""
+    from hydro_core.spark.arrivals.listing import clear_listings
+    from hydro_core.spark.ledger import Ledger
+
+    directory = runner.directory(flow)
+    reads = Ledger(directory).last_reads()
+    needed = {name for read in reads for name in (read.listing, read.accepted_listing)}
+    if needed != {None}:
+        clear_listings(directory, needed)
+
+
+def first_to_correct(
+    flow: FlowAsset, seen: Mapping[str, Seen], first: int | None = None
+) -> int | None:
+    """The first tick that has to be computed again; None: none has to be.
+
+    Args:
+        flow: whose inputs say what becomes of late rows.
+        seen: its inputs.
+        first: the tick that is the first anyway, if one is.
+
+    Raises:
+        DataError: there is something to decide first (code `input`).
+    """
+    _refuse_undecided(flow, seen, first)
+    found = [] if first is None else [first]
+    for name, one in seen.items():
+        if flow.inputs[name].late == "correct":
+            found += [tick for tick in (one.arrivals.earliest, *_firsts(one)) if tick is not None]
+    return min(found, default=None)
+
+
+def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading:
+    """The same landings, as they were seen, after committed ticks were computed again with them."""
+    from hydro_core.spark.ledger import Ledger
+
+    ledger = Ledger(runner.directory(flow))
+    last = ledger.last
+    if last is None:
+        raise AssertionError("only what is committed is computed again")
+    seen = runner.inputs(flow).landings.look(last.last + 1, ledger.last_reads(), reading.seen)
+    return Reading(runner, flow, seen, After(last.sequence))
+
+
+def accept(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
+    """Accepts what has come or changed for committed ticks: late rows arrive with the next tick,
+    and changed ticks stay as they were read.
+
+    Returns:
+        What was accepted, by input; the ledger says so, too. Nothing where there is nothing.
+
+    Raises:
+        HydroError: a landing cannot be read, or another process is at work.
+    """
+    reading, directory = look(runner, flow), runner.directory(flow)
+    calendar, ledger = flow.ticks.calendar, runner.pipeline(flow).ledger
+    found = {
+        name: noticed(calendar, one.undecided.late, one.changed)
+        for name, one in reading.seen.items()
+    }
+    found = {name: one for name, one in found.items() if one != NOTHING}
+    if found:
+        ledger.refresh()
+        reads = [reading.seen[r.name].accepted(r, directory) for r in ledger.last_reads()]
+        runner.pipeline(flow).decide(reads)
+    return found
+
+
+def _firsts(one: Seen) -> list[int]:
+    return [change.first for change in one.changed]
+
+
+def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, Seen], before: int | None) -> None:
+    """Raises where something came or changed that somebody has to decide on."""
+    calendar = flow.ticks.calendar
+    undecided = {
+        name: one
+        for name, one in seen.items()
+        if flow.inputs[name].late == "refuse"
+        and one.undecided.earliest is not None
+        and (before is None or one.undecided.earliest < before)
+    }
+    if not undecided:
+        return
+    lines = []
+    for name, one in undecided.items():
+        found = noticed(calendar, one.undecided.late, one.undecided.changed)
+        files = "".join(f"\n    in {file}" for file in one.undecided.files)
+        lines += [f"  {name}: late: {found.says_late}{files}"] if found.late else []
+        lines += [f"  {name}: changed: {found.says_changed}"] if found.changed else []
+    earliest = min(e for one in undecided.values() if (e := one.undecided.earliest) is not None)
+    raise DataError(
+        Diagnostic(
+            "input",
+            "rows came or changed for committed ticks, and the input refuses them until somebody "
+            "decides:\n" + "\n".join(lines),
+            help=f"`hydrotick correct {flow.name} --from {calendar.window(earliest).key}` computes "
+            f"these ticks again with them; `hydrotick accept {flow.name}` lets late rows arrive "
+            "with the next tick, and leaves changed ticks as they were read",
+        )
+    )
+
+
+def _says(flow: FlowAsset, seen: Mapping[str, Seen]) -> Iterator[str]:
+    for name, one in seen.items():
+        found = noticed(flow.ticks.calendar, one.arrivals.late, one.changed)
+        if found.late:
+            yield f"`{name}`: late: {found.says_late}"
+        if found.changed:
+            yield f"`{name}`: changed: {found.says_changed}"

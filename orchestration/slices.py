@@ -1,0 +1,286 @@
+"""Slices of a flow over what is landed: the naive program on the rows that can matter.
+
+Rows are read as they are landed now. That is not always what the ticks have read: rows may have
+landed later. So where an answer is not what the tables hold, every tick's rows are read once more,
+as they were when it was committed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from assets.spec import FlowAsset
+from hydro_core.analysis.slices import Known, slice_of
+from hydro_core.compile import Compiled
+from hydro_core.errors import DataError, HydroError
+from hydro_core.plan.planner import plan
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.sliced import SlicedRun
+from hydro_core.ticks.calendar import Calendar, Window
+from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.wanted import Limits, Wanted, meets
+from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
+from hydro_core.types.values import RowItem, Struct, canonical
+from orchestration.landed_past import rows_read
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hydro_core.spark.batches_wanted import SlicedBatches
+    from hydro_core.spark.input_reads import InputRead
+    from hydro_core.spark.ledger import Commit, Ledger
+
+Where = Mapping[FieldPath, Known]
+"""Values of fields of an output's rows."""
+
+
+Inputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
+"""Gives what a flow reads by a plan."""
+
+
+def inputs_of(flow: FlowAsset, program: Compiled, inputs: Inputs) -> SlicedBatches:
+    """What a flow's program reads: the plan that runs may leave inputs out."""
+    return inputs(flow, plan(program.typed, program.strata))
+
+
+@dataclass
+class FlowSlices:
+    """Slices of one flow.
+
+    Args:
+        flow: the flow.
+        program: its program as it is written.
+        inputs: where its landings are.
+        ledger: what its ticks have read.
+        most: what may be read of an input.
+        reads: what the tick that is judged has read; without it, what is landed now is read.
+        at: the first tick that has read it.
+    """
+
+    flow: FlowAsset
+    program: Compiled
+    inputs: SlicedBatches
+    ledger: Ledger
+    most: Limits
+    reads: Sequence[InputRead] = ()
+    at: int = 0
+    not_as_read: set[str] = field(default_factory=set)
+    """The inputs of which nobody can tell any more what the ticks have read."""
+    _windows: dict[int, Window] = field(default_factory=dict)
+
+    def run(
+        self, output: str, where: Where, ticks: tuple[int, int], *, as_read: bool = False
+    ) -> SlicedRun:
+        """A slice of an output at some ticks, its rows loaded.
+
+        Args:
+            output: its name.
+            where: which of its rows are asked for.
+            ticks: the first and the last of the ticks.
+            as_read: every committed tick's rows as it has read them.
+
+        Raises:
+            DataError: an input cannot be read (code `input`).
+            TooLargeError: the files of one are larger than they may be.
+        """
+        found = SlicedRun(
+            self.program, slice_of(self.program.typed, output, where), *ticks, tick=self._tick
+        )
+        read = self._read_as_read if as_read else self._read_at_once
+        found.load(partial(read, ticks[1]))
+        return found
+
+    def some(self, wanted: Wanted, last: int) -> list[Any]:
+        """Some of the rows of an input, up to a tick."""
+        found = self._read(wanted, self._at_once(last, wanted))
+        return [row for _, rows in sorted(found.items()) for row in rows]
+
+    def counts(
+        self, wanted: Wanted, fields: Sequence[FieldPath], last: int
+    ) -> Counter[tuple[Hashable, ...]]:
+        """How many of the rows of an input have which values in some fields, by their forms."""
+        (part,) = self._at_once(last, wanted)
+        return self.inputs.counts(wanted, fields, last, self._times(part), part.version)
+
+    def has_lost(self, name: str) -> bool:
+        """Whether rows of an input are not landed any more that ticks have read."""
+        read = rows_read(self._commits, 0).get(name, 0)
+        try:
+            there = self.inputs.rows_there(name, self._versions.get(name))
+        except HydroError:
+            return True
+        return there is not None and there < read
+
+    def window(self, tick: int) -> Window:
+        """The window of a tick."""
+        if tick not in self._windows:
+            self._windows[tick] = self._calendar.window(tick)
+        return self._windows[tick]
+
+    @cached_property
+    def _versions(self) -> Mapping[str, int | None]:
+        return {read.name: read.version for read in self.reads}
+
+    @cached_property
+    def _calendar(self) -> Calendar:
+        return self.flow.ticks.calendar
+
+    def _tick(self, number: int, batches: Mapping[str, Sequence[Any]]) -> TickInput:
+        window = self.window(number)
+        return TickInput(batches, window.start, window.end)
+
+    def _read(self, wanted: Wanted, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
+        found: dict[int, list[Any]] = {}
+        left = self.most.rows
+        for part in parts:
+            asked = replace(wanted, first=part.first)
+            rows = self._of_part(asked, part, replace(self.most, rows=left))
+            found |= rows
+            left -= sum(map(len, rows.values()))
+        return found
+
+    def _of_part(self, wanted: Wanted, part: _Part, most: Limits) -> Mapping[int, list[Any]]:
+        times = self._times(part)
+        try:
+            return self.inputs.wanted(wanted, part.last, times, most, part.version)
+        except (DataError, FileNotFoundError):
+            if part.version is None:
+                raise
+            # The table no longer has what it had at the version.
+            self.not_as_read.add(wanted.name)
+            return self.inputs.wanted(wanted, part.last, times, most)
+
+    def _times(self, part: _Part) -> Mapping[int, tuple[datetime, datetime]]:
+        windows = map(self.window, range(part.first, part.last + 1))
+        return {window.tick: (window.start, window.end) for window in windows}
+
+    def _at_once(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+        yield _Part(wanted.first, last, self._versions.get(wanted.name))
+
+    def _read_at_once(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+        return self._read(wanted, self._at_once(last, wanted))
+
+    def _read_as_read(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+        """The rows as the ticks have read them, those of earlier ticks that came late, too."""
+        found = dict(self._read(wanted, self._as_read(last, wanted)))
+        for came, of, versions in self._late(wanted.name):
+            if wanted.first <= came <= last:
+                late = replace(wanted, first=of)
+                before, now = (self._read(late, iter([_Part(of, of, v)])) for v in versions)
+                rows = without(now.get(of, ()), before.get(of, ()))
+                found[came] = [*found.get(came, ()), *rows]
+        return found
+
+    def _late(self, name: str) -> Iterator[tuple[int, int, tuple[int, int]]]:
+        """The ticks with which rows came late, the ticks that they are of, and the versions of the
+        table before and then.
+        """
+        before: int | None = None
+        for first, stands, read in self._all_reads(name):
+            if read.late and stands and (before is None or read.version is None):
+                self.not_as_read.add(name)
+            elif stands and before is not None and read.version is not None:
+                yield from ((first, tick, (before, read.version)) for tick in read.late)
+            before = read.version if read.version is not None else before
+
+    def _all_reads(self, name: str) -> Iterator[tuple[int, bool, InputRead]]:
+        """What was read of an input one after the other, the first tick that has it, and whether
+        that was not computed again since.
+        """
+        for commit in self._commits:
+            stands = self._made_by.get(commit.first) is commit
+            yield from ((commit.first, stands, r) for r in commit.inputs if r.name == name)
+        yield from ((self.at, True, read) for read in self.reads if read.name == name)
+
+    def _as_read(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+        """Ticks that follow each other and have read the same version, together."""
+        name, part = wanted.name, None
+        for tick in range(wanted.first, last + 1):
+            version = self._version_at(name, tick)
+            if part is not None and part.version == version:
+                part = replace(part, last=tick)
+                continue
+            if part is not None:
+                yield part
+            part = _Part(tick, tick, version)
+        if part is not None:
+            yield part
+
+    def _version_at(self, name: str, tick: int) -> int | None:
+        commit = self._made_by.get(tick)
+        if commit is None:
+            return self._versions.get(name)
+        read = next((read for read in commit.inputs if read.name == name), None)
+        if read is None or read.version is None:
+            self.not_as_read.add(name)
+            return self._versions.get(name)
+        return read.version
+
+    @cached_property
+    def _commits(self) -> Sequence[Commit]:
+        return self.ledger.commits()
+
+    @cached_property
+    def _made_by(self) -> Mapping[int, Commit]:
+        """The commit that made each tick, the latest where it was made again."""
+        found: dict[int, Commit] = {}
+        for commit in self._commits:
+            if commit.inputs:
+                found |= dict.fromkeys(commit.ticks, commit)
+        return found
+
+    def came_late(self, name: str) -> bool:
+        """Whether some tick has read rows of an earlier one."""
+        return any(read.late for _, _, read in self._all_reads(name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Ticks whose rows are read together."""
+
+    first: int
+    last: int
+    version: int | None
+
+
+def without(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The rows that are left when the others are taken away, each as often as it is there."""
+    owed = Counter(map(canonical, others))
+    left = []
+    for row in rows:
+        form = canonical(row)
+        if owed[form]:
+            owed[form] -= 1
+        else:
+            left.append(row)
+    return left
+
+
+def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
+    """The items of the rows of an output that have the values."""
+    import pyarrow.dataset as ds
+
+    from hydro_core.spark.arrow import from_arrow
+    from hydro_core.spark.batches_wanted import condition_of
+    from hydro_core.spark.store_schema import flattened, stored
+
+    forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
+    within = condition_of(Wanted("", (forms,), 0), table.schema, item)
+    found = table if within is None else ds.dataset(table).to_table(filter=within)
+    columns = [from_arrow(found[name].combine_chunks(), stored(of)) for name, of in flattened(item)]
+    match item:
+        case Row():
+            items = [
+                RowItem(zip(item.names, row, strict=True)) for row in zip(*columns, strict=True)
+            ]
+        case Tuple():
+            items = [Struct(row) for row in zip(*columns, strict=True)]
+        case _:
+            (items,) = columns
+    tests = [(path, known.forms) for path, known in where.items()]
+    return [item for item in items if meets(item, tests)]

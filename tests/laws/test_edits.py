@@ -1,0 +1,156 @@
+"""Programs over rows are edited: what a deployment would keep is the same on random ticks, always.
+
+What changes words alone and is not noticed to is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+
+from hydro_core.compile import compile_text
+from hydro_core.deploy.deployment import Deployment
+from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, difference
+from hydro_core.deploy.make import deployment_of
+from hydro_core.errors import ProgramError
+from hydro_core.optimize.compare import Stream
+from hydro_core.optimize.optimizer import optimize
+from hydro_core.trial import Claim, Mismatch, try_claims, try_out
+from tests.support.changes import CHANGES
+from tests.support.edits import WORDS, Edit
+from tests.support.row_programs import Program, random_program
+
+RUNS = 5
+EDITS = {**WORDS, **CHANGES}
+
+
+@dataclass
+class Counted:
+    """What was edited, and what was said of it."""
+
+    edits: int = 0
+    same: int = 0
+    kept: int = 0
+    words: int = 0
+    missed: list[str] = field(default_factory=list)
+
+
+def deployed(program: Program) -> Deployment:
+    compiled = compile_text(str(program))
+    return deployment_of("flow", compiled.typed, optimize(compiled.typed))
+
+
+def tables(deployment: Deployment) -> Mapping[str, Mapping[str, Any]]:
+    """What the ledger says of its tables."""
+    kinds = {"event": "E", "history": "H", "general": "G"}
+    return {
+        f"{t.role}/{t.name}": {
+            "role": t.role,
+            "of": t.name,
+            "kind": kinds.get(t.kind, "E"),
+            "ordered": t.ordered,
+        }
+        for t in deployment.tables
+    }
+
+
+def edited(program: Program, edits: Mapping[str, Edit], rng: Random) -> tuple[Program, list[str]]:
+    """The program after one to three edits, and what they are called."""
+    used = []
+    for _ in range(rng.randint(1, 3)):
+        name = rng.choice(list(edits))
+        found = edits[name](program, rng)
+        if found is None or not found.steps:
+            continue
+        try:
+            compile_text(str(found))
+        except ProgramError:
+            continue  # an edit need not give a program
+        program = found
+        used.append(name)
+    return program, used
+
+
+def wrong(found: Difference, seed: int) -> Mapping[str, Mismatch]:
+    """What is called the same and is not: outputs, kept states, and all other streams."""
+    trial = try_out(found, RUNS, seed, seconds=60)
+    mismatches = {**trial.outputs, **{f"state {n}": m for n, m in trial.states.items()}}
+    for one, other in ((OLD, NEW), (OLD_PLAN, NEW_PLAN)):
+        claims = claimed(found, one, other)
+        more, _ = try_claims(found.programs[one], found.programs[other], claims, RUNS, seed, 60)
+        mismatches |= more
+    return mismatches
+
+
+def claimed(found: Difference, one: int, other: int) -> Mapping[str, Claim]:
+    """The streams of two of the programs that are in one class."""
+    classes = found.streams.classes
+    first: dict[int, Stream] = {}
+    for stream, cls in classes.items():
+        if stream.program == one:
+            first.setdefault(cls, stream)
+    return {
+        f"{first[cls].endpoint} and {stream.endpoint}": Claim(
+            (first[cls].endpoint,), (stream.endpoint,)
+        )
+        for stream, cls in classes.items()
+        if stream.program == other and cls in first
+    }
+
+
+def check(seed: int, counted: Counted) -> None:
+    rng = Random(seed)
+    program = random_program(rng, rng.randint(3, 9))
+    before = deployed(program)
+    for edits in (WORDS, EDITS):
+        other, used = edited(program, edits, rng)
+        if not used:
+            continue
+        found = difference(before, deployed(other), tables(before))
+        differ = wrong(found, seed)
+        if differ:
+            told = "\n".join(map(str, differ.values()))
+            raise AssertionError(f"seed {seed}, {used}: {told}\n{program}\n{other}")
+        counted.edits += 1
+        changes = [output.change for output in found.outputs.values()]
+        counted.same += changes.count("same")
+        counted.kept += sum(s.change == "kept" for s in found.states.values())
+        if edits is WORDS:
+            counted.words += 1
+            if {*changes} != {"same"}:
+                counted.missed.append(f"{seed}: {', '.join(used)}")
+
+
+def block(seeds: range, note: Callable[[str, object], None]) -> Counted:
+    counted = Counted()
+    for seed in seeds:
+        check(seed, counted)
+    note("edits", counted.edits)
+    note("edits of words alone", counted.words)
+    note("edits of words alone that are not noticed to be", counted.missed)
+    return counted
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_is_kept_is_the_same(
+    number: int, record_property: Callable[[str, object], None]
+) -> None:
+    counted = block(range(13 * number, 13 * number + 13), record_property)
+    assert counted.edits >= 15
+    assert counted.same > 15
+    assert counted.kept > 10
+    assert len(counted.missed) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(40))
+def test_what_is_kept_is_the_same_thousands_of_times(
+    number: int, record_property: Callable[[str, object], None]
+) -> None:
+    counted = block(range(1000 + 50 * number, 1050 + 50 * number), record_property)
+    assert counted.edits > 80
+    assert len(counted.missed) <= counted.words // 5

@@ -1,0 +1,113 @@
+"""Slices of landings: only the rows that are wanted, whatever the landing is, and without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from deltalake import write_deltalake
+
+from hydro_core.spark.batches_landing import Landing
+from hydro_core.spark.batches_wanted import SlicedBatches
+from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Wanted
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.values import canonical
+
+ROWS = [
+    (tick, user, amount)
+    for tick in range(4)
+    for user in ("ann", "bob", None)
+    for amount in (tick, 10)
+]
+MANY = Limits(100)
+
+
+def no_spark() -> NoReturn:
+    raise AssertionError("Spark was started")
+
+
+@pytest.fixture(params=["delta", "parquet", "csv"])
+def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
+    names, columns = ("tick", "user", "amount"), zip(*ROWS, strict=True)
+    types = (pa.int64(), pa.string(), pa.int32())
+    table = pa.table({n: pa.array(c, of) for n, c, of in zip(names, columns, types, strict=True)})
+    path = tmp_path / "rows"
+    match request.param:
+        case "delta":
+            write_deltalake(path, table)
+        case "parquet":
+            path.mkdir()
+            pq.write_table(table, path / "1.parquet")
+        case _:
+            path.mkdir()
+            pyarrow.csv.write_csv(table, path / "1.csv")
+    items = {"rows": parse_ddl("user string, amount long")}
+    return SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+
+
+def wanted(
+    *alternatives: Mapping[str, tuple[Any, ...]], first: int = 0, some: int | None = None
+) -> Wanted:
+    given = tuple(
+        {(name,): {canonical(value): value for value in values} for name, values in one.items()}
+        for one in alternatives
+    )
+    return Wanted("rows", given, first, some)
+
+
+def read(batches: SlicedBatches, asked: Wanted, last: int = 3) -> list[tuple[int, Any, int]]:
+    found = batches.wanted(asked, last, {}, MANY)
+    return [(tick, x["user"], x["amount"]) for tick, items in found.items() for x in items]
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "holds"),
+    [
+        (({"user": ("ann",)},), lambda t, u, a: u == "ann"),
+        (({"user": ("ann", "bob"), "amount": (10,)},), lambda t, u, a: u and a == 10),
+        (({"user": (None,)}, {"amount": (2,)}), lambda t, u, a: u is None or a == 2),
+        (({"amount": (10.0,)},), lambda t, u, a: a == 10),
+        (({"user": ()},), lambda t, u, a: False),
+        (({},), lambda t, u, a: True),
+    ],
+)
+def test_what_is_wanted_is_read(batches: SlicedBatches, alternatives: Any, holds: Any) -> None:
+    expected = [row for row in ROWS if holds(*row)]
+    assert sorted(map(str, read(batches, wanted(*alternatives)))) == sorted(map(str, expected))
+    later = [row for row in expected if 1 <= row[0] <= 2]
+    found = read(batches, wanted(*alternatives, first=1), last=2)
+    assert sorted(map(str, found)) == sorted(map(str, later))
+
+
+def test_some_rows_are_enough(batches: SlicedBatches) -> None:
+    found = read(batches, wanted({}, first=2, some=3), last=2)
+    assert len(found) >= 3
+    assert set(found) <= {row for row in ROWS if row[0] == 2}
+
+
+def test_more_than_may_be_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    write_deltalake(path, pa.table({"tick": [0] * 9, "user": ["ann"] * 9, "amount": [1] * 9}))
+    items = {"rows": parse_ddl("user string, amount long")}
+    batches = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    with pytest.raises(TooManyError):
+        batches.wanted(wanted({}), 0, {}, Limits(8))
+    assert len(batches.wanted(wanted({}), 0, {}, Limits(9))[0]) == 9
+    with pytest.raises(TooLargeError) as refused:
+        batches.wanted(wanted({}), 0, {}, Limits(9, size=10))
+    assert refused.value.size == sum(file.stat().st_size for file in path.glob("*.parquet"))
+
+
+def test_rows_are_counted_by_their_values(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    write_deltalake(path, pa.table({"tick": [0, 0, 1, 5], "user": ["a", "b", "a", "a"]}))
+    batches = SlicedBatches(
+        {"rows": Landing(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
+    )
+    found = batches.counts(wanted({"user": ("a", "b")}), [("user",)], 1, {})
+    assert found == {("a",): 2, ("b",): 1}

@@ -1,0 +1,103 @@
+"""Files that cannot be read are input errors that name file and line, and say what helps."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hydro_core.errors import DataError
+from hydro_core.ticks.files import files_at, read
+from hydro_core.ticks.pieces import Form, pieces, surveyed_csv, surveyed_json
+from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import Row
+
+ROWS = '{"name": "ann", "n": 1}\n{"name": "bé", "n": 2}\n'
+TABLE = "name,n\nann,1\nbé,2\n"
+UTF8 = "save it as UTF-8"
+AGAIN = "write it again"
+
+
+def _parquet() -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"name": ["ann"] * 1000, "n": list(range(1000))}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _packed(text: str) -> bytes:
+    return gzip.compress((text * 500).encode())
+
+
+BAD = {
+    "latin.jsonl": (ROWS.encode("latin-1"), "line 2 is not UTF-8", UTF8),
+    "sixteen.jsonl": (ROWS.encode("utf-16"), "line 1 is not UTF-8", UTF8),
+    "latin.jsonl.gz": (gzip.compress(ROWS.encode("latin-1")), "line 2 is not UTF-8", UTF8),
+    "cut.jsonl.gz": (_packed(ROWS)[:-20], "cannot be read: ", AGAIN),
+    "torn.jsonl.gz": (_packed(ROWS)[:40] + b"\0\1\2" * 30, "cannot be read: ", AGAIN),
+    "none.jsonl.gz": (ROWS.encode(), "cannot be read: Not a gzipped file", AGAIN),
+    "latin.csv": (TABLE.encode("latin-1"), "line 3 is not UTF-8", UTF8),
+    "late.csv": (
+        ("name,n\n" + "ann,1\n" * 300_000 + "bé,2\n").encode("latin-1"),
+        "line 300002 is not UTF-8",
+        UTF8,
+    ),
+    "sixteen.csv": (TABLE.encode("utf-16"), "line 1 is not UTF-8", UTF8),
+    "header.csv": (b"n\xe9,name,n\nx,ann,1\n", "line 1 is not UTF-8", UTF8),
+    "latin.csv.gz": (gzip.compress(TABLE.encode("latin-1")), "line 3 is not UTF-8", UTF8),
+    "cut.csv.gz": (_packed(TABLE)[:-20], "cannot be read: ", AGAIN),
+    "none.csv.gz": (TABLE.encode(), "cannot be read: ", AGAIN),
+    "empty.csv": (b"", "cannot be read: Empty CSV file", AGAIN),
+    "cut.parquet": (_parquet()[:-20], "cannot be read: ", AGAIN),
+    "torn.parquet": (b"PAR1" + b"\0" * 200 + b"PAR1", "cannot be read: ", AGAIN),
+    "text.parquet": (ROWS.encode(), "cannot be read: ", AGAIN),
+}
+
+
+@pytest.mark.parametrize("declared", ["name string, n long", ""], ids=["declared", "open"])
+@pytest.mark.parametrize("name", BAD)
+def test_an_unreadable_file(tmp_path: Path, name: str, declared: str) -> None:
+    content, message, cure = BAD[name]
+    file = tmp_path / name
+    file.write_bytes(content)
+    item = parse_ddl(declared) if declared else None
+    columns = {f.name: f.type for f in item.fields} if isinstance(item, Row) else {}
+    for reading in (_whole, _in_pieces):
+        with pytest.raises(DataError) as caught:
+            reading(file, columns)
+        (told,) = caught.value.diagnostics
+        assert told.code == "input"
+        assert str(file) in told.message
+        assert message in told.message
+        assert cure in told.help
+        assert "\n" not in told.message
+
+
+def _whole(file: Path, columns: dict) -> None:
+    read(str(file), columns)
+
+
+def _in_pieces(file: Path, columns: dict) -> None:
+    kind, _ = files_at(str(file))
+    form = Form(kind, str(file.parent), columns, frozenset(columns) or None)
+    if not columns and kind == "CSV":
+        surveyed_csv(file, form)
+    elif not columns and kind == "JSON lines":
+        surveyed_json(file)
+    for piece in pieces(file, form):
+        assert len(piece)
+
+
+@pytest.mark.parametrize("name", ["mark.jsonl", "mark.csv"])
+def test_a_mark_at_the_start_is_no_part_of_the_text(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes((ROWS if name.endswith("jsonl") else TABLE).encode("utf-8-sig"))
+    assert list(read(str(file), {}).names) == ["name", "n"]
+
+
+def test_a_line_may_be_longer_than_a_line_of_the_same_text_elsewhere(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"name": "\U0010ffff\\udc80"}\n', encoding="utf-8")
+    assert read(str(file), {}).values("name") == ["\U0010ffff\udc80"]
