@@ -64,7 +64,8 @@ def flow_specs(
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
     }
-    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    drawn = {"program": dg.MetadataValue.md(drawing(shape))}
+    shown = {**drawn, **about.metadata, **about.shards(shape.plan)}
     states = []
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
