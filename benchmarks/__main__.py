@@ -10,6 +10,7 @@
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
+| `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
@@ -38,6 +39,7 @@ BENCHMARKS = (
     "functions",
     "keyed_state",
     "keyed_tick",
+    "shards",
     "incremental",
     "scale",
     "optimizer",

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
 from hydro_core.errors import Span
 from hydro_core.plan.tick_plan import TickPlan
@@ -55,6 +56,14 @@ class About:
             **({"not deployed": self.undeployed} if self.undeployed else {}),
             **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
         }
+
+    def shards(self, plan: TickPlan) -> Mapping[str, Any]:
+        """How the flow's program can be cut into shards, or what forbids it.
+
+        It is the program as it was written; `plan` is what is shown where none is deployed.
+        """
+        typed = plan.typed if self.written is None else self.written.deployment.program.typed
+        return {"shards": dg.MetadataValue.md(_code(str(partition(typed))))}
 
     def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
         """What an output shows beside it: the rules that lead from its statement to the plan."""

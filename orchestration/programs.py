@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from assets.check import check_declaration, check_expectations, schemas_of
+from assets.discover import module_in
 from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
@@ -117,18 +118,22 @@ def deployment_for(flow: FlowAsset) -> Deployment:
 
 
 def place_of(flow: FlowAsset) -> str:
-    """The program as it is loaded; a file is relative to the asset's folder."""
-    program = flow.program
-    if flow.folder is None or (isinstance(program, str) and not program.endswith(".hydro")):
-        return str(program)
-    return str(flow.folder / Path(program))
+    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
+    program = str(flow.program)
+    if flow.folder is None:
+        return program
+    if isinstance(flow.program, Path) or program.endswith(".hydro"):
+        return str(flow.folder / program)
+    module, _, attribute = program.partition(":")
+    beside = module_in(flow.folder, module)
+    return program if beside is None else f"{beside}:{attribute}"
 
 
 def _texts(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
     if place.suffix != ".hydro":
-        found = importlib.util.find_spec(str(flow.program).partition(":")[0])
+        found = importlib.util.find_spec(str(place).partition(":")[0])
         if found is None or found.origin is None:
             return {}
         place = Path(found.origin)

@@ -56,8 +56,7 @@ class TickRunner:
     @property
     def settings(self) -> Settings:
         """The core's settings as the project changes them."""
-        wanted = {"master": self.project.spark_master, "memory": self.project.spark_memory}
-        return Settings().with_(**{name: value for name, value in wanted.items() if value})
+        return self.project.core
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
