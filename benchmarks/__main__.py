@@ -5,6 +5,8 @@
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
 | `growth` | tick 1,000 with tick 10 of four programs |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
+| `definitions` | loading 1, 20 and 50 deployed flows with a second |
+| `deployments` | changes of a program after a year: `plan`, three ways to deploy, a correction |
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
@@ -32,6 +34,8 @@ BENCHMARKS = (
     "tick",
     "growth",
     "year",
+    "definitions",
+    "deployments",
     "functions",
     "keyed_state",
     "keyed_tick",

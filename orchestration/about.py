@@ -25,10 +25,11 @@ SHOWN = 12
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
-    something else by it.
+    `drawing` is the drawing of the plan in markdown, `undeployed` says what of the program as it is
+    now is not deployed, `changed` which outputs say something else by it.
     """
 
+    drawing: str
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
@@ -44,11 +45,13 @@ class About:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What every asset of the flow shows."""
+        """What every table of the flow shows."""
+        program = {"program": dg.MetadataValue.md(self.drawing)}
         if self.written is None:
-            return {"deployment": "none yet: the first tick deploys the program"}
+            return {**program, "deployment": "none yet: the first tick deploys the program"}
         made = self.written.deployment
         return {
+            **program,
             "deployment": self.written.number,
             **({"not deployed": self.undeployed} if self.undeployed else {}),
             **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
