@@ -7,16 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from hydro_core.spark.ledger import Ledger
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
 from orchestration.late import accept as accept_late
 from orchestration.late import look, missing, to_decide
 from orchestration.noticed import NOTHING, ChangedTicks, Noticed, noticed
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 
 _THEN = {
     "next": "they arrive with the next tick",
@@ -80,14 +78,12 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
 
 def accept(arguments: Sequence[str]) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
-    parser = flow_parser("accept", accept.__doc__, ALL_ASSETS)
+    parser = flow_parser("accept", accept.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow = flow_named(options.flow, ALL_ASSETS)
-    runner = TickRunner(project_settings())
-    as_json = options.format == "json"
-    to = sys.stderr if as_json else sys.stdout
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    to = told_to(options)
     reading = look(runner, flow)
     found = to_decide(flow, reading)
     for name, one in found.items():
@@ -103,7 +99,7 @@ def accept(arguments: Sequence[str]) -> int:
     else:
         accept_late(runner, flow, reading)
         to.write(f"{flow.name}: accepted\n")
-    if as_json:
+    if options.format == "json":
         told = {"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}}
         sys.stdout.write(json.dumps(told) + "\n")
     return 0

@@ -20,13 +20,12 @@ from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.store_table import StoredTable
-from orchestration import backfill, commands, maintenance
 from orchestration.factory import asset_key
 from orchestration.quality.facts import measure
 from orchestration.quality.suites import PERSIST
 from orchestration.runner import TickRunner
 from orchestration.ticking import open_instance, run_ticks
-from tests.orchestration.small import Run, contents, opened, reason
+from tests.orchestration.small import Run, contents, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -123,8 +122,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset,
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 1, lambda _: None))
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
-    for module in (maintenance, commands, backfill):
-        monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
+    serve(monkeypatch, [flow])
     return flow, runner
 
 
