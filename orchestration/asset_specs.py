@@ -20,7 +20,6 @@ from assets.discover import Broken
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
 from orchestration.about import About
-from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
 
@@ -64,7 +63,7 @@ def flow_specs(
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
     }
-    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    shown = {**about.metadata, **about.shards(shape.plan)}
     states = []
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
@@ -151,7 +150,7 @@ def _code(place: Span | None) -> dict[str, Any]:
     return {"dagster/code_references": shown}
 
 
-def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
+def input_specs(flow: FlowAsset, shape: FlowShape, about: About) -> Iterator[dg.AssetSpec]:
     """The landing tables, which others write."""
     for name, columns in shape.inputs.items():
         landing = flow.inputs[name]
@@ -166,7 +165,7 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             tags={"role": "input"},
             metadata={
                 "dagster/column_schema": _schema(columns),
-                "program": dg.MetadataValue.md(drawing(shape)),
+                "program": dg.MetadataValue.md(about.drawing),
             },
         )
 

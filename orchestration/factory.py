@@ -27,6 +27,7 @@ from orchestration.asset_specs import (
 )
 from orchestration.checks import flow_checks
 from orchestration.deployments import fitted
+from orchestration.drawing import drawing
 from orchestration.failures import failure_sensor
 from orchestration.run_tags import FLOW_TAG
 from orchestration.runner import TickRunner
@@ -81,7 +82,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
-    about = About(shown, undeployed.says, undeployed.outputs)
+    about = About(drawing(shape), shown, undeployed.says, undeployed.outputs)
     specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(
@@ -92,7 +93,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         executor_def=dg.in_process_executor,
     )
     return FlowDefinitions(
-        assets=(*input_specs(flow, shape), tick),
+        assets=(*input_specs(flow, shape, about), tick),
         checks=flow_checks(flow, shape, axis, runner),
         jobs=(job,),
         sensors=(next_tick_sensor(flow, axis, job, runner),),

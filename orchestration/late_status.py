@@ -12,7 +12,7 @@ from hydro_core.errors import HydroError
 from hydro_core.spark.ledger import Ledger
 from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
 from orchestration.late import accept as accept_late
-from orchestration.late import waiting
+from orchestration.late import look, missing, to_decide
 from orchestration.noticed import NOTHING, ChangedTicks, Noticed, noticed
 from orchestration.runner import TickRunner
 
@@ -38,15 +38,24 @@ class LateRows:
 
 def late_rows(flow: FlowAsset, runner: TickRunner) -> dict[str, LateRows]:
     """By input what is late or changed now, and what arrived late with the last commit."""
+    now, undecided = dict[str, Noticed](), dict[str, Noticed]()
     try:
-        now = waiting(runner, flow)
+        if runner.next_tick(flow):
+            reading = look(runner, flow)
+            now, undecided = missing(flow, reading), to_decide(flow, reading)
     except HydroError:
         # What is wrong with a landing, or a program, is told by what runs next.
-        now = {}
+        pass
     reads = Ledger(runner.directory(flow)).last_reads()
     last = {read.name: noticed(flow.ticks.calendar, read.late, ()).late for read in reads}
     return {
-        name: LateRows(one.rows, one.late, one.changed, last.get(name, {}), _THEN[landing.late])
+        name: LateRows(
+            one.rows,
+            one.late,
+            one.changed,
+            last.get(name, {}),
+            _THEN[landing.late if name in undecided else "next"],
+        )
         for name, landing in flow.inputs.items()
         for one in [now.get(name, NOTHING)]
         if name in now or last.get(name)
@@ -63,8 +72,8 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
             arrived = Noticed(late.arrived).says_late
             yield f"late:    `{name}`: {arrived} arrived with the last commit"
         if waits.changed:
-            yield f"changed: `{name}`: {waits.says_changed} since these ticks were committed; "
-            yield f"         computes them again: hydrotick correct {flow} --from {waits.first}"
+            yield f"changed: `{name}`: {waits.says_changed} since they were committed;"
+            yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
 
 
 def accept(arguments: Sequence[str]) -> int:
@@ -75,19 +84,20 @@ def accept(arguments: Sequence[str]) -> int:
     options, flow, settings = parsed(parser, arguments)
     runner = TickRunner(settings)
     to = told_to(options)
-    found = waiting(runner, flow)
+    reading = look(runner, flow)
+    found = to_decide(flow, reading)
     for name, one in found.items():
         if one.late:
             to.write(f"{name}: {one.says_late} landed late; they arrive with the next tick\n")
         if one.changed:
             to.write(f"{name}: changed {one.says_changed}; this stays as it was read\n")
     if not found:
-        to.write(f"{flow.name}: nothing is late, and nothing has changed\n")
+        to.write(f"{flow.name}: there is nothing to decide\n")
     elif not options.yes and not agreed(to):
         to.write("Nothing was accepted.\n")
         return 1
     else:
-        found = accept_late(runner, flow)
+        accept_late(runner, flow, reading)
         to.write(f"{flow.name}: accepted\n")
     if options.format == "json":
         told = {"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}}

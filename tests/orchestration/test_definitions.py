@@ -98,6 +98,14 @@ def test_columns_lead_to_those_of_the_inputs():
     assert all(shown[column] for column in ("carrier", "tick"))
 
 
+def test_assets_say_how_their_flow_can_be_cut_into_shards():
+    graph = defs.resolve_asset_graph()
+    for asset in ("new_routes", "state/today_state"):
+        said = graph.get(dg.AssetKey(["flights", *asset.split("/")])).metadata["shards"].value
+        assert "flights cannot be cut into shards." in said
+        assert "It would have `airlines` routed by carrier, `flights` routed by carrier." in said
+
+
 def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
     broken = tmp_path / "broken.hydro"
     broken.write_text("flights -> persst() -> departures\n", encoding="utf-8")
