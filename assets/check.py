@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from assets.spec import Expect, FlowAsset
-from hydro_core.errors import Diagnostic, HydroError, ProgramError, TypeProblem
+from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.ticks.landed import declared_columns
 from hydro_core.types.ddl import parse_ddl
@@ -24,8 +24,18 @@ WAITS = ("closed", "landed")
 LATES = ("next", "correct", "refuse")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
 
 Problems = Iterator[Diagnostic]
+
+
+def check_alone(flow: FlowAsset) -> None:
+    """Judges what can be judged without the program: the name, the owners and the ticks.
+
+    Raises:
+        ProgramError: everything that is wrong (code `config`).
+    """
+    _raise([*_name(flow), *_owners(flow), *_ticks(flow)])
 
 
 def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[str]) -> None:
@@ -38,6 +48,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
     _raise(
         [
             *_name(flow),
+            *_owners(flow),
             *_ticks(flow),
             *_inputs(flow, sources),
             *_schemas(flow, sources),
@@ -74,7 +85,15 @@ def _raise(problems: list[Diagnostic]) -> None:
 
 
 def _wrong(flow: FlowAsset, place: str, message: str, cure: str | None = None) -> Diagnostic:
-    return Diagnostic("config", f"flow `{flow.name}`, `{place}`: {message}", help=cure)
+    said = f"flow `{flow.name}`, `{place}`: {message}"
+    return Diagnostic("config", said, _place(flow, place), help=cure)
+
+
+def _place(flow: FlowAsset, place: str) -> Span | None:
+    """Where the asset says it, or says that of which it is a part."""
+    while place and place not in flow.places:
+        place = place.rpartition(".")[0]
+    return flow.places.get(place)
 
 
 def _name(flow: FlowAsset) -> Problems:
@@ -82,6 +101,13 @@ def _name(flow: FlowAsset) -> Problems:
         yield _wrong(
             flow, "name", f"{flow.name!r} is no name", "take letters, digits and underscores"
         )
+
+
+def _owners(flow: FlowAsset) -> Problems:
+    for owner in flow.owners:
+        if not _OWNER.fullmatch(str(owner)):
+            cure = "write an e-mail address, or `team:` and its name"
+            yield _wrong(flow, "owners", f"{owner!r} is no owner", cure)
 
 
 def _ticks(flow: FlowAsset) -> Problems:

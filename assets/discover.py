@@ -1,40 +1,147 @@
-"""Finds the flows that asset folders declare."""
+"""Finds the project that a folder is in, and the flows that its asset folders declare.
+
+A project is a folder with `assets/`. Each folder in there that has an `asset.yaml` or an `asset.py`
+declares flows; one whose declaration is wrong is told beside the others, which it does not touch.
+"""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
+from assets.asset_yaml import flow_of_yaml
 from assets.spec import FlowAsset
-from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 
-ASSET = "asset.py"
+ASSETS = "assets"
+SETTINGS = "hydrotick.toml"
+DECLARATIONS = ("asset.yaml", "asset.py")
+
+PACKAGE = "hydrotick_project"
+"""The package whose modules are those of the asset folders: `hydrotick_project.totals.asset`. So
+they hide no module of another package, and are hidden by none."""
 
 
-def found_in(directory: Path, package: str) -> tuple[FlowAsset, ...]:
-    """The flows of the folders of a directory that is a package, each with its folder.
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A flow that is none: what declares it, and what is wrong with that."""
 
-    Raises:
-        ProgramError: two flows have one name (code `config`).
+    name: str
+    folder: Path
+    error: HydroError
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The flows of a project, each with its folder, and the declarations that are wrong."""
+
+    flows: tuple[FlowAsset, ...] = ()
+    broken: tuple[Broken, ...] = ()
+
+
+def project_above(start: Path) -> Path | None:
+    """The project that a folder is in: the nearest above it, or itself; None where there is none.
+
+    A folder `assets` that declares no flow is one of something else, if another one is above it.
     """
-    found: dict[str, FlowAsset] = {}
-    for file in sorted(directory.glob(f"*/{ASSET}")):
-        folder = file.parent
-        module = importlib.import_module(f"{package}.{folder.name}.{file.stem}")
-        declared = {id(v): v for v in vars(module).values() if isinstance(v, FlowAsset)}
-        for flow in declared.values():
-            if flow.name in found:
-                raise _twice(flow, found[flow.name].folder, folder)
-            found[flow.name] = replace(flow, folder=folder)
-    return tuple(found.values())
+    near = [folder for folder in (start, *start.parents) if (folder / ASSETS).is_dir()]
+    sure = (folder for folder in near if (folder / SETTINGS).is_file() or _declarations(folder))
+    return next(sure, next(iter(near), None))
 
 
-def _twice(flow: FlowAsset, first: Path | None, second: Path) -> ProgramError:
+def found_in(root: Path) -> Found:
+    """The flows of a project, in the order of their folders."""
+    if str(root) not in sys.path:
+        # A program may be a flow in a module of the project: `module:attribute`.
+        sys.path.append(str(root))
+    _open_package(root / ASSETS)
+    flows: list[FlowAsset] = []
+    broken: list[Broken] = []
+    for file in _declarations(root):
+        try:
+            flows += _declared(file)
+        except HydroError as error:
+            broken.append(Broken(file.parent.name, file.parent, error))
+    of_name = Counter(flow.name for flow in flows)
+    twice = [flow for flow in flows if of_name[flow.name] > 1]
+    for flow in twice:
+        others = [other.folder for other in twice if other.name == flow.name]
+        broken.append(Broken(flow.name, flow.folder or root, _twice(flow.name, others)))
+    return Found(tuple(flow for flow in flows if of_name[flow.name] == 1), tuple(broken))
+
+
+def module_in(folder: Path, module: str) -> str | None:
+    """The name by which a module that lies in an asset folder is imported; None if none does."""
+    file = folder.joinpath(*module.split("."))
+    there = file.with_suffix(".py").is_file() or (file / "__init__.py").is_file()
+    package = sys.modules.get(PACKAGE)
+    if not there or package is None or [str(folder.parent)] != list(package.__path__):
+        return None
+    return f"{PACKAGE}.{folder.name}.{module}"
+
+
+def _declarations(root: Path) -> list[Path]:
+    return sorted(file for name in DECLARATIONS for file in (root / ASSETS).glob(f"*/{name}"))
+
+
+def _open_package(directory: Path) -> None:
+    """Makes the folders of a directory importable, in place of those of another project."""
+    present = sys.modules.get(PACKAGE)
+    if present is not None and list(present.__path__) == [str(directory)]:
+        return
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{PACKAGE}.")]:
+        del sys.modules[name]
+    package = ModuleType(PACKAGE, "The asset folders of a project.")
+    package.__path__ = [str(directory)]
+    sys.modules[PACKAGE] = package
+    importlib.invalidate_caches()
+
+
+def _declared(file: Path) -> Iterator[FlowAsset]:
+    if file.suffix == ".yaml":
+        yield flow_of_yaml(file)
+        return
+    flows = {id(v): v for v in vars(_module(file)).values() if isinstance(v, FlowAsset)}
+    for flow in flows.values():
+        yield replace(flow, folder=file.parent)
+
+
+def _module(file: Path) -> ModuleType:
+    try:
+        return importlib.import_module(f"{PACKAGE}.{file.parent.name}.{file.stem}")
+    except HydroError:
+        raise
+    except Exception as problem:
+        raise _does_not_load(file, problem) from problem
+
+
+def _does_not_load(file: Path, problem: Exception) -> ProgramError:
+    """What the code of an asset raised, at the line of the asset that led there."""
+    if isinstance(problem, SyntaxError) and problem.filename:
+        line, text = problem.lineno or 1, (problem.text or "").rstrip("\n")
+        column = problem.offset or 1
+        span = Span(problem.filename, line, column, line, column + 1, text)
+        return ProgramError(Diagnostic("config", problem.msg, span, help="it is Python"))
+    frames = [f for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename) == file]
+    span = None
+    if frames:
+        line, text = frames[-1].lineno or 1, frames[-1].line or ""
+        span = Span(str(file), line, 1, line, len(text) + 1, text)
+    message = f"{file} cannot be loaded: {type(problem).__name__}: {problem}"
+    return ProgramError(Diagnostic("config", message, span, help="mend it: it is Python"))
+
+
+def _twice(name: str, folders: list[Path | None]) -> ProgramError:
     return ProgramError(
         Diagnostic(
             "config",
-            f"there are two flows `{flow.name}`: in {first} and in {second}",
+            f"there are {len(folders)} flows `{name}`: in {' and in '.join(map(str, folders))}",
             help="give one of them another name",
         )
     )

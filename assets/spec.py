@@ -13,6 +13,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from hydro_core.errors import Span
 from hydro_core.ticks.calendar import Calendar
 
 
@@ -97,3 +98,5 @@ class FlowAsset:
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None
     """The asset's folder, by whoever has found it there."""
+    places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
+    """Where a declaration that has lines says what: "inputs.payments.column", and all the rest."""

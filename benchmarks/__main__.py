@@ -5,9 +5,12 @@
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
 | `growth` | tick 1,000 with tick 10 of four programs |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
+| `definitions` | loading 1, 20 and 50 deployed flows with a second |
+| `deployments` | changes of a program after a year: `plan`, three ways to deploy, a correction |
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
+| `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
@@ -31,9 +34,12 @@ BENCHMARKS = (
     "tick",
     "growth",
     "year",
+    "definitions",
+    "deployments",
     "functions",
     "keyed_state",
     "keyed_tick",
+    "shards",
     "incremental",
     "scale",
     "optimizer",

@@ -189,9 +189,11 @@ def _peak(pid: int) -> int:
     return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM")), 0)
 
 
-def session(memory: str = "1g") -> tuple[SparkSession, Settings]:
-    """The session of a benchmark, and the settings with it."""
-    settings = Settings().with_(master="local[2]", memory=memory)
+def session(
+    memory: str = "1g", extra: tuple[tuple[str, str], ...] = ()
+) -> tuple[SparkSession, Settings]:
+    """The session of a benchmark, and the settings with it; `extra` are more options of Spark."""
+    settings = Settings().with_(master="local[2]", memory=memory, extra=extra)
     return shared_session(settings.spark), settings
 
 

@@ -21,22 +21,32 @@ def settings_of(environ: Mapping[str, str]) -> Settings:
     Raises:
         DataError: a variable has a value that nothing can be made of (code `config`).
     """
-    master, memory = environ.get(MASTER), environ.get(MEMORY)
+    found = {"master": (MASTER, wrong_master), "memory": (MEMORY, wrong_memory)}
     wanted = {}
-    if master:
-        if _MASTERS.fullmatch(master) is None:
-            raise wrong_variable(
-                MASTER, master, "no master of Spark", "write `local[2]`, `local[*]` or a URL"
-            )
-        wanted["master"] = master
-    if memory:
-        try:
-            size_in_bytes(memory)
-        except ValueError:
-            cure = "write a whole number with k, m, g or t, such as `2g`"
-            raise wrong_variable(MEMORY, memory, "no size", cure) from None
-        wanted["memory"] = memory
+    for setting, (name, judged) in found.items():
+        value = environ.get(name)
+        if value:
+            wrong = judged(value)
+            if wrong is not None:
+                raise wrong_variable(name, value, *wrong)
+            wanted[setting] = value
     return Settings().with_(**wanted)
+
+
+def wrong_master(value: str) -> tuple[str, str] | None:
+    """What is wrong with a master of Spark, and the cure; None if nothing is."""
+    if _MASTERS.fullmatch(value):
+        return None
+    return "no master of Spark", "write `local[2]`, `local[*]` or a URL"
+
+
+def wrong_memory(value: str) -> tuple[str, str] | None:
+    """What is wrong with the memory of Spark, and the cure; None if nothing is."""
+    try:
+        size_in_bytes(value)
+    except ValueError:
+        return "no size", "write a whole number with k, m, g or t, such as `2g`"
+    return None
 
 
 def wrong_variable(name: str, value: str, problem: str, cure: str) -> DataError:

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
 from hydro_core.errors import Span
 from hydro_core.plan.tick_plan import TickPlan
@@ -24,10 +25,11 @@ SHOWN = 12
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
-    something else by it.
+    `drawing` is the drawing of the plan in markdown, `undeployed` says what of the program as it is
+    now is not deployed, `changed` which outputs say something else by it.
     """
 
+    drawing: str
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
@@ -43,15 +45,25 @@ class About:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What every asset of the flow shows."""
+        """What every table of the flow shows."""
+        program = {"program": dg.MetadataValue.md(self.drawing)}
         if self.written is None:
-            return {"deployment": "none yet: the first tick deploys the program"}
+            return {**program, "deployment": "none yet: the first tick deploys the program"}
         made = self.written.deployment
         return {
+            **program,
             "deployment": self.written.number,
             **({"not deployed": self.undeployed} if self.undeployed else {}),
             **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
         }
+
+    def shards(self, plan: TickPlan) -> Mapping[str, Any]:
+        """How the flow's program can be cut into shards, or what forbids it.
+
+        It is the program as it was written; `plan` is what is shown where none is deployed.
+        """
+        typed = plan.typed if self.written is None else self.written.deployment.program.typed
+        return {"shards": dg.MetadataValue.md(_code(str(partition(typed))))}
 
     def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
         """What an output shows beside it: the rules that lead from its statement to the plan."""

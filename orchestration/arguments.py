@@ -9,20 +9,57 @@ from typing import TextIO
 
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.lang.similar import did_you_mean
+from orchestration import project
+from orchestration.project import Project
+from orchestration.settings import ProjectSettings
 
 
-def flow_parser(
-    command: str, says: str | None, flows: Sequence[FlowAsset]
-) -> argparse.ArgumentParser:
+def flow_parser(command: str, says: str | None) -> argparse.ArgumentParser:
     """The parser of `hydrotick COMMAND FLOW`, to which the command adds its own options."""
     parser = argparse.ArgumentParser(prog=f"hydrotick {command}", description=says)
-    parser.add_argument("flow", choices=[flow.name for flow in flows])
+    parser.add_argument("flow", metavar="FLOW", help="a flow of the project")
     return parser
 
 
-def flow_named(name: str, flows: Sequence[FlowAsset]) -> FlowAsset:
-    """The flow of that name, which is one of those that the parser has let through."""
-    return next(flow for flow in flows if flow.name == name)
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Declares `--format`."""
+    parser.add_argument("--format", choices=["text", "json"], default="text")
+
+
+def told_to(options: argparse.Namespace) -> TextIO:
+    """Where progress and questions go: JSON has standard output for itself."""
+    return sys.stderr if options.format == "json" else sys.stdout
+
+
+def parsed(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> tuple[argparse.Namespace, FlowAsset, ProjectSettings]:
+    """What the words of a command about one flow say, the flow, and the project's settings.
+
+    Raises:
+        HydroError: there is no project, or what it says of the flow is wrong.
+    """
+    options = parser.parse_args(arguments)
+    found = project.current()
+    return options, flow_named(options.flow, found, parser), found.settings
+
+
+def flow_named(name: str, found: Project, parser: argparse.ArgumentParser) -> FlowAsset:
+    """The flow of that name; without one, the command ends as misused.
+
+    Raises:
+        HydroError: what the project says of the flow is wrong.
+    """
+    flow = next((flow for flow in found.flows if flow.name == name), None)
+    if flow is not None:
+        return flow
+    for broken in found.broken:
+        if broken.name == name:
+            raise broken.error
+    there = ", ".join(found.names) or f"none in {found.settings.root}/assets"
+    near = did_you_mean(name, found.names)
+    return parser.error(f"there is no flow `{name}`{f': {near}' if near else ''} (flows: {there})")
 
 
 def agreed(to: TextIO) -> bool:

@@ -6,6 +6,7 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
@@ -15,10 +16,10 @@ from typing import Any
 
 import dagster as dg
 
+from assets.discover import Broken
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
 from orchestration.about import About
-from orchestration.drawing import drawing
 from orchestration.shape import FlowShape, OutputShape, StateShape
 from orchestration.ticks import TickAxis
 
@@ -62,7 +63,7 @@ def flow_specs(
         "partitions_def": axis.partitions,
         "kinds": {"deltalake"},
     }
-    shown = {"program": dg.MetadataValue.md(drawing(shape)), **about.metadata}
+    shown = {**about.metadata, **about.shards(shape.plan)}
     states = []
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
@@ -149,7 +150,7 @@ def _code(place: Span | None) -> dict[str, Any]:
     return {"dagster/code_references": shown}
 
 
-def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
+def input_specs(flow: FlowAsset, shape: FlowShape, about: About) -> Iterator[dg.AssetSpec]:
     """The landing tables, which others write."""
     for name, columns in shape.inputs.items():
         landing = flow.inputs[name]
@@ -164,7 +165,7 @@ def input_specs(flow: FlowAsset, shape: FlowShape) -> Iterator[dg.AssetSpec]:
             tags={"role": "input"},
             metadata={
                 "dagster/column_schema": _schema(columns),
-                "program": dg.MetadataValue.md(drawing(shape)),
+                "program": dg.MetadataValue.md(about.drawing),
             },
         )
 
@@ -192,14 +193,26 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
     """
     what = "stored state" if error.code == "state" else "program"
     why = "is broken" if error.code == "state" else "does not compile"
-    says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:\n\n"
-    shown = {
-        "description": f"{says}```text\n{error}\n```",
-        "group_name": flow.name,
-        "owners": list(flow.owners),
-        "metadata": {"error": str(error), "program": str(flow.program)},
-        "kinds": {"broken"},
-    }
+    says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:"
     outputs = dict.fromkeys((*flow.outputs, *flow.expect))
     for asset in (*(f"landing/{name}" for name in flow.inputs), *outputs, "program"):
-        yield dg.AssetSpec(asset_key(flow, asset), **shown)
+        yield _broken(flow.name, asset, f"{says}\n\n", error, str(flow.program))
+
+
+def broken_spec(broken: Broken) -> dg.AssetSpec:
+    """A flow whose declaration is wrong: why it cannot run."""
+    says = f"What `{broken.folder}` declares is wrong, so nothing of it can run:\n\n"
+    return _broken(broken.name, "program", says, broken.error, str(broken.folder))
+
+
+def _broken(flow: str, asset: str, says: str, error: HydroError, of: str) -> dg.AssetSpec:
+    # What is wrong may be the name.
+    name = re.sub(r"\W", "_", flow, flags=re.ASCII) or "flow"
+    parts = (re.sub(r"\W", "_", part, flags=re.ASCII) for part in asset.split("/"))
+    return dg.AssetSpec(
+        dg.AssetKey([name, *parts]),
+        description=f"{says}```text\n{error}\n```",
+        group_name=name,
+        metadata={"error": str(error), "program": of},
+        kinds={"broken"},
+    )

@@ -10,23 +10,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
 from orchestration.corrected import Corrected
 from orchestration.correction import Planned, planned
 from orchestration.ranges import span
 from orchestration.readiness import Ready
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticking import correct_ticks, run_ticks
 from orchestration.ticks import Window
 
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    parser = flow_parser("backfill", backfill.__doc__, ALL_ASSETS)
+    parser = flow_parser("backfill", backfill.__doc__)
     parser.add_argument(
         "--from",
         dest="first",
@@ -37,8 +35,9 @@ def backfill(arguments: Sequence[str]) -> int:
         "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     ready, last = runner.ready(flow), None
     if options.to:
         window = flow.ticks.calendar.window_of(options.to)
@@ -46,23 +45,25 @@ def backfill(arguments: Sequence[str]) -> int:
         last = window.tick
     if options.first and not _begun(flow, runner, options, last):
         return 1
-    return _backfill(flow, runner, ready, ready.until - 1 if last is None else last)
+    done = _backfill(flow, runner, (ready, last), told_to(options))
+    if options.format == "json":
+        sys.stdout.write(json.dumps(done) + "\n")
+    return 0
 
 
 def correct(arguments: Sequence[str]) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    parser = flow_parser("correct", correct.__doc__, ALL_ASSETS)
+    parser = flow_parser("correct", correct.__doc__)
     parser.add_argument(
         "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
-    as_json = options.format == "json"
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     plan = planned(runner, flow, options.first)
-    found = _correct(flow, runner, plan, options.yes, sys.stderr if as_json else sys.stdout)
-    if found is not None and as_json:
+    found = _correct(flow, runner, plan, options.yes, told_to(options))
+    if found is not None and options.format == "json":
         sys.stdout.write(json.dumps(_as_json(flow, plan, found)) + "\n")
     return 0 if found is not None else 1
 
@@ -86,29 +87,41 @@ def _begun(
             f"leave out `--to`, or name a tick from {calendar.window(done - 1).key} on",
         )
     plan = planned(runner, flow, options.first)
-    return _correct(flow, runner, plan, options.yes, sys.stdout) is not None
+    return _correct(flow, runner, plan, options.yes, told_to(options)) is not None
 
 
-def _backfill(flow: FlowAsset, runner: TickRunner, ready: Ready, last: int) -> int:
-    begun = runner.next_tick(flow)
+def _backfill(
+    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], to: TextIO
+) -> dict[str, object]:
+    """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
+    that did, as JSON has it.
+    """
+    ready, wanted = asked
+    last = ready.until - 1 if wanted is None else wanted
+    begun, window = runner.next_tick(flow), flow.ticks.calendar.window
     if begun > last:
         why = ready.why if begun >= ready.until else "later ticks were not asked for"
-        committed = (
-            f"the last one is {flow.ticks.calendar.window(begun - 1).key}; " if begun else ""
-        )
-        sys.stdout.write(
-            f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}\n"
-        )
-        return 0
+        committed = f"the last one is {window(begun - 1).key}; " if begun else ""
+        _say(f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}", to)
+        return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
+    began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
     runner.told = _say
     for done in run_ticks(flow, runner, last, lambda _: None, together=together):
         ticks = done.window.tick - done.first.tick + 1
         _say(
             f"{_between(done.first, done.window)}: {ticks} tick(s) committed in "
-            f"{done.seconds:.1f} s; {done.window.tick - begun + 1:,} of {total:,} done"
+            f"{done.seconds:.1f} s; {done.window.tick - begun + 1:,} of {total:,} done",
+            to,
         )
-    return 0
+    return {
+        "flow": flow.name,
+        "ticks": total,
+        "committed": last + 1,
+        "first": window(begun).key,
+        "last": window(last).key,
+        "seconds": round(time.monotonic() - began, 1),
+    }
 
 
 def _correct(
@@ -156,10 +169,6 @@ def _between(first: Window, last: Window) -> str:
 
 def _misuse(message: str, cure: str) -> DataError:
     return DataError(Diagnostic("config", message, help=cure))
-
-
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _say(text: str, to: TextIO | None = None) -> None:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_of
-from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic
 from orchestration.landed_past import lost_past
-from orchestration.programs import deployment_for, program_of
+from orchestration.programs import deployment_for, said_instead
 from orchestration.seams import seams
 from orchestration.ticks import Window
 
@@ -140,7 +139,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     serving, commit = runner.deployments.serving(flow), runner.deployments.commit(flow)
     if serving is None or commit is None:
         raise ValueError(f"{flow.name} has no deployment that could be changed")
-    if said(program_of(flow)) == said(serving.deployment.program.typed):
+    if said_instead(flow, serving.deployment) is None:
         return None
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)

@@ -4,13 +4,11 @@ name.
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from assets import ALL_ASSETS
-from orchestration.settings import project_settings
+from hydro_core.errors import DataError, Diagnostic
 
 # Dagster takes seconds to import, so each command imports what it needs when it runs.
 
@@ -31,10 +29,9 @@ def dev(arguments: Sequence[str]) -> int:
 
 def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
-    from orchestration.runner import TickRunner
     from orchestration.status import status as show_status
 
-    return show_status(arguments, ALL_ASSETS, TickRunner(project_settings()))
+    return show_status(arguments)
 
 
 def backfill(arguments: Sequence[str]) -> int:
@@ -93,13 +90,38 @@ def rollback(arguments: Sequence[str]) -> int:
     return run_rollback(arguments)
 
 
+def init(arguments: Sequence[str]) -> int:
+    """Makes a project that runs: a flow with its program, sample data and a test."""
+    from orchestration.init import init as make
+
+    return make(arguments)
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
+    from orchestration.flow_tests.command import test as run_tests
+
+    return run_tests(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
-    landings = {flow.name: flow.land for flow in ALL_ASSETS if flow.land is not None}
-    parser = argparse.ArgumentParser(prog="hydrotick land", description=land.__doc__)
-    parser.add_argument("flow", choices=sorted(landings))
-    options = parser.parse_args(arguments)
-    directory: Path = project_settings().landing
-    landings[options.flow](directory)
-    sys.stdout.write(f"landed below {directory / options.flow}\n")
+    from orchestration.arguments import add_format, flow_parser, parsed
+
+    parser = flow_parser("land", land.__doc__)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    if flow.land is None:
+        raise DataError(
+            Diagnostic(
+                "config",
+                f"`{flow.name}` brings no data with it",
+                help=f"what its inputs read is to land below {settings.landing}",
+            )
+        )
+    flow.land(settings.landing)
+    if options.format == "json":
+        sys.stdout.write(json.dumps({"flow": flow.name, "landing": str(settings.landing)}) + "\n")
+    else:
+        sys.stdout.write(f"{flow.name}: landed below {settings.landing}\n")
     return 0

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
 from orchestration.changes import Asked, Change, change_of
 from orchestration.deploying import before, compare, roll_back
 from orchestration.deploying import deploy as take_over
@@ -25,7 +24,6 @@ from orchestration.plan_shown import (
 )
 from orchestration.ranges import span
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticking import record_deployed
 from orchestration.ticks import Window
 
@@ -35,11 +33,11 @@ NOTHING, CHANGES = 0, 3
 
 def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
-    parser = flow_parser("plan", plan.__doc__, ALL_ASSETS)
+    parser = flow_parser("plan", plan.__doc__)
     _add_options(parser)
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     if runner.deployments.serving(flow) is None:
         first = runner.deployments.prepared(flow)
         _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
@@ -54,58 +52,76 @@ def plan(arguments: Sequence[str]) -> int:
 
 def deploy(arguments: Sequence[str]) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
-    parser = flow_parser("deploy", deploy.__doc__, ALL_ASSETS)
+    parser = flow_parser("deploy", deploy.__doc__)
     _add_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     if runner.deployments.serving(flow) is None:
-        sys.stdout.write(first_as_text(flow, runner.deployments.prepared(flow)))
+        first = runner.deployments.prepared(flow)
+        _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
         return 0
     found = _planned(flow, runner, options)
     if found is None:
-        sys.stdout.write(_nothing(flow))
+        _show(options, lambda: nothing_as_json(flow, runner), lambda: _nothing(flow))
         return 0
-    sys.stdout.write(as_text(found, runner))
-    if not options.yes and not agreed(sys.stdout):
-        _say("Nothing was changed.")
+    # What was planned is told as it was, and not as it is when it is done.
+    plan_of, to = as_json(found, runner), told_to(options)
+    to.write(as_text(found, runner))
+    if not options.yes and not agreed(to):
+        _say("Nothing was changed.", to)
         return 1
     began = time.monotonic()
-    commit = take_over(found, runner, _progress(flow, runner, began))
+    commit = take_over(found, runner, _progress(flow, runner, began, to))
     record_deployed(flow, runner)
     number = runner.deployments.prepared(flow).number
     spent = time.monotonic() - began
-    _say(f"{flow.name}: deployment {number} serves after {spent:.1f} s (commit {commit.sequence})")
-    _say("  Reload the code location in the Dagster UI to see its assets.")
+    said = f"{flow.name}: deployment {number} serves after {spent:.1f} s"
+    _say(f"{said} (commit {commit.sequence})", to)
+    _say("  Reload the code location in the Dagster UI to see its assets.", to)
+    if options.format == "json":
+        sys.stdout.write(
+            json.dumps({**plan_of, "serves": number, "commit": commit.sequence}) + "\n"
+        )
     return 0
 
 
 def rollback(arguments: Sequence[str]) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
-    parser = flow_parser("rollback", rollback.__doc__, ALL_ASSETS)
+    parser = flow_parser("rollback", rollback.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     to = before(flow, runner)
     window = flow.ticks.calendar.window
     since = to.last - to.commit.last
-    _say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}")
+    out = told_to(options)
+    _say(f"{flow.name}: deployment {to.serving.number} → {to.target.number}", out)
     again = f"{window(to.commit.last + 1).key} to {window(to.last).key}" if since else "no tick"
-    _say(f"  its tables are those of tick {window(to.commit.last).key}; {again} computed again")
-    if not options.yes and not agreed(sys.stdout):
-        _say("Nothing was changed.")
+    _say(
+        f"  its tables are those of tick {window(to.commit.last).key}; {again} computed again", out
+    )
+    if not options.yes and not agreed(out):
+        _say("Nothing was changed.", out)
         return 1
     began = time.monotonic()
-    commit = roll_back(flow, runner, to, _progress(flow, runner, began))
+    commit = roll_back(flow, runner, to, _progress(flow, runner, began, out))
     record_deployed(flow, runner)
     spent = time.monotonic() - began
     _say(
         f"{flow.name}: deployment {to.target.number} serves again after {spent:.1f} s "
-        f"(commit {commit.sequence})"
+        f"(commit {commit.sequence})",
+        out,
     )
     undeployed = runner.deployments.undeployed(flow).says
     if undeployed:
-        _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again")
+        _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again", out)
+    if options.format == "json":
+        done = {"flow": flow.name, "before": to.serving.number, "serves": to.target.number}
+        again = {"computed_again": since, "commit": commit.sequence}
+        sys.stdout.write(json.dumps({**done, **again}) + "\n")
     return 0
 
 
@@ -166,10 +182,6 @@ def _progress(
         _say(f"{span(windows)}: computed; {done} after {spent:.1f} s", to)
 
     return computed
-
-
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
 
 
 def _say(text: str, to: TextIO | None = None) -> None:

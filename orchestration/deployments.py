@@ -17,7 +17,7 @@ from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.ticks.landed import declared_columns
-from orchestration.programs import deployment_for, plan_as_written, program_of
+from orchestration.programs import deployment_for, plan_as_written, program_of, said_instead
 
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
@@ -34,13 +34,18 @@ class Deployments:
         self._serving: dict[str, Written] = {}
         self._drafts: dict[str, Written] = {}
 
-    def commit(self, flow: FlowAsset) -> Commit | None:
-        """The last commit of a flow's pipeline, read anew; None before the first."""
+    def ledger(self, flow: FlowAsset) -> Ledger:
+        """The ledger of a flow's pipeline, read anew: what is new since it was read last."""
         from hydro_core.spark.ledger import Ledger
 
         if flow.name not in self._ledgers:
             self._ledgers[flow.name] = Ledger(self._pipelines / flow.name)
-        return self._ledgers[flow.name].refresh()
+        self._ledgers[flow.name].refresh()
+        return self._ledgers[flow.name]
+
+    def commit(self, flow: FlowAsset) -> Commit | None:
+        """The last commit of a flow's pipeline, read anew; None before the first."""
+        return self.ledger(flow).last
 
     def serving(self, flow: FlowAsset) -> Written | None:
         """The deployment that serves; None before the first commit.
@@ -60,10 +65,14 @@ class Deployments:
             self._serving[flow.name] = known
         return known
 
-    def draft(self, flow: FlowAsset, typed: Typed) -> Written | None:
-        """The deployment that is written of a program, if that was not changed since."""
+    def draft(self, flow: FlowAsset) -> Written | None:
+        """The deployment that is written of the program, if that was not changed since.
+
+        Raises:
+            HydroError: the program is wrong, and a deployment is written.
+        """
         known = self._drafts.get(flow.name) or newest(self._pipelines / flow.name)
-        if known is None or said(known.deployment.program.typed) != said(typed):
+        if known is None or said_instead(flow, known.deployment) is not None:
             return None
         self._drafts[flow.name] = known
         return known
@@ -77,7 +86,7 @@ class Deployments:
         serving = self.serving(flow)
         if serving is not None:
             return serving
-        found = self.draft(flow, program_of(flow))
+        found = self.draft(flow)
         if found is None:
             found = self._drafts[flow.name] = self.written(flow, deployment_for(flow))
         return found
@@ -97,7 +106,7 @@ class Deployments:
         directory = self._pipelines / flow.name
         stays: set[str | None] = {serving.name}
         plan = commit.plan
-        for one in reversed(self._ledgers[flow.name].commits()):
+        for one in reversed(self.ledger(flow).commits()):
             if one.plan != plan and now - commit.committed < keep:
                 stays.add(one.plan)
             plan, commit = one.plan, one
@@ -120,9 +129,9 @@ class Deployments:
         """The deployment that serves, else the one that is written of the program as it is now.
 
         Raises:
-            HydroError: there is no deployment that serves, and the program is wrong.
+            HydroError: there is a deployment, none serves, and the program is wrong.
         """
-        return self.serving(flow) or self.draft(flow, program_of(flow))
+        return self.serving(flow) or self.draft(flow)
 
     def naive(self, flow: FlowAsset) -> Typed:
         """The program as it was written of which the plan is that ticks run by.
@@ -142,13 +151,13 @@ class Deployments:
         if serving is None:
             return Undeployed()
         try:
-            now = said(program_of(flow))
+            now = said_instead(flow, serving.deployment)
         except HydroError as error:
             first = error.diagnostics[0].message
             return Undeployed(f"`{_named(flow)}` cannot be deployed as it is: {first}")
-        was = said(serving.deployment.program.typed)
-        if now == was:
+        if now is None:
             return Undeployed()
+        was = said(serving.deployment.program.typed)
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
         return Undeployed(f"`{_named(flow)}` has changes that are not deployed", frozenset(changed))
 

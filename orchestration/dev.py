@@ -22,15 +22,16 @@ from typing import Any
 
 import dagster as dg
 
-from assets import ALL_ASSETS
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from orchestration import project
 from orchestration.instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from orchestration.instance.retention import KEPT_DAYS, forget_old_logs
 from orchestration.processes import PROCESS_TAG, host_of
+from orchestration.project import Project
 from orchestration.resident.launcher import ResidentRunLauncher
 from orchestration.runner import TickRunner
 from orchestration.sensors import span
-from orchestration.settings import project_settings
+from orchestration.settings import environment_of
 from orchestration.ticking import end_orphans, open_instance, record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -48,7 +49,8 @@ def dev(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
     parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
     port = parser.parse_args(arguments).port
-    home = prepare_instance(project_settings().dagster_home)
+    found = project.current()
+    home = prepare_instance(found.settings.dagster_home)
     url = f"http://127.0.0.1:{port}"
     with _alone(home, url):
         if has_own_settings(home):
@@ -56,9 +58,9 @@ def dev(arguments: Sequence[str]) -> int:
         try:
             with _signals_end():
                 with open_instance(home) as instance:
-                    _put_right(instance)
+                    _put_right(found, instance)
                 _say(f"The UI: {url}  (end it with Ctrl-C)")
-                return _serve(home, port)
+                return _serve(found, port)
         except _Ended:
             return 0
 
@@ -91,10 +93,12 @@ def _another(home: Path, holder: Mapping[str, Any]) -> DataError:
     )
 
 
-def _put_right(instance: dg.DagsterInstance) -> None:
+def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
     """What killed processes left in Dagster's records: open runs, and ticks that are missing."""
-    runner = TickRunner(project_settings())
-    for flow in ALL_ASSETS:
+    runner = TickRunner(found.settings)
+    for broken in found.broken:
+        _say(f"{broken.name}: {broken.error}")
+    for flow in found.flows:
         for run in end_orphans(instance, flow):
             host = host_of(run.tags[PROCESS_TAG])
             _say(
@@ -112,12 +116,16 @@ def _put_right(instance: dg.DagsterInstance) -> None:
             _say(f"{flow.name}: {span(first, last)} was committed, but not recorded; it is now")
 
 
-def _serve(home: Path, port: int) -> int:
+def _serve(found: Project, port: int) -> int:
     """Runs Dagster's UI and daemon until they end or a signal comes; leaves none behind."""
+    home = found.settings.dagster_home
     workspace = str(files("orchestration.instance") / "workspace.yaml")
     command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(port)]
-    environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    # The project's `assets` must not hide the package of that name: nothing of the current folder
+    # is imported.
+    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1"}
+    environment = {**os.environ, **environment_of(found.settings), **safe}
     ui = subprocess.Popen(
         command,
         env=environment,

@@ -13,12 +13,21 @@ from typing import Any
 
 import dagster as dg
 
+from assets.check import check_alone
+from assets.discover import Broken
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from orchestration.about import About
-from orchestration.asset_specs import asset_key, broken_specs, flow_specs, input_specs
+from orchestration.asset_specs import (
+    asset_key,
+    broken_spec,
+    broken_specs,
+    flow_specs,
+    input_specs,
+)
 from orchestration.checks import flow_checks
 from orchestration.deployments import fitted
+from orchestration.drawing import drawing
 from orchestration.failures import failure_sensor
 from orchestration.run_tags import FLOW_TAG
 from orchestration.runner import TickRunner
@@ -40,11 +49,17 @@ class FlowDefinitions:
     sensors: tuple[dg.SensorDefinition, ...] = ()
 
 
-def project_definitions(flows: Sequence[FlowAsset], runner: TickRunner) -> dg.Definitions:
-    """The definitions of several flows whose ticks `runner` runs."""
+def project_definitions(
+    flows: Sequence[FlowAsset], runner: TickRunner, broken: Sequence[Broken] = ()
+) -> dg.Definitions:
+    """The definitions of several flows whose ticks `runner` runs; of those that are `broken` it is
+    shown why.
+    """
     built = [_whole_or_broken(flow, runner) for flow in flows]
+    # Two folders may declare a flow of one name, which is wrong, and shown once.
+    wrong = {broken_spec(flow).key: broken_spec(flow) for flow in broken}
     return dg.Definitions(
-        assets=[asset for flow in built for asset in flow.assets],
+        assets=[*(asset for flow in built for asset in flow.assets), *wrong.values()],
         asset_checks=[check for flow in built for check in flow.checks],
         jobs=[job for flow in built for job in flow.jobs],
         sensors=[
@@ -61,12 +76,13 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     Raises:
         HydroError: the program of the flow is wrong.
     """
+    check_alone(flow)
     axis = TickAxis(flow.ticks)
     shown = runner.deployments.shown(flow)
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
-    about = About(shown, undeployed.says, undeployed.outputs)
+    about = About(drawing(shape), shown, undeployed.says, undeployed.outputs)
     specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(
@@ -77,7 +93,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         executor_def=dg.in_process_executor,
     )
     return FlowDefinitions(
-        assets=(*input_specs(flow, shape), tick),
+        assets=(*input_specs(flow, shape, about), tick),
         checks=flow_checks(flow, shape, axis, runner),
         jobs=(job,),
         sensors=(next_tick_sensor(flow, axis, job, runner),),

@@ -14,7 +14,7 @@ from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from orchestration.noticed import NOTHING, Noticed, noticed
-from orchestration.ranges import After, Log, Ranges, is_of_the_tick
+from orchestration.ranges import After, Log, Ranges, is_of_the_tick, overtaken
 from orchestration.report import TickReport, report_of_error
 from orchestration.ticks import Window
 
@@ -59,19 +59,12 @@ def look(runner: TickRunner, flow: FlowAsset) -> Reading:
     return Reading(runner, flow, seen, After(-1 if last is None else last.sequence))
 
 
-def waiting(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
-    """What has come or changed for committed ticks and is not in them, by input, where something
-    has.
-
-    Raises:
-        HydroError: a landing cannot be read.
-    """
-    if not runner.next_tick(flow):
-        return {}
+def missing(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+    """What has come or changed for committed ticks and is not in them, by input."""
     calendar = flow.ticks.calendar
     found = {
         name: noticed(calendar, one.arrivals.late, one.changed)
-        for name, one in look(runner, flow).seen.items()
+        for name, one in reading.seen.items()
     }
     return {name: one for name, one in found.items() if one != NOTHING}
 
@@ -176,28 +169,29 @@ def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading
     return Reading(runner, flow, seen, After(last.sequence))
 
 
-def accept(runner: TickRunner, flow: FlowAsset) -> dict[str, Noticed]:
-    """Accepts what has come or changed for committed ticks: late rows arrive with the next tick,
-    and changed ticks stay as they were read.
-
-    Returns:
-        What was accepted, by input; the ledger says so, too. Nothing where there is nothing.
-
-    Raises:
-        HydroError: a landing cannot be read, or another process is at work.
-    """
-    reading, directory = look(runner, flow), runner.directory(flow)
-    calendar, ledger = flow.ticks.calendar, runner.pipeline(flow).ledger
+def to_decide(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+    """What somebody may accept, by input: what came or changed since somebody last did."""
+    calendar = flow.ticks.calendar
     found = {
         name: noticed(calendar, one.undecided.late, one.changed)
         for name, one in reading.seen.items()
     }
-    found = {name: one for name, one in found.items() if one != NOTHING}
-    if found:
-        ledger.refresh()
-        reads = [reading.seen[r.name].accepted(r, directory) for r in ledger.last_reads()]
-        runner.pipeline(flow).decide(reads)
-    return found
+    return {name: one for name, one in found.items() if one != NOTHING}
+
+
+def accept(runner: TickRunner, flow: FlowAsset, reading: Reading) -> None:
+    """Accepts what came or changed for committed ticks, as it was seen: late rows arrive with the
+    next tick, and changed ticks stay as they were read. The ledger says so.
+
+    Raises:
+        HydroError: another process is at work, or has committed since.
+    """
+    pipeline, directory = runner.pipeline(flow), runner.directory(flow)
+    last = pipeline.ledger.refresh()
+    if last is None or reading.after != After(last.sequence):
+        raise overtaken(flow.name)
+    reads = pipeline.ledger.last_reads()
+    pipeline.decide([reading.seen[read.name].accepted(read, directory) for read in reads])
 
 
 def _firsts(one: Seen) -> list[int]:

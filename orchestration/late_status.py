@@ -7,16 +7,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from hydro_core.spark.ledger import Ledger
-from orchestration.arguments import agreed, flow_named, flow_parser
+from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
 from orchestration.late import accept as accept_late
-from orchestration.late import waiting
+from orchestration.late import look, missing, to_decide
 from orchestration.noticed import NOTHING, ChangedTicks, Noticed, noticed
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 
 _THEN = {
     "next": "they arrive with the next tick",
@@ -40,15 +38,24 @@ class LateRows:
 
 def late_rows(flow: FlowAsset, runner: TickRunner) -> dict[str, LateRows]:
     """By input what is late or changed now, and what arrived late with the last commit."""
+    now, undecided = dict[str, Noticed](), dict[str, Noticed]()
     try:
-        now = waiting(runner, flow)
+        if runner.next_tick(flow):
+            reading = look(runner, flow)
+            now, undecided = missing(flow, reading), to_decide(flow, reading)
     except HydroError:
         # What is wrong with a landing, or a program, is told by what runs next.
-        now = {}
+        pass
     reads = Ledger(runner.directory(flow)).last_reads()
     last = {read.name: noticed(flow.ticks.calendar, read.late, ()).late for read in reads}
     return {
-        name: LateRows(one.rows, one.late, one.changed, last.get(name, {}), _THEN[landing.late])
+        name: LateRows(
+            one.rows,
+            one.late,
+            one.changed,
+            last.get(name, {}),
+            _THEN[landing.late if name in undecided else "next"],
+        )
         for name, landing in flow.inputs.items()
         for one in [now.get(name, NOTHING)]
         if name in now or last.get(name)
@@ -65,35 +72,34 @@ def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
             arrived = Noticed(late.arrived).says_late
             yield f"late:    `{name}`: {arrived} arrived with the last commit"
         if waits.changed:
-            yield f"changed: `{name}`: {waits.says_changed} since these ticks were committed; "
-            yield f"         computes them again: hydrotick correct {flow} --from {waits.first}"
+            yield f"changed: `{name}`: {waits.says_changed} since they were committed;"
+            yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
 
 
 def accept(arguments: Sequence[str]) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
-    parser = flow_parser("accept", accept.__doc__, ALL_ASSETS)
+    parser = flow_parser("accept", accept.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow = flow_named(options.flow, ALL_ASSETS)
-    runner = TickRunner(project_settings())
-    as_json = options.format == "json"
-    to = sys.stderr if as_json else sys.stdout
-    found = waiting(runner, flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    to = told_to(options)
+    reading = look(runner, flow)
+    found = to_decide(flow, reading)
     for name, one in found.items():
         if one.late:
             to.write(f"{name}: {one.says_late} landed late; they arrive with the next tick\n")
         if one.changed:
             to.write(f"{name}: changed {one.says_changed}; this stays as it was read\n")
     if not found:
-        to.write(f"{flow.name}: nothing is late, and nothing has changed\n")
+        to.write(f"{flow.name}: there is nothing to decide\n")
     elif not options.yes and not agreed(to):
         to.write("Nothing was accepted.\n")
         return 1
     else:
-        found = accept_late(runner, flow)
+        accept_late(runner, flow, reading)
         to.write(f"{flow.name}: accepted\n")
-    if as_json:
+    if options.format == "json":
         told = {"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}}
         sys.stdout.write(json.dumps(told) + "\n")
     return 0

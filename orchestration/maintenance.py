@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
-from orchestration.arguments import flow_named, flow_parser
-from orchestration.settings import project_settings
+from orchestration.arguments import add_format, flow_parser, parsed, told_to
+from orchestration.settings import ProjectSettings
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline_verify import Verified
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def compact(arguments: Sequence[str]) -> int:
     """Joins the small files of a flow's tables, and removes those that were replaced long ago."""
-    parser = flow_parser("compact", compact.__doc__, ALL_ASSETS)
+    parser = flow_parser("compact", compact.__doc__)
     parser.add_argument(
         "--keep-hours",
         type=int,
@@ -30,56 +30,66 @@ def compact(arguments: Sequence[str]) -> int:
         metavar="N",
         help="going back to earlier ticks stays possible within these hours (a week)",
     )
-    options = parser.parse_args(arguments)
-    flow, runner = _opened(options.flow)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = _runner(settings)
     if runner.deployments.serving(flow) is None:
-        _say(f"{flow.name}: nothing to do")
+        _told(options, f"{flow.name}: nothing to do", {"flow": flow.name, "compacted": False})
         return 0
     runner.pipeline(flow).compact(options.keep_hours)
     keep = timedelta(hours=options.keep_hours)
     gone = runner.deployments.forget(flow, keep, runner.now())
-    _say(f"{flow.name}: compacted")
+    said = f"{flow.name}: compacted"
     if gone:
-        _say(f"  deployments that were given up before are removed: {', '.join(map(str, gone))}")
+        listed = ", ".join(map(str, gone))
+        said += f"\n  deployments that were given up before are removed: {listed}"
+    done = {"flow": flow.name, "compacted": True, "removed_deployments": list(gone)}
+    _told(options, said, done)
     return 0
 
 
 def copy(arguments: Sequence[str]) -> int:
     """Copies a flow's tables and ledger to a directory as of its last commit; ticks may run."""
-    parser = flow_parser("copy", copy.__doc__, ALL_ASSETS)
+    parser = flow_parser("copy", copy.__doc__)
     parser.add_argument("to", metavar="DIR", type=Path, help="a directory that is not there yet")
-    options = parser.parse_args(arguments)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
     from hydro_core.spark.pipeline_copy import copy_pipeline
 
-    flow, runner = _opened(options.flow)
+    runner = _runner(settings)
     found = copy_pipeline(runner.directory(flow), options.to)
     last = flow.ticks.calendar.window(found.last).key
-    _say(f"{flow.name}: copied up to tick {last}: {_counted(found)}, all read again")
-    _say(f"To go back to it, put {options.to} in the place of {runner.directory(flow)}.")
+    said = f"{flow.name}: copied up to tick {last}: {_counted(found)}, all read again\n"
+    said += f"To go back to it, put {options.to} in the place of {runner.directory(flow)}."
+    _told(options, said, {"flow": flow.name, "tick": last, "to": str(options.to), **asdict(found)})
     return 0
 
 
 def reset(arguments: Sequence[str]) -> int:
     """Starts a flow over: removes its tables, and what Dagster has recorded of it."""
-    parser = flow_parser("reset", reset.__doc__, ALL_ASSETS)
+    parser = flow_parser("reset", reset.__doc__)
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    options = parser.parse_args(arguments)
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
     from orchestration.start_over import start_over, what_there_is
 
-    flow, runner = _opened(options.flow)
+    runner = _runner(settings)
     there = what_there_is(flow, runner)
     if not there:
-        _say(f"{flow.name}: there is nothing to remove")
+        nothing = f"{flow.name}: there is nothing to remove"
+        _told(options, nothing, {"flow": flow.name, "removed": []})
         return 0
-    _say(f"{flow.name}: this removes")
+    to = told_to(options)
+    _say(f"{flow.name}: this removes", to)
     for line in there:
-        _say(f"  {line}")
-    _say("What has landed stays. There is no way back but a copy (`hydrotick copy`).")
-    if not options.yes and not _agreed(flow.name):
-        _say("Nothing was removed.")
+        _say(f"  {line}", to)
+    _say("What has landed stays. There is no way back but a copy (`hydrotick copy`).", to)
+    if not options.yes and not _agreed(flow.name, to):
+        _say("Nothing was removed.", to)
         return 1
     start_over(flow, runner)
-    _say(f"{flow.name}: starts over with its first tick")
+    said = f"{flow.name}: starts over with its first tick"
+    _told(options, said, {"flow": flow.name, "removed": there})
     return 0
 
 
@@ -112,18 +122,24 @@ def _counted(found: Verified) -> str:
     )
 
 
-def _opened(name: str) -> tuple[FlowAsset, TickRunner]:
+def _runner(settings: ProjectSettings) -> TickRunner:
     from orchestration.runner import TickRunner
 
-    return flow_named(name, ALL_ASSETS), TickRunner(project_settings())
+    return TickRunner(settings)
 
 
-def _agreed(name: str) -> bool:
-    sys.stdout.write(f"Type {name} to go on: ")
-    sys.stdout.flush()
+def _agreed(name: str, to: TextIO) -> bool:
+    to.write(f"Type {name} to go on: ")
+    to.flush()
     return sys.stdin.readline().strip() == name
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+def _told(options: argparse.Namespace, said: str, done: Mapping[str, object]) -> None:
+    """Says what was done, in words or as JSON."""
+    _say(json.dumps(done) if options.format == "json" else said)
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    to = sys.stdout if to is None else to
+    to.write(f"{text}\n")
+    to.flush()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from assets.check import check_declaration, check_expectations, schemas_of
+from assets.discover import module_in
 from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
-from hydro_core.deploy.deployment import Deployment, Validated
+from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
+from hydro_core.deploy.meaning import Said, said
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -29,8 +33,49 @@ def program_of(flow: FlowAsset) -> Typed:
     graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     typed = infer(graph, schemas_of(flow))
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
+    _check_outputs(flow, typed)
     return typed
+
+
+def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
+    """What the program of `flow` says in place of a deployed one; None where that is the same.
+
+    The optimizer is not asked.
+
+    A text that this release has read before is not read again: a code location asks this of all
+    its flows, nearly always of programs that nobody has touched.
+
+    Raises:
+        ProgramError: the program, or what the asset says of it, is wrong.
+    """
+    known = deployed.program.typed
+    if _was_read_from(flow, deployed):
+        check_declaration(flow, known.graph.sources, known.graph.sinks)
+        _check_outputs(flow, known)
+        return None
+    now = said(program_of(flow))
+    return None if now == said(known) else now
+
+
+def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
+    """Whether reading the program would give the deployed one: it is all in the same text."""
+    if flow.schemas or Path(place_of(flow)).suffix != ".hydro":
+        return False
+    texts = _texts(flow)
+    return (
+        bool(texts)
+        and texts == deployed.program.texts
+        and deployed.versions.get(PACKAGE) == _release()
+    )
+
+
+@cache
+def _release() -> str:
+    return version(PACKAGE)
+
+
+def _check_outputs(flow: FlowAsset, typed: Typed) -> None:
+    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
 
 
 def plan_as_written(flow: FlowAsset) -> TickPlan:
@@ -73,18 +118,22 @@ def deployment_for(flow: FlowAsset) -> Deployment:
 
 
 def place_of(flow: FlowAsset) -> str:
-    """The program as it is loaded; a file is relative to the asset's folder."""
-    program = flow.program
-    if flow.folder is None or (isinstance(program, str) and not program.endswith(".hydro")):
-        return str(program)
-    return str(flow.folder / Path(program))
+    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
+    program = str(flow.program)
+    if flow.folder is None:
+        return program
+    if isinstance(flow.program, Path) or program.endswith(".hydro"):
+        return str(flow.folder / program)
+    module, _, attribute = program.partition(":")
+    beside = module_in(flow.folder, module)
+    return program if beside is None else f"{beside}:{attribute}"
 
 
 def _texts(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
     if place.suffix != ".hydro":
-        found = importlib.util.find_spec(str(flow.program).partition(":")[0])
+        found = importlib.util.find_spec(str(place).partition(":")[0])
         if found is None or found.origin is None:
             return {}
         place = Path(found.origin)

@@ -111,10 +111,11 @@ class Ranges:
         last = self.pipeline.ledger.last
         now = -1 if last is None else last.sequence
         if self.after is not None and self.after.commit != now:
-            raise _overtaken(self.flow.name)
+            raise overtaken(self.flow.name)
 
 
-def _overtaken(flow: str) -> DataError:
+def overtaken(flow: str) -> DataError:
+    """The error that another process was faster (code `state`)."""
     return DataError(
         Diagnostic(
             "state",

@@ -101,7 +101,7 @@ def _outdated(
 
     No tick runs before this is put right, so the last commit is the only one to look at.
     """
-    commit = Ledger(runner.directory(flow)).last_run
+    commit = runner.deployments.ledger(flow).last_run
     if commit is None:
         return set()
     keys = [TickAxis(flow.ticks).window(tick).key for tick in commit.ticks]

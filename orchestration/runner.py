@@ -56,8 +56,7 @@ class TickRunner:
     @property
     def settings(self) -> Settings:
         """The core's settings as the project changes them."""
-        wanted = {"master": self.project.spark_master, "memory": self.project.spark_memory}
-        return Settings().with_(**{name: value for name, value in wanted.items() if value})
+        return self.project.core
 
     def directory(self, flow: FlowAsset) -> Path:
         """Where the flow's tables and ledger are."""
@@ -102,16 +101,12 @@ class TickRunner:
 
     def next_tick(self, flow: FlowAsset) -> int:
         """The first tick that is not committed; the ledger tells, Spark is not needed."""
-        from hydro_core.spark.ledger import Ledger
-
-        last = Ledger(self.directory(flow)).last_tick
+        last = self.deployments.ledger(flow).last_tick
         return 0 if last is None else last + 1
 
     def committed_at(self, flow: FlowAsset, tick: int) -> datetime | None:
         """When a tick was committed; None if it is not."""
-        from hydro_core.spark.ledger import Ledger
-
-        commit = Ledger(self.directory(flow)).commit_of(tick) if tick >= 0 else None
+        commit = self.deployments.ledger(flow).commit_of(tick) if tick >= 0 else None
         return None if commit is None else commit.committed
 
     def decided_at(self, flow: FlowAsset) -> datetime | None:
@@ -132,9 +127,7 @@ class TickRunner:
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""
-        from hydro_core.spark.ledger import Ledger
-
-        ledger = Ledger(self.directory(flow))
+        ledger = self.deployments.ledger(flow)
         reads, last = ledger.last_reads(), ledger.last_tick
         return tuple(read.name for read in reads if last in read.empty)
 

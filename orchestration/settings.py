@@ -1,5 +1,5 @@
 """Where the project keeps its things and how much of the machine it may take: the only reader of
-the environment.
+the environment, which wins over the project's `hydrotick.toml`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from assets.discover import ASSETS, SETTINGS, project_above
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+from hydro_core.settings import Settings
+from orchestration.settings_file import FileSettings, settings_in
 
-_HOME, _RANGE_TICKS = "HYDROTICK_HOME", "HYDROTICK_RANGE_TICKS"
-_WHY_ROWS, _SAMPLE_KEYS = "HYDROTICK_WHY_ROWS", "HYDROTICK_SAMPLE_KEYS"
+PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
+_RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
+_SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
+_RANGE = 100
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -21,6 +26,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 class ProjectSettings:
     """The settings of one deployment; each has an environment variable of the name in brackets.
 
+    `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
+    `assets/`, from the current folder upwards.
     `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
@@ -34,11 +41,18 @@ class ProjectSettings:
     home: Path = Path("data")
     spark_master: str | None = None
     spark_memory: str | None = None
-    range_ticks: int = 100
+    range_ticks: int = _RANGE
     why_rows: int = 100_000
     sample_keys: int = 8
     failure_command: str | None = None
     failure_webhook: str | None = None
+    root: Path | None = None
+
+    @property
+    def core(self) -> Settings:
+        """The settings of the core, as the project changes them."""
+        wanted = {"master": self.spark_master, "memory": self.spark_memory}
+        return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
     @property
     def landing(self) -> Path:
@@ -57,36 +71,68 @@ class ProjectSettings:
 
 
 def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSettings:
-    """The settings as the environment gives them, defaults where it is silent.
+    """The settings as the environment and `hydrotick.toml` give them, defaults where both are
+    silent.
 
     Raises:
-        DataError: a variable has a value that nothing can be made of (code `config`).
+        HydroError: a value that nothing can be made of (code `config`).
     """
     environ = os.environ if environ is None else environ
     settings_of(environ)
+    root = project_root(environ)
+    file = FileSettings() if root is None else settings_in(root / SETTINGS)
+    ticks = environ.get(_RANGE_TICKS)
     return ProjectSettings(
-        home=_home(environ.get(_HOME) or "data"),
-        spark_master=environ.get(MASTER) or None,
-        spark_memory=environ.get(MEMORY) or None,
-        range_ticks=_number(_RANGE_TICKS, environ.get(_RANGE_TICKS) or "100", "ticks"),
+        home=_home(environ.get(HOME) or str((root or Path.cwd()) / "data")),
+        spark_master=environ.get(MASTER) or file.spark_master,
+        spark_memory=environ.get(MEMORY) or file.spark_memory,
+        range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,
         why_rows=_number(_WHY_ROWS, environ.get(_WHY_ROWS) or "100000", "rows"),
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
         failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
         failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
+        root=root,
     )
+
+
+def environment_of(settings: ProjectSettings) -> dict[str, str]:
+    """The variables by which another process finds the same project, wherever it is started."""
+    root = {} if settings.root is None else {PROJECT: str(settings.root)}
+    return {**root, HOME: str(settings.home)}
+
+
+def leading_elsewhere() -> list[str]:
+    """The variables that are set, and by which commands are not about the folder at hand."""
+    return [name for name in (PROJECT, HOME) if os.environ.get(name)]
+
+
+def project_root(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The folder of the project; None where there is none.
+
+    Raises:
+        DataError: the environment names one that is none (code `config`).
+    """
+    value = (os.environ if environ is None else environ).get(PROJECT)
+    if not value:
+        return project_above(Path.cwd())
+    root = Path(value).absolute()
+    if not (root / ASSETS).is_dir():
+        cure = f"write the path of a folder with `{ASSETS}/`"
+        raise wrong_variable(PROJECT, value, "no project", cure)
+    return root
 
 
 def _home(value: str) -> Path:
     if _URL.match(value):
         raise wrong_variable(
-            _HOME,
+            HOME,
             value,
             "a URL, and a home is a directory of this machine",
             "mount it, and write the path that it is mounted at",
         )
     home = Path(value).absolute()
     if home.exists() and not home.is_dir():
-        raise wrong_variable(_HOME, value, "a file", "write the path of a directory")
+        raise wrong_variable(HOME, value, "a file", "write the path of a directory")
     return home
 
 

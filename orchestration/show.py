@@ -8,13 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets import ALL_ASSETS
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.spark.pipeline_rows import Rows, rows_at
-from orchestration.arguments import flow_named, flow_parser
+from orchestration.arguments import add_format, flow_parser, parsed
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.ticks import Window
 
 _WIDEST = 60
@@ -23,14 +21,13 @@ _WIDEST = 60
 
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    parser = flow_parser("show", show.__doc__, ALL_ASSETS)
+    parser = flow_parser("show", show.__doc__)
     parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
     parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
     parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
-    options = parser.parse_args(arguments)
-    flow = flow_named(options.flow, ALL_ASSETS)
-    runner = TickRunner(project_settings())
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
     window = committed_window(flow, runner.next_tick(flow), options.tick)
     found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
     if options.format == "json":

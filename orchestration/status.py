@@ -12,9 +12,12 @@ from typing import Any
 
 import dagster as dg
 
+from assets.discover import Broken
 from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
+from orchestration import project
+from orchestration.arguments import add_format, flow_named
 from orchestration.changes import started_empty
 from orchestration.failures import FailedRun, failed_run
 from orchestration.late_status import LateRows, late_lines, late_rows
@@ -30,8 +33,8 @@ from orchestration.ticks import TickAxis
 _EXIT_CODES = """\
 exit codes, for monitoring:
   0  every flow goes on
-  1  a flow is stopped, or the last try of its next tick failed, or more ticks than --max-open are
-     open
+  1  a flow is stopped or wrongly declared, or the last try of its next tick failed, or more ticks
+     than --max-open are open
   2  misuse
 """
 
@@ -81,16 +84,36 @@ class FlowStatus:
         return not self.stopped and self.failed is None
 
 
-def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRunner) -> int:
+def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    known = project.current()
+    runner = TickRunner(known.settings)
+    flows, broken = known.flows, known.broken
+    if options.flow is not None:
+        flows, broken = [flow_named(options.flow, known, parser)], []
+    if options.verify:
+        return 0 if print_verified(flows, runner, options.format) else 1
+    home = runner.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+    with opened as instance:
+        found = [status_of(flow, runner, instance) for flow in flows]
+    _print(found, broken, options.format)
+    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
+    return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hydrotick status",
         description=status.__doc__,
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("flow", nargs="?", choices=[f.name for f in known], help="one flow")
-    parser.add_argument("--format", choices=["text", "json"], default="text")
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow")
+    add_format(parser)
     parser.add_argument(
         "--max-open",
         type=int,
@@ -103,21 +126,18 @@ def status(arguments: Sequence[str], known: Sequence[FlowAsset], runner: TickRun
         help="read all tables instead, and compare them with the ledger: exit with 1 unless they "
         "are whole",
     )
-    options = parser.parse_args(arguments)
-    flows = [flow for flow in known if options.flow in (None, flow.name)]
-    if options.verify:
-        return 0 if print_verified(flows, runner, options.format) else 1
-    home = runner.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
-    with opened as instance:
-        found = [status_of(flow, runner, instance) for flow in flows]
-    if options.format == "json":
-        sys.stdout.write(json.dumps({"flows": [asdict(flow) for flow in found]}, indent=2) + "\n")
-    else:
-        sys.stdout.write(_table(found))
-    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
-    return 0 if all(flow.is_well for flow in found) and not late else 1
+    return parser
+
+
+def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:
+    if style == "json":
+        flows = {"flows": [asdict(flow) for flow in found]}
+        wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
+        sys.stdout.write(json.dumps({**flows, "broken": wrong}, indent=2) + "\n")
+        return
+    sys.stdout.write(_table(found))
+    for flow in broken:
+        sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
 def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:

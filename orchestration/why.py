@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from assets import ALL_ASSETS
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.analysis.strata import stratify
@@ -20,9 +19,8 @@ from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, 
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
-from orchestration.arguments import flow_named, flow_parser
+from orchestration.arguments import add_format, flow_parser, parsed
 from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
 from orchestration.show import committed_window, count
 from orchestration.slices import FlowSlices, Where, inputs_of, rows_where
 from orchestration.ticks import Window
@@ -34,9 +32,8 @@ _FEW = 3
 
 def why(arguments: Sequence[str]) -> int:
     """Shows which landed rows, of which ticks, a row of an output comes from."""
-    options = _parser().parse_args(arguments)
-    flow = flow_named(options.flow, ALL_ASSETS)
-    runner = TickRunner(project_settings())
+    options, flow, settings = parsed(_parser(), arguments)
+    runner = TickRunner(settings)
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, Limits(runner.project.why_rows)
@@ -115,7 +112,7 @@ def _there(slices: FlowSlices, output: str, where: Where, window: Window) -> Seq
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = flow_parser("why", why.__doc__, ALL_ASSETS)
+    parser = flow_parser("why", why.__doc__)
     parser.add_argument("output", metavar="OUTPUT", help="an output of the flow")
     parser.add_argument(
         "--where",
@@ -136,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         default=20.0,
         help="try so long which of the rows that can matter do (20)",
     )
-    parser.add_argument("--format", choices=["text", "json"], default="text")
+    add_format(parser)
     return parser
 
 

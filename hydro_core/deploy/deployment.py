@@ -15,6 +15,9 @@ from hydro_core.ir.graph import NodeId
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.item import ItemType
 
+PACKAGE = "hydrotick"
+"""Under which name a deployment has the version of the release that made it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:

@@ -10,7 +10,7 @@ from typing import Any
 from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
-from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Program, Table, Validated
 from hydro_core.deploy.functions import stored_call
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.optimizer import Optimized
@@ -20,7 +20,7 @@ from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.stream import Order
 
-_PACKAGES = ("hydrotick", "pyspark", "delta-spark")
+_PACKAGES = (PACKAGE, "pyspark", "delta-spark")
 
 
 @dataclass(frozen=True, slots=True)

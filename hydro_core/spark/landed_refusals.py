@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.files.frames import Arrived
 from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.input_reads import InputRead
@@ -68,8 +68,8 @@ def refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
         nulls = rows.count_rows(filter=ds.field(column).is_null())
     else:
         table = DeltaTable(arrived.file.path, version=arrived.found.version)
-        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        nulls = sum(action.get(f"null_count.{column}") or 0 for action in actions)
+        count = f"null_count.{column}"
+        nulls = sum(row[count] or 0 for row in data_files(table, count))
     if nulls:
         refuse(
             arrived.file,

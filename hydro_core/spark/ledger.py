@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
 
 LEDGER = "_ledger"
@@ -136,9 +137,10 @@ class Ledger:
 
     def refresh(self) -> Commit | None:
         """The last commit, read anew: another process may have written it."""
-        table = self._open()
+        table = self._table
         if table is None:
-            return None
+            self._open()
+            return self._last
         if self._identity != self._first_entry():
             self._table = self._last = None
             self._replaced()
@@ -256,17 +258,16 @@ class Ledger:
 
     def _files(self, table: DeltaTable) -> list[tuple[str, int | None, int | None]]:
         """The data files, with their largest sequence and tick where the statistics have them."""
-        actions = pa.table(table.get_add_actions(flatten=True))
-        return [
-            (row["path"], row.get("max.sequence"), row.get("max.last"))
-            for row in actions.to_pylist()
-        ]
+        names = ("path", "max.sequence", "max.last")
+        return [tuple(row[name] for name in names) for row in data_files(table, *names)]
 
     def _read(self, files: Iterable[str]) -> list[Commit]:
         rows: list[dict[str, Any]] = []
         for file in files:
             try:
-                rows += pq.ParquetFile(self._path / file).read().to_pylist(maps_as_pydicts="strict")
+                found = pq.ParquetFile(self._path / file).read()
+                # Instants without a zone: for those with one, pyarrow loads pandas.
+                rows += found.cast(_without_zones(found.schema)).to_pylist(maps_as_pydicts="strict")
             except (OSError, pa.ArrowException) as error:
                 raise _unreadable(self._path, error) from error
         return [_commit(row) for row in rows]
@@ -275,6 +276,11 @@ class Ledger:
 def state_error(message: str, help: str) -> DataError:  # noqa: A002
     """The error that says what is wrong with the stored state, and the cure."""
     return DataError(Diagnostic(code="state", message=message, help=help))
+
+
+def _without_zones(schema: pa.Schema) -> pa.Schema:
+    local = pa.timestamp("us")
+    return pa.schema([f.with_type(local) if f.type == _TIME else f for f in schema])
 
 
 def _rows(commits: Iterable[Commit]) -> pa.Table:
@@ -304,6 +310,9 @@ def _commit(row: Mapping[str, Any]) -> Commit:
     known["inputs"] = tuple(read_of(found) for found in known["inputs"])
     known["checks"] = json.loads(known["checks"])
     known["tables"] = json.loads(known["tables"])
+    for name, moment in known.items():
+        if isinstance(moment, datetime):
+            known[name] = moment.replace(tzinfo=UTC)
     return Commit(**known)
 
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.ledger import LEDGER, Ledger, state_error
 from hydro_core.spark.ledger_lock import LOCK_FILE
 from hydro_core.spark.pipeline_verify import Verified, verify
@@ -117,10 +117,10 @@ def _copy_table(table: Path, to: Path, version: int) -> None:
 def _held(table: Path, version: int) -> set[str]:
     """The files of a version; those that earlier ones held as well, the log tells."""
     try:
-        actions = DeltaTable(table, version=version).get_add_actions(flatten=True)
+        files = data_files(DeltaTable(table, version=version), "path")
     except DeltaError:
         return set()
-    return {str(name) for name in pa.table(actions)["path"].to_pylist()}
+    return {str(file["path"]) for file in files}
 
 
 def _log_until(table: Path, version: int) -> Iterator[Path]:

@@ -19,6 +19,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.ledger import LEDGER, Commit, Ledger
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.store_schema import OUTPUT_TICK, TableSpec, recorded_table
@@ -150,8 +151,9 @@ class _Table:
                 yield f"the table {self.path} ends at version {newest}, the ledger at {version}"
                 return
             table = DeltaTable(self.path, version=version)
-            actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-            summed = summed_to(table, (action.get(f"min.{self._tick}") for action in actions))
+            least = f"min.{self._tick}"
+            files = data_files(table, "path", "size_bytes", "num_records", least)
+            summed = summed_to(table, (file[least] for file in files))
         except DeltaError as error:
             yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
             return
@@ -162,8 +164,8 @@ class _Table:
             )
         ticks: Counter[int] = Counter()
         whole = True
-        for action in actions:
-            problem = self._file(action, ticks)
+        for file in files:
+            problem = self._file(file, ticks)
             if problem is not None:
                 whole = False
                 yield problem
@@ -173,19 +175,19 @@ class _Table:
             if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
                 yield f"the table {self.path} has other values than those that were committed"
 
-    def _file(self, action: Mapping[str, Any], ticks: Counter[int]) -> str | None:
+    def _file(self, file: Mapping[str, Any], ticks: Counter[int]) -> str | None:
         """What is wrong with a file; where nothing is, its rows are added to those of the ticks."""
-        path = self.path / action["path"]
+        path = self.path / file["path"]
         if not path.is_file():
             return f"the table {self.path} has lost its file {path.name}"
         size = path.stat().st_size
-        if size != action["size_bytes"]:
-            return f"the file {path} has {size:,} bytes, its table says {action['size_bytes']:,}"
+        if size != file["size_bytes"]:
+            return f"the file {path} has {size:,} bytes, its table says {file['size_bytes']:,}"
         try:
             found = self._ticks(path)
         except (OSError, pa.ArrowException, KeyError) as error:
             return f"the file {path} cannot be read: {_first_line(error)}"
-        rows, known = found.total(), action.get("num_records")
+        rows, known = found.total(), file["num_records"]
         if known is not None and rows != known:
             return f"the file {path} has {rows:,} rows, its table says {known:,}"
         ticks.update(found)

@@ -28,6 +28,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.ledger import state_error
 from hydro_core.spark.store_schema import TableSpec
 
@@ -171,18 +172,10 @@ class StoredTable:
         return self._listed[1]
 
     def _list(self, table: DeltaTable) -> list[DataFile]:
-        actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
         tick = self.spec.tick
-        return [
-            DataFile(
-                self.path / action["path"],
-                action["size_bytes"],
-                action.get("num_records"),
-                action.get(f"min.{tick}"),
-                action.get(f"max.{tick}"),
-            )
-            for action in actions
-        ]
+        names = ("path", "size_bytes", "num_records", f"min.{tick}", f"max.{tick}")
+        rows = data_files(table, *names)
+        return [DataFile(self.path / row["path"], *(row[n] for n in names[1:])) for row in rows]
 
     def files_at(self, version: int) -> list[DataFile]:
         """The data files of an earlier version; they may have been removed from the disk since.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from zoneinfo import ZoneInfo, available_timezones
 
 from hydro_core.errors import Diagnostic, ProgramError
@@ -54,8 +54,8 @@ class Calendar:
     delay: str = ""
 
     def __post_init__(self) -> None:
-        if self.zone not in available_timezones():
-            near = did_you_mean(self.zone, available_timezones())
+        if self.zone not in _zones():
+            near = did_you_mean(self.zone, _zones())
             raise _wrong(
                 f"`zone`: there is no time zone {self.zone!r}", near or "such as `Europe/Amsterdam`"
             )
@@ -234,6 +234,12 @@ class Calendar:
         local = start.astimezone(self._zone)
         again = self._is_absolute and local.fold == 1
         return local.strftime(f"{self.key_format}%z" if again else self.key_format)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The time zones that there are; their files are searched once."""
+    return frozenset(available_timezones())
 
 
 def _resolved(wall: datetime, zone: ZoneInfo, *, later: bool) -> datetime:

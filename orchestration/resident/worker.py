@@ -23,10 +23,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from assets.discover import ASSETS, SETTINGS
 from orchestration.instance import dev_lock
 from orchestration.processes import PROCESS_TAG, ProcessLock, has_ended, this_process
 from orchestration.resident.calls import listen, workers_of
 from orchestration.resident.pool import SECONDS_TO_END
+from orchestration.settings import project_root
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -149,13 +151,18 @@ def _execute(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def code_state() -> frozenset[tuple[str, int, int]]:
-    """The project's files with their times and sizes, whether they are loaded by now or not."""
+    """The files of hydrotick and of the project with their times and sizes, whether they are
+    loaded by now or not.
+    """
     specs = [find_spec(name) for name in _PACKAGES]
     roots = {Path(root) for spec in specs if spec for root in spec.submodule_search_locations or ()}
+    root = project_root()
+    if root is not None:
+        roots |= {root / ASSETS, root / SETTINGS}
     return frozenset(
         (str(file), stat.st_mtime_ns, stat.st_size)
         for root in roots
-        for file in root.rglob("*")
+        for file in ([root] if root.is_file() else root.rglob("*"))
         if file.suffix != ".pyc" and file.is_file()
         for stat in (file.stat(),)
     )

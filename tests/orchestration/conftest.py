@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from assets.spec import FlowAsset
-from orchestration import backfill, deploy, maintenance, show
 from orchestration.runner import TickRunner
 from orchestration.ticking import run_ticks
-from tests.orchestration.small import opened
+from tests.orchestration.small import opened, serve
 
 
 @pytest.fixture
@@ -18,7 +17,5 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, 
     """The flow, three ticks of which are committed, as that of the commands."""
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 2, lambda _: None, together=3))
-    for module in (backfill, deploy, maintenance, show):
-        monkeypatch.setattr(module, "ALL_ASSETS", [flow])
-        monkeypatch.setattr(module, "project_settings", lambda: runner.project)
+    serve(monkeypatch, [flow], runner.project)
     return flow, runner

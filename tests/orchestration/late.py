@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
+from orchestration.late import accept, look, missing, to_decide
+from orchestration.noticed import Noticed
 from orchestration.report import TickReport
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
@@ -67,6 +69,19 @@ class Late:
         reports = list(self.runner.correct(self.flow, window, lambda _: None))
         assert all(report.committed for report in reports), reports[-1].failure
         return reports
+
+    @property
+    def waiting(self) -> Mapping[str, Noticed]:
+        """What is late or changed now."""
+        return missing(self.flow, look(self.runner, self.flow))
+
+    def accept(self) -> Mapping[str, Noticed]:
+        """As `hydrotick accept` does it."""
+        reading = look(self.runner, self.flow)
+        found = to_decide(self.flow, reading)
+        if found:
+            accept(self.runner, self.flow, reading)
+        return found
 
     @property
     def contents(self) -> Mapping[str, list[str]]:

@@ -15,12 +15,12 @@ def say_who(context: OpExecutionContext) -> None:
 @dg.op
 def ask_spark(context: OpExecutionContext) -> None:
     # As a tick: a first run loads packages of the project that were not loaded before.
-    import assets
     from hydro_core.settings import SparkSettings
     from hydro_core.spark.launch import jvm_process
     from hydro_core.spark.session import shared_session
+    from orchestration import project
 
-    assert assets.ALL_ASSETS
+    assert project.current().flows
     assert shared_session(SparkSettings(master="local[1]")).range(3).count() == 3
     context.log.info(f"executed by {os.getpid()}")
     context.log.info(f"Spark is {jvm_process()}")

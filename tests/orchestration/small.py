@@ -10,14 +10,17 @@ from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pytest
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import DataError
+from orchestration import project
 from orchestration.factory import asset_key, project_definitions
+from orchestration.project import Project
 from orchestration.records import refuse_lost_pipeline
 from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from orchestration.settings import ProjectSettings, project_settings
 from orchestration.ticks import TickAxis
 
 PROGRAM = """
@@ -66,6 +69,15 @@ def opened(home: Path) -> tuple[FlowAsset, TickRunner]:
     if not project.landing.exists():
         land(project)
     return small_flow(home / "program"), TickRunner(project)
+
+
+def serve(
+    monkeypatch: pytest.MonkeyPatch,
+    flows: Sequence[FlowAsset],
+    settings: ProjectSettings | None = None,
+) -> None:
+    """Makes these the flows of the project that commands are about; settings as they are found."""
+    monkeypatch.setattr(project, "current", lambda: Project(settings or project_settings(), flows))
 
 
 def contents(flow: FlowAsset, runner: TickRunner) -> Mapping[str, list[str]]:

@@ -19,7 +19,6 @@ from assets.spec import FlowAsset
 from hydro_core.cli.main import main
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.rework import BESIDE
-from orchestration import backfill, show
 from orchestration.correction import planned
 from orchestration.factory import asset_key
 from orchestration.quality.facts import measure
@@ -28,7 +27,7 @@ from orchestration.run_tags import CORRECT, CORRECT_TAG
 from orchestration.runner import TickRunner
 from orchestration.ticking import open_instance, run_ticks
 from orchestration.ticks import Window
-from tests.orchestration.small import BATCHES, Run, contents, land, opened, reason
+from tests.orchestration.small import BATCHES, Run, contents, land, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -260,8 +259,7 @@ def window(flow: FlowAsset, tick: int) -> object:
 def flow_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FlowAsset:
     """The flow, as the commands find it, with its ticks committed and two rows late."""
     flow, runner = opened(tmp_path)
-    for module in (backfill, show):
-        monkeypatch.setattr(module, "ALL_ASSETS", [flow])
+    serve(monkeypatch, [flow])
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
     monkeypatch.setenv("HYDROTICK_SPARK_MASTER", "local[2]")
     run_in_two(flow, runner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets import ALL_ASSETS
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
 from orchestration import commands
@@ -18,6 +18,8 @@ from orchestration.definitions import defs
 from orchestration.factory import project_definitions
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
+from tests.orchestration.small import serve
+from tests.unit.assets.declared import declare_py, declare_yaml
 
 pytestmark = pytest.mark.dagster
 
@@ -50,7 +52,7 @@ def test_everything_resolves():
     dg.Definitions.validate_loadable(defs)
 
 
-@pytest.mark.parametrize("flow", ALL_ASSETS, ids=lambda f: f.name)
+@pytest.mark.parametrize("flow", [CHAT, FLIGHTS], ids=lambda f: f.name)
 def test_no_asset_depends_on_itself_and_any_can_be_asked_for(flow):
     """Dagster takes an asset that depends on itself out of the run of the others, and rejects
     backfills of what can be reached on two ways unless its assets can be asked for one by one.
@@ -96,6 +98,14 @@ def test_columns_lead_to_those_of_the_inputs():
     assert all(shown[column] for column in ("carrier", "tick"))
 
 
+def test_assets_say_how_their_flow_can_be_cut_into_shards():
+    graph = defs.resolve_asset_graph()
+    for asset in ("new_routes", "state/today_state"):
+        said = graph.get(dg.AssetKey(["flights", *asset.split("/")])).metadata["shards"].value
+        assert "flights cannot be cut into shards." in said
+        assert "It would have `airlines` routed by carrier, `flights` routed by carrier." in said
+
+
 def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
     broken = tmp_path / "broken.hydro"
     broken.write_text("flights -> persst() -> departures\n", encoding="utf-8")
@@ -110,6 +120,34 @@ def test_a_program_that_does_not_compile_takes_out_its_own_flow_alone(tmp_path):
     assert departures.group_name == "flights"
     assert "persst" in departures.description
     assert "did you mean `persist`" in departures.description
+
+
+def test_a_declaration_that_is_wrong_takes_out_its_own_flow_alone(tmp_path, monkeypatch):
+    declare_yaml(tmp_path, "sound")
+    declare_yaml(tmp_path, "wrong", ticks="{begin: 2026-01-01}")
+    declare_yaml(tmp_path, "no name")
+    declare_yaml(tmp_path, "owned", more="owners: [ann]\n")
+    (tmp_path / "assets" / "one").mkdir()
+    (tmp_path / "assets" / "one" / "asset.py").write_text("1 / 0\n", encoding="utf-8")
+    declare_py(tmp_path, "two", "twice")
+    declare_py(tmp_path, "three", "twice")
+    monkeypatch.setenv("HYDROTICK_PROJECT", str(tmp_path))
+    monkeypatch.delenv("HYDROTICK_HOME", raising=False)
+    monkeypatch.delitem(sys.modules, "orchestration.definitions")
+    found = importlib.import_module("orchestration.definitions").defs
+    dg.Definitions.validate_loadable(found)
+    graph = found.resolve_asset_graph()
+    assert {key.path[0] for key in graph.materializable_asset_keys} == {"sound"}
+    told = {
+        "wrong": "`ticks` has no `begin`",
+        "no_name": "'no name' is no name",
+        "owned": "'ann' is no owner",
+        "one": "ZeroDivisionError: division by zero",
+        "twice": "there are 2 flows `twice`",
+    }
+    for name, says in told.items():
+        assert says in graph.get(dg.AssetKey([name, "program"])).description
+    assert {key.path[0] for key in graph.get_all_asset_keys()} == {"sound", *told}
 
 
 def test_what_the_program_says_of_an_output_is_its_description(tmp_path):
@@ -132,7 +170,7 @@ def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsy
     broken = tmp_path / "broken.hydro"
     broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
-    monkeypatch.setattr(commands, "ALL_ASSETS", [replace(CHAT, program=broken), FLIGHTS])
+    serve(monkeypatch, [replace(CHAT, program=broken), FLIGHTS])
     assert commands.status([]) == 1
     said = capsys.readouterr().out
     assert "error[unknown-operator]: " in said

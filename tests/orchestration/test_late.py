@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline_verify import verify
 from orchestration import late_status
-from orchestration.late import accept, waiting
 from orchestration.quality.facts import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 
@@ -67,7 +66,7 @@ def test_late_rows_arrive_with_the_next_tick(
 ) -> None:
     late = committed(tmp_path, "next", kind)
     late.land([(OPEN, "own", 1)])
-    found = waiting(late.runner, late.flow)["payments"]
+    found = late.waiting["payments"]
     assert (found.late, found.changed) == ({DAYS[1]: 2, DAYS[2]: 1}, ())
     reports = late.run(OPEN, last)
     assert [r.committed for r in reports] == [True] * (last - OPEN + 1)
@@ -76,7 +75,7 @@ def test_late_rows_arrive_with_the_next_tick(
     assert reports[0].rows["landing/payments"] == 4
     ideal = of_rows([*IN_TIME, *at(OPEN), (OPEN, "own", 1)], last + 1)
     assert late.contents == ideal
-    assert waiting(late.runner, late.flow) == {}
+    assert late.waiting == {}
     late.open()
     after = late.ran((last + 1, last + 1))
     assert after.contents == of_rows([*IN_TIME, *at(OPEN), (OPEN, "own", 1)], last + 2)
@@ -92,14 +91,16 @@ def test_late_rows_are_refused_until_they_are_accepted(tmp_path: Path, of_rows: 
     assert "hydrotick correct small --from 2026-01-02" in report.cure
     assert "hydrotick accept small" in report.cure
     assert late.contents == before
-    accepted = accept(late.runner, late.flow)["payments"]
+    accepted = late.accept()["payments"]
     assert accepted.late == {DAYS[1]: 2, DAYS[2]: 1}
-    assert accept(late.runner, late.flow) == {}
+    assert late.accept() == {}
+    told = late_status.late_rows(late.flow, late.runner)["payments"]
+    assert (told.rows, told.then) == (3, "they arrive with the next tick")
     assert late.runner.decided_at(late.flow) is not None
     late.land([(0, "later", 1)])
     (report,) = late.run(OPEN, OPEN)
     assert "late: 1 row(s) of 2026-01-01" in report.problem
-    accept(late.runner, late.flow)
+    late.accept()
     late.ran((OPEN, OPEN + 1))
     ideal = of_rows([*IN_TIME, *at(OPEN), (OPEN, "later", 1)], OPEN + 2)
     assert late.contents == ideal
@@ -128,7 +129,7 @@ def test_a_correction_has_late_rows_where_they_belong_or_as_early_as_it_can(
     late.correct(first)
     arrived = [row if row[0] >= first else (min(first, OPEN), *row[1:]) for row in LATE]
     assert late.contents == of_rows([*IN_TIME, *arrived], OPEN + 2)
-    assert waiting(late.runner, late.flow) == {}
+    assert late.waiting == {}
     late.ran((OPEN + 2, OPEN + 2))
     assert late.contents == of_rows([*IN_TIME, *arrived], OPEN + 3)
 
@@ -153,7 +154,7 @@ def test_rows_that_were_removed_are_never_silent(
     late.ran((0, 1), (2, 3))
     DeltaTable(late.place).delete("user = 'bob'")
     left = [row for row in IN_TIME if row[1] != "bob"]
-    found = waiting(late.runner, late.flow)["payments"]
+    found = late.waiting["payments"]
     assert found.says_changed == "2026-01-01 (1 removed)"
     reports = late.run(OPEN, OPEN)
     if policy == "refuse":
@@ -173,7 +174,7 @@ def test_rows_that_were_removed_are_never_silent(
         late.correct(0)
     ticks = late.runner.next_tick(late.flow)
     assert late.contents == of_rows(left, ticks)
-    assert waiting(late.runner, late.flow) == {}
+    assert late.waiting == {}
     assert not late.run(ticks, ticks)[0].noticed
 
 
@@ -183,9 +184,9 @@ def test_what_was_accepted_is_not_told_again(tmp_path: Path) -> None:
     late.ran((0, 3))
     DeltaTable(late.place).delete("user = 'bob'")
     late.ran((OPEN, OPEN))
-    assert waiting(late.runner, late.flow)
-    accept(late.runner, late.flow)
-    assert waiting(late.runner, late.flow) == {}
+    assert late.waiting
+    late.accept()
+    assert late.waiting == {}
     assert not late.run(OPEN + 1, OPEN + 1)[0].noticed
 
 

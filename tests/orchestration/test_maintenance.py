@@ -12,6 +12,7 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from assets.spec import FlowAsset
@@ -20,13 +21,12 @@ from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.store_table import StoredTable
-from orchestration import backfill, commands, maintenance
 from orchestration.factory import asset_key
 from orchestration.quality.facts import measure
 from orchestration.quality.suites import PERSIST
 from orchestration.runner import TickRunner
 from orchestration.ticking import open_instance, run_ticks
-from tests.orchestration.small import Run, contents, opened, reason
+from tests.orchestration.small import Run, contents, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -123,8 +123,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset,
     flow, runner = opened(tmp_path)
     list(run_ticks(flow, runner, 1, lambda _: None))
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
-    for module in (maintenance, commands, backfill):
-        monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
+    serve(monkeypatch, [flow])
     return flow, runner
 
 
@@ -232,7 +231,8 @@ def test_copies_and_verification_on_the_command_line(
 @contextmanager
 def _changed(table: Path) -> Iterator[None]:
     """Within it, somebody has changed a value of a table, and its log so that it fits."""
-    file = next(table.glob("*.parquet"))
+    # A table that each tick replaces has files of earlier ticks beside the one that is read.
+    file = Path(DeltaTable(table).file_uris()[0])
     kept = {path: path.read_bytes() for path in (file, *table.glob("_delta_log/*.json"))}
     rows = pq.ParquetFile(file).read()
     items = [{**item, "amount": item["amount"] + 1} for item in rows["item"].to_pylist()]

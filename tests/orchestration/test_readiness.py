@@ -12,12 +12,12 @@ import pytest
 from deltalake import write_deltalake
 
 from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration import backfill, commands
+from orchestration import commands
 from orchestration.factory import flow_definitions, last_key
 from orchestration.readiness import Latest, ready
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
-from tests.orchestration.small import BATCHES, opened
+from tests.orchestration.small import BATCHES, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -122,10 +122,8 @@ def test_commands_refuse_and_tell(
     from hydro_core.errors import HydroError
 
     flow, runner = opened(tmp_path)
-    for module in (commands, backfill):
-        monkeypatch.setattr(module, "ALL_ASSETS", (flow,))
-        monkeypatch.setattr(module, "project_settings", lambda: ProjectSettings(home=tmp_path))
-    for module in ("runner", "backfill"):
+    serve(monkeypatch, [flow], ProjectSettings(home=tmp_path))
+    for module in ("status", "backfill"):
         monkeypatch.setattr(f"orchestration.{module}.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
@@ -153,8 +151,7 @@ def test_a_tick_without_rows_of_an_input_says_so(
     assert [report.empty for report in reports] == nothing[:3]
     assert reports[2].metadata_of("totals")["inputs without rows"] == "payments"
     assert runner.empty_inputs(flow) == ("payments",)
-    monkeypatch.setattr(commands, "ALL_ASSETS", (flow,))
-    monkeypatch.setattr(commands, "project_settings", lambda: runner.project)
+    serve(monkeypatch, [flow], runner.project)
     commands.status(["small"])
     assert "empty:  the last tick had no row of `payments`" in capsys.readouterr().out
     again = list(runner.run(flow, windows, log=lambda _: None))

@@ -51,18 +51,17 @@ def test_the_forms_have_fifteen_lines_at_most() -> None:
 
 
 @pytest.mark.dagster
-def test_the_asset_is_one(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_asset_is_one(directory: Path) -> None:
     from assets.discover import found_in
     from orchestration.factory import project_definitions
     from orchestration.runner import TickRunner
     from orchestration.settings import ProjectSettings
 
-    folder = directory / "readme_assets" / "totals"
+    folder = directory / "assets" / "totals"
     folder.mkdir(parents=True)
     (directory / "totals.hydro").rename(folder / "totals.hydro")
-    (folder / "asset.py").write_text(blocks("python")[1], encoding="utf-8")
-    monkeypatch.syspath_prepend(str(directory))
-    flows = found_in(folder.parent, "readme_assets")
+    (folder / "asset.yaml").write_text(blocks("yaml")[0], encoding="utf-8")
+    flows = found_in(directory).flows
     assert [flow.name for flow in flows] == ["totals"]
     defs = project_definitions(flows, TickRunner(ProjectSettings(home=directory)))
     keys = {key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}
@@ -79,7 +78,9 @@ def test_the_table_has_the_commands_that_there_are(directory: Path) -> None:
     assert sorted(set(shown)) == sorted(there)
 
 
-@pytest.mark.parametrize("page", ["README.md", "assets/chat/README.md", "assets/flights/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/projects.md", "assets/chat/README.md", "assets/flights/README.md"]
+)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):

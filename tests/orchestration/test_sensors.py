@@ -29,7 +29,7 @@ from orchestration.sensors import MOST_TRIES, NextRun, next_run
 from orchestration.settings import ProjectSettings
 from orchestration.status import status, status_of
 from orchestration.ticks import TickAxis
-from tests.orchestration.small import small_flow
+from tests.orchestration.small import serve, small_flow
 
 pytestmark = pytest.mark.dagster
 
@@ -253,12 +253,14 @@ def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("orchestration.status.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
     case.at(datetime(2026, 1, 21, 1, tzinfo=UTC))
 
     def shown(*words: str) -> tuple[int, str]:
-        code = status(words, [case.flow], case.runner)
+        code = status(words)
         return code, capsys.readouterr().out
 
     code, said = shown("small")
@@ -280,8 +282,12 @@ def test_status_is_for_monitoring_too(
     assert not found["running"]
 
 
-def test_status_makes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    assert status([], [case.flow], case.runner) == 0
+def test_status_makes_nothing(
+    case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serve(monkeypatch, [case.flow], case.runner.project)
+    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()
 

@@ -20,7 +20,7 @@ from orchestration.quality.sample import EQUALS
 from orchestration.report import TickReport
 from orchestration.runner import TickRunner
 from orchestration.settings import ProjectSettings
-from tests.orchestration.small import BATCHES, land, opened
+from tests.orchestration.small import BATCHES, land, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -41,8 +41,8 @@ def ran(flow: FlowAsset, runner: TickRunner, first: int, last: int) -> list[Tick
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, TickRunner]:
     flow, runner = opened(tmp_path)
-    monkeypatch.setattr(command, "ALL_ASSETS", (flow,))
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
+    serve(monkeypatch, [flow])
     assert all(report.committed for report in ran(flow, runner, 0, 3))
     return flow, runner
 
@@ -302,8 +302,8 @@ def test_outputs_are_judged_however_they_are_stored(
     program = tmp_path / "outputs.hydro"
     program.write_text(OUTPUTS, encoding="utf-8")
     flow = replace(flow, program=program, expect={})
-    monkeypatch.setattr(command, "ALL_ASSETS", (flow,))
     monkeypatch.setenv("HYDROTICK_HOME", str(tmp_path))
+    serve(monkeypatch, [flow])
     reports = [*ran(flow, runner, 0, 1), *ran(flow, runner, 2, 3)]
     for report in (reports[1], reports[3]):
         assert report.committed, report.problem

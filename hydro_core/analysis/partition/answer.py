@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.partition.explain import Blocker, Failing, blockers_of, described
 from hydro_core.analysis.partition.locations import Choice, locate
 from hydro_core.analysis.partition.search import Search
 from hydro_core.analysis.partition.steps import FieldDependencies, Steps, steps_of
 from hydro_core.analysis.partition.terms import Term, whole
+from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.analysis.partition.wording import as_path
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
@@ -32,8 +33,7 @@ class Partial:
 
     def as_json(self) -> dict[str, Any]:
         """The object of `partial`."""
-        keys = [choice_as_json(choice) for choice in self.choices if choice]
-        return {"replicate": list(self.replicate), **({"keys": keys} if keys else {"any": True})}
+        return {"replicate": list(self.replicate), **_choices_as_json(self.choices)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,10 @@ class Partitioning:
     """All minimal choices; `({},)`: any routing that is a function of the item."""
     blockers: tuple[Blocker, ...] = ()
     partial: tuple[Partial, ...] = ()
+    two_steps: tuple[Choice, ...] = ()
+    """Where there is no choice: those that serve if a last step makes results of all items of one
+    result of each shard.
+    """
     ordered: tuple[str, ...] = ()
     """The outputs that have an order: each shard gives its part in order, which must be merged."""
     judged: bool = False
@@ -76,6 +80,7 @@ class Partitioning:
             "keys": [choice_as_json(choice) for choice in self.choices if choice],
             "blocked_by": list(dict.fromkeys(blocker.operator for blocker in self.blockers)),
             "partial": [partial.as_json() for partial in self.partial],
+            "two_steps": _choices_as_json(self.two_steps),
             "ordered": list(self.ordered),
             "complete": self.complete,
         }
@@ -87,6 +92,11 @@ class Partitioning:
 def choice_as_json(choice: Choice) -> dict[str, list[str]]:
     """The paths by which inputs are routed: `{"orders": ["user", "id"]}`."""
     return {name: as_path(term) for name, term in choice.items()}
+
+
+def _choices_as_json(choices: tuple[Choice, ...]) -> dict[str, Any]:
+    keys = [choice_as_json(choice) for choice in choices if choice]
+    return {"keys": keys} if keys else {"any": True} if choices else {}
 
 
 def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:
@@ -106,9 +116,17 @@ def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) 
         )
     blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in search.blockers()])
     partial = tuple(Partial(some, tuple(found)) for some, found in search.partial())
-    return Partitioning(
-        typed.graph.name, _inputs(steps), (), blockers, partial, complete=search.complete
-    )
+    inputs, name = _inputs(steps), typed.graph.name
+    in_two = _in_two_steps(steps, fds)
+    return Partitioning(name, inputs, (), blockers, partial, in_two, complete=search.complete)
+
+
+def _in_two_steps(steps: Steps, fds: Mapping[str, FieldDependencies] | None) -> tuple[Choice, ...]:
+    parts = in_two_steps(steps)
+    if parts is None:
+        return ()
+    items = {name: stream.item for name, stream in steps.typed.inputs.items()}
+    return tuple(Search(steps_of(infer(parts.cut, items), fds)).choices())
 
 
 def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:

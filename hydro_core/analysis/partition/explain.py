@@ -92,6 +92,9 @@ def _refusal(answer: Partitioning) -> list[str]:
     if helps and not answer.judged:
         lines.append("What would help:")
         lines += [f"  {help_}" for help_ in dict.fromkeys(helps)]
+    if answer.two_steps:
+        ways = [in_words(choice) or "every input anyhow" for choice in answer.two_steps]
+        lines.append(f"`run --shards` does it in two steps; it routes {' or '.join(ways[:2])}.")
     return lines
 
 

@@ -124,10 +124,18 @@ class _Part:
         return self._choices
 
     def exists(self, waived: Collection[NodeId] = ()) -> bool:
-        return any(
-            next(self._right(coarser=coarser, waived=waived), None) is not None
-            for coarser in (False, True)
-        )
+        return self._stuck(waived) is None
+
+    def _stuck(self, waived: Collection[NodeId] = ()) -> set[NodeId] | None:
+        """Operators that no choice serves together; None if one serves all that are not waived."""
+        found = set()
+        for coarser in (False, True):
+            tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
+            for _, failed in tried:
+                if failed is None:
+                    return None
+                found.add(failed.node.id)
+        return found
 
     def wants(self, step: Step) -> tuple[Origins, ...]:
         """What would serve the operator, of the inputs that are cut."""
@@ -154,13 +162,9 @@ class _Part:
 
     def in_the_way(self) -> set[str] | None:
         """The inputs that lead to operators which cannot be served together; None: all can."""
-        found = set()
-        for coarser in (False, True):
-            tried = self._tried(lambda c: first_failed(self.steps, c), coarser=coarser)
-            for _, failed in tried:
-                if failed is None:
-                    return None
-                found.add(failed.node.id)
+        found = self._stuck()
+        if found is None:
+            return None
         reads = {step.node.id: list(step.inputs) for step in self.steps}
         known = {name: [n for n in read if n in reads] for name, read in reads.items()}
         leading = reachable(known, found)
@@ -192,8 +196,11 @@ class _Part:
             for step in reversed(among)
         }
         kept = [step.node.id for step in among if step.node.id in first.values()]
-        if self.exists(waived=names.difference(kept)):
+        stuck = self._stuck(names.difference(kept))
+        if stuck is None:
             kept = [step.node.id for step in among]
+            stuck = self._stuck(names.difference(kept)) or set(kept)
+        kept = [name for name in kept if name in stuck]
         for name in reversed(list(kept)):
             fewer = [other for other in kept if other != name]
             if not self.exists(waived=names.difference(fewer)):

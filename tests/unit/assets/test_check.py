@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from assets.discover import found_in
 from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import ProgramError
 from orchestration.programs import plan_as_written
@@ -140,41 +137,10 @@ def test_inputs_that_one_side_lacks_are_told_together(flow: FlowAsset) -> None:
     ]
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A package of asset folders."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "found_flows").mkdir()
-    yield tmp_path / "found_flows"
-    for name in [n for n in sys.modules if n.startswith("found_flows")]:
-        del sys.modules[name]
-
-
-def _asset(package: Path, folder: str, name: str) -> None:
-    (package / folder).mkdir()
-    (package / folder / "totals.hydro").write_text(PROGRAM, encoding="utf-8")
-    (package / folder / "asset.py").write_text(
-        "from datetime import datetime\n"
-        "from pathlib import Path\n"
-        "from assets.spec import FlowAsset, Landing, Ticks\n"
-        f'X = FlowAsset(name="{name}", program=Path("totals.hydro"), '
-        'ticks=Ticks(datetime(2026, 1, 1)), inputs={"payments": Landing("p")})\n'
-        "Y = X\n",
-        encoding="utf-8",
+@pytest.mark.parametrize("owner", ["ann", "ann@example", "team:", "a b@example.org"])
+def test_owners_are_addresses_or_teams(flow: FlowAsset, owner: str) -> None:
+    (said,) = told(replace(flow, owners=("ann@example.org", "team:data", owner)))
+    assert said == (
+        f"flow `totals`, `owners`: {owner!r} is no owner"
+        " | write an e-mail address, or `team:` and its name"
     )
-
-
-def test_folders_are_found_and_programs_lie_in_them(package: Path) -> None:
-    _asset(package, "one", "first")
-    _asset(package, "two", "second")
-    flows = found_in(package, "found_flows")
-    assert [flow.name for flow in flows] == ["first", "second"]
-    assert [flow.folder for flow in flows] == [package / "one", package / "two"]
-    assert [list(plan_as_written(flow).graph.sinks) for flow in flows] == [["totals"], ["totals"]]
-
-
-def test_two_flows_of_one_name_are_refused(package: Path) -> None:
-    _asset(package, "one", "same")
-    _asset(package, "two", "same")
-    with pytest.raises(ProgramError, match="there are two flows `same`"):
-        found_in(package, "found_flows")

@@ -64,6 +64,20 @@ def test_a_commit_comes_back_as_it_was(ledger: Ledger) -> None:
     assert Ledger(ledger.directory).last == commit(0)
 
 
+def test_reading_a_ledger_loads_no_pandas(ledger: Ledger) -> None:
+    """Whoever only looks, as the code location does at every flow, need not wait for it."""
+    ledger.append(commit(0))
+    script = f"""
+import sys
+from pathlib import Path
+from hydro_core.spark.ledger import Ledger
+ledger = Ledger(Path({str(ledger.directory)!r}))
+assert ledger.refresh().sequence == 0 and ledger.commits() and ledger.last_reads()
+assert not {{"pandas", "pyspark"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_the_last_commit_is_found_among_many_and_after_compaction(ledger: Ledger) -> None:
     for sequence in range(205):
         ledger.append(commit(sequence))

@@ -1,0 +1,184 @@
+"""Reads an `asset.yaml` into the `FlowAsset` that it means.
+
+What it says is judged by itself here, with the line; `assets.check` judges it against the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from assets.spec import Expect, FlowAsset, Landing, Ticks
+from assets.yaml_text import Document, Value
+from hydro_core.errors import Span
+
+Kinds = Mapping[str, Callable[[Any], Any]]
+
+
+def flow_of_yaml(file: Path) -> FlowAsset:
+    """The flow that a file declares; its name is that of the folder.
+
+    Raises:
+        ProgramError: everything that is wrong with the file (code `config`).
+    """
+    document = Document(file)
+    top = document.mapping(document.read(), "a flow")
+    document.known(top, _PARTS, "a flow")
+    needed = [name for name in ("program", "ticks", "inputs") if name not in top]
+    if needed:
+        listed = ", ".join(f"`{name}`" for name in needed)
+        where = Value(None, Span(str(file), 1, 1, 1, 2))
+        document.wrong(where, f"{listed}: a flow needs it, and it is missing", _EXAMPLE)
+    said = {name: value for name, value in top.items() if name in _SAID}
+    given = document.fields(said, _SAID, "a flow")
+    for name in top:
+        if name in _READ:
+            given[name] = _READ[name](document, top[name])
+    document.done()
+    return FlowAsset(
+        name=file.parent.name, folder=file.parent, places=dict(_places(top, given)), **given
+    )
+
+
+def _ticks(document: Document, value: Value) -> Ticks | None:
+    found = document.mapping(value, "`ticks`")
+    made = document.fields(found, _TICKS, "`ticks`")
+    if "start" not in found:
+        document.wrong(value, "`ticks` has no `start`", "say when the first tick begins")
+    return Ticks(**made) if "start" in made else None
+
+
+def _inputs(document: Document, value: Value) -> dict[str, Landing]:
+    inputs = {}
+    for name, landing in document.mapping(value, "`inputs`").items():
+        found = document.mapping(landing, f"the input `{name}`")
+        made = document.fields(found, _LANDING, f"the input `{name}`")
+        if "path" not in found:
+            cure = f"say where it lands: `{name}: {{path: {name}, column: day}}`"
+            document.wrong(landing, f"the input `{name}` has no `path`", cure)
+        if "path" in made:
+            inputs[name] = Landing(**made)
+    return inputs
+
+
+def _expect(document: Document, value: Value) -> dict[str, tuple[Expect, ...]]:
+    expected = {}
+    for output, entries in document.mapping(value, "`expect`").items():
+        expects = []
+        for entry in document.items(entries, f"what is expected of `{output}`"):
+            found = document.mapping(entry, f"what is expected of `{output}`")
+            made = document.fields(found, _EXPECT, f"what is expected of `{output}`")
+            if "column" not in found:
+                document.wrong(entry, f"of which column of `{output}`?", "say `column: …`")
+            if "column" in made:
+                expects.append(Expect(**made))
+        expected[output] = tuple(expects)
+    return expected
+
+
+def _texts(document: Document, value: Value) -> dict[str, str]:
+    found = document.mapping(value, "this")
+    return document.fields(found, dict.fromkeys(found, _text), "this")
+
+
+def _places(top: Mapping[str, Value], given: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
+    """Where each part stands, by the name that `assets.check` has for it."""
+    for part, value in top.items():
+        yield part, value.span
+        if isinstance(value.of, dict):
+            for name, inner in value.of.items():
+                yield f"{part}.{name}", inner.span
+                if part == "inputs" and isinstance(inner.of, dict):
+                    yield from ((f"{part}.{name}.{n}", x.span) for n, x in inner.of.items())
+    for output, expects in given.get("expect", {}).items():
+        entries = top["expect"].of[output].of
+        for expect, entry in zip(expects, entries or (), strict=True):
+            where = f"expect.{output}.{expect.column}"
+            yield where, entry.span
+            yield from ((f"{where}.{n}", x.span) for n, x in entry.of.items())
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("a text", "write it in quotes")  # noqa: TRY004 - see Document.fields
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")  # noqa: TRY004 - see Document.fields
+    return value
+
+
+def _moment(value: Any) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ValueError("a date or a time", _TIMES) from None
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime.combine(value, time())
+    raise ValueError("a date or a time", _TIMES)
+
+
+def _bound(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float | date):
+        raise ValueError("a number or a date")  # noqa: TRY004 - see Document.fields
+    return value
+
+
+def _choices(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list) or any(isinstance(x, list | dict) for x in value):
+        raise ValueError("a list of values", "such as `[EWR, JFK]`")
+    return tuple(value)
+
+
+def _owners(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise ValueError("a list of texts", "such as `[ann@example.org, team:data]`")
+    return tuple(value)
+
+
+def _program(value: Any) -> Path | str:
+    text = _text(value)
+    return Path(text) if text.endswith(".hydro") else text
+
+
+def _of_fields(of: type, kinds: Kinds) -> Kinds:
+    """A kind for each field of a declaration."""
+    return {field.name: kinds.get(field.name, _text) for field in fields(of)}
+
+
+_TIMES = "such as `2026-01-01`, `2026-01-01 06:00` or `2026-01-01T06:00+01:00`"
+_EXAMPLE = (
+    "such as `program: totals.hydro`, `ticks: {start: 2026-01-01, every: 1d}` and "
+    "`inputs: {payments: {path: payments, column: day}}`"
+)
+_TICKS = _of_fields(Ticks, {"start": _moment, "end": _moment})
+_LANDING = _of_fields(Landing, {})
+_EXPECT = _of_fields(
+    Expect,
+    {
+        "not_null": _flag,
+        "unique": _flag,
+        "at_least": _bound,
+        "at_most": _bound,
+        "one_of": _choices,
+    },
+)
+_SAID: Kinds = {"program": _program, "description": _text, "owners": _owners}
+_READ = {
+    "ticks": _ticks,
+    "inputs": _inputs,
+    "expect": _expect,
+    "schemas": _texts,
+    "outputs": _texts,
+}
+_PARTS = (*_SAID, *_READ)

@@ -1,0 +1,184 @@
+"""YAML as values that know their place in the file, for what people write by hand.
+
+Keys that come twice are refused, which YAML's own readers let pass. Everything that is wrong is
+collected, so that it is told at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hydro_core.errors import Code, Diagnostic, ProgramError, Span
+from hydro_core.lang.similar import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value: a `dict` of values by name, a `list` of values, or a scalar."""
+
+    of: Any
+    span: Span
+
+    @property
+    def plain(self) -> Any:
+        """The value without places."""
+        if isinstance(self.of, dict):
+            return {name: value.plain for name, value in self.of.items()}
+        if isinstance(self.of, list):
+            return [value.plain for value in self.of]
+        return self.of
+
+
+class Document:
+    """A YAML file that is read, and what is found to be wrong with it.
+
+    Args:
+        file: where it is.
+        code: the code of its errors.
+    """
+
+    def __init__(self, file: Path, code: Code = "config") -> None:
+        self.file, self._code = file, code
+        self.problems: list[Diagnostic] = []
+        self._lines: list[str] = []
+
+    def read(self) -> Value:
+        """What the file holds.
+
+        Raises:
+            ProgramError: it cannot be read, or is no YAML.
+        """
+        try:
+            text = self.file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            message = f"{self.file} cannot be read: {problem}"
+            raise ProgramError(Diagnostic(self._code, message)) from None
+        self._lines = text.splitlines()
+        try:
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            value = Value({}, self._span(0, 0, 1)) if node is None else self._value(node)
+        except yaml.MarkedYAMLError as problem:
+            mark = problem.problem_mark or problem.context_mark
+            span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
+            message = f"this is no YAML: {problem.problem or problem.context}"
+            raise ProgramError(Diagnostic(self._code, message, span)) from None
+        except yaml.YAMLError as problem:
+            message = f"{self.file} is no YAML: {problem}"
+            raise ProgramError(Diagnostic(self._code, message)) from None
+        except RecursionError:
+            message = f"{self.file} is no YAML: it nests too deep"
+            raise ProgramError(Diagnostic(self._code, message)) from None
+        return value
+
+    def done(self) -> None:
+        """Ends the reading.
+
+        Raises:
+            ProgramError: something was wrong.
+        """
+        if self.problems:
+            raise ProgramError(*self.problems)
+
+    def wrong(self, value: Value, message: str, cure: str | None = None) -> None:
+        """Notes what is wrong with a value."""
+        self.problems.append(Diagnostic(self._code, message, value.span, help=cure))
+
+    def mapping(self, value: Value, what: str) -> Mapping[str, Value]:
+        """The value as names with values; of another one it is said that `what` has them."""
+        if value.of is None:
+            return {}
+        if not isinstance(value.of, dict):
+            self.wrong(value, f"{what} has names with values, and this is {_kind(value)}")
+            return {}
+        return value.of
+
+    def items(self, value: Value, what: str) -> list[Value]:
+        """The value as a list; of another one it is said that `what` is one."""
+        if value.of is None:
+            return []
+        if not isinstance(value.of, list):
+            cure = "write `- ` before each entry, or `[…]` around them"
+            self.wrong(value, f"{what} is a list, and this is {_kind(value)}", cure)
+            return []
+        return value.of
+
+    def known(self, found: Mapping[str, Value], names: Iterable[str], what: str) -> None:
+        """Judges that `what` has no names but these."""
+        listed = tuple(names)
+        for name, value in found.items():
+            if name not in listed:
+                there = ", ".join(f"`{n}`" for n in listed)
+                cure = did_you_mean(name, listed) or f"there are {there}"
+                self.wrong(value, f"{what} has no `{name}`", cure)
+
+    def fields(
+        self, found: Mapping[str, Value], kinds: Mapping[str, Callable[[Any], Any]], what: str
+    ) -> dict[str, Any]:
+        """The values by name, each as its kind makes it; names that have no kind are wrong.
+
+        A kind gives what a value means, or raises a `ValueError` that says what it is to be.
+        """
+        self.known(found, kinds, what)
+        made = {}
+        for name, value in found.items():
+            if name in kinds:
+                try:
+                    made[name] = kinds[name](value.plain)
+                except ValueError as problem:
+                    said = f"`{name}` is {_kind(value)}, and is to be {problem.args[0]}"
+                    self.wrong(value, said, *problem.args[1:])
+        return made
+
+    def _value(self, node: yaml.Node) -> Value:
+        if isinstance(node, yaml.MappingNode):
+            return Value(dict(self._entries(node)), self._of(node))
+        if isinstance(node, yaml.SequenceNode):
+            return Value([self._value(inner) for inner in node.value], self._of(node))
+        try:
+            plain = yaml.SafeLoader("").construct_object(node)
+        except (ValueError, OverflowError) as problem:
+            raise yaml.MarkedYAMLError(None, None, str(problem), node.start_mark) from None
+        return Value(plain, self._of(node))
+
+    def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, Value]]:
+        seen = set()
+        for key, inner in node.value:
+            # A name is what is written: YAML reads `on` and `1` as something else.
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if not isinstance(key, yaml.ScalarNode):
+                self.wrong(Value(None, self._of(key)), "a name is a text")
+            elif name in seen:
+                cure = "leave one of them out"
+                self.wrong(Value(None, self._of(key)), f"`{name}` is said twice", cure)
+            seen.add(name)
+            yield name, Value(self._value(inner).of, self._of(key))
+
+    def _of(self, node: yaml.Node) -> Span:
+        start, end = node.start_mark, node.end_mark
+        last = end.column if end.line == start.line else len(self._lines[start.line])
+        return self._span(start.line, start.column, max(last, start.column + 1))
+
+    def _span(self, line: int, column: int, last: int) -> Span:
+        text = self._lines[line] if line < len(self._lines) else ""
+        return Span(str(self.file), line + 1, column + 1, line + 1, last + 1, text)
+
+
+def _kind(value: Value) -> str:
+    match value.of:
+        case None:
+            return "empty"
+        case dict():
+            return "names with values"
+        case list():
+            return "a list"
+        case bool():
+            return f"{str(value.of).lower()} (`yes`, `no`, `on` and `off` mean that, too)"
+        case str():
+            return f"the text {value.of!r}"
+        case _:
+            return f"{value.of}"

@@ -1,0 +1,101 @@
+"""`hydrotick test [FLOW]`: runs the tests of the project's flows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from assets.spec import FlowAsset
+from hydro_core.analysis.strata import stratify
+from hydro_core.compile import Compiled
+from hydro_core.errors import HydroError
+from hydro_core.running import Options, run_items
+from orchestration import project
+from orchestration.arguments import add_format, flow_named
+from orchestration.flow_tests.judge import Judged, judge
+from orchestration.flow_tests.shown import as_json, as_text
+from orchestration.flow_tests.written import files_beside, tests_in
+from orchestration.programs import program_of
+from orchestration.project import Project
+
+_HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
+
+
+def test(arguments: Sequence[str]) -> int:
+    """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
+    parser = argparse.ArgumentParser(prog="hydrotick test", description=test.__doc__)
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow (default: all)")
+    parser.add_argument("--engine", choices=["reference", "spark"], default="reference")
+    add_format(parser)
+    options = parser.parse_args(arguments)
+    found = project.current()
+    wanted = list(found.flows)
+    wrong: dict[str, HydroError] = {}
+    if options.flow is None:
+        wrong = {flow.name: flow.error for flow in found.broken}
+    else:
+        wanted = [flow_named(options.flow, found, parser)]
+    began = time.monotonic()
+    # What a program gives is what is written, whatever the optimizer makes of it; Spark runs what
+    # it made.
+    on_spark = options.engine == "spark"
+    run = Options(options.engine, optimized=on_spark, settings=found.settings.core)
+    judged = list(_judged(wanted, found, run, wrong))
+    if options.format == "json":
+        sys.stdout.write(json.dumps(as_json(judged, wrong), ensure_ascii=False) + "\n")
+    else:
+        lines = as_text(judged, wrong, time.monotonic() - began)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        if not judged and not wrong:
+            sys.stdout.write(f"{_HINT}\n")
+    return 0 if all(one.passed for one in judged) and not wrong else 1
+
+
+def _judged(
+    wanted: Sequence[FlowAsset], found: Project, options: Options, wrong: dict[str, HydroError]
+) -> Iterator[Judged]:
+    """The tests of flows that were run; what cannot be run is noted as wrong."""
+    names = {flow.name for flow in wanted}
+    for folder in dict.fromkeys(flow.folder for flow in wanted):
+        there = [flow for flow in found.flows if flow.folder == folder]
+        programs: dict[str, Compiled] = {}
+        for file in files_beside(there[0]):
+            try:
+                tests = tests_in(file, there)
+            except HydroError as error:
+                wrong[_shown(file)] = error
+                continue
+            for one in tests:
+                if one.flow.name not in names or one.flow.name in wrong:
+                    continue
+                program = _program(one.flow, programs, wrong)
+                if program is not None:
+                    yield judge(one, program.typed, partial(_run, program, options))
+
+
+def _program(
+    flow: FlowAsset, known: dict[str, Compiled], wrong: dict[str, HydroError]
+) -> Compiled | None:
+    if flow.name not in known:
+        try:
+            typed = program_of(flow)
+            known[flow.name] = Compiled(typed, stratify(typed))
+        except HydroError as error:
+            wrong[flow.name] = error
+            return None
+    return known[flow.name]
+
+
+def _run(program: Compiled, options: Options, ticks: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+    return run_items(program, ticks, options)
+
+
+def _shown(file: Path) -> str:
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)

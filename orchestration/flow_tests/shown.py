@@ -1,0 +1,120 @@
+"""Shows how tests of flows ended: for people as tables of rows, for programs as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hydro_core.errors import HydroError
+from orchestration.flow_tests.judge import MISSING, SAME, UNEXPECTED, Difference, Judged
+
+_MOST_ROWS = 30
+"""So many rows of a difference are shown; where there are more, first those that differ."""
+
+
+def as_text(
+    judged: Sequence[Judged], wrong: Mapping[str, HydroError], seconds: float
+) -> Iterator[str]:
+    """The lines that tell of tests, and of files and flows that are wrong themselves."""
+    for one in judged:
+        if not one.passed:
+            yield from _failed(one)
+            yield ""
+    for name, error in wrong.items():
+        yield f"{name}: its tests cannot be run"
+        yield from (f"  {line}".rstrip() for line in str(error).splitlines())
+        yield ""
+    passed = sum(one.passed for one in judged)
+    counts = [f"{passed} passed"]
+    counts += [f"{len(judged) - passed} failed"] if passed < len(judged) else []
+    counts += [f"{len(wrong)} wrong"] if wrong else []
+    yield f"{', '.join(counts)} in {seconds:.2f} s"
+
+
+def as_json(judged: Sequence[Judged], wrong: Mapping[str, HydroError]) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "passed": sum(one.passed for one in judged),
+        "failed": sum(not one.passed for one in judged) + len(wrong),
+        "tests": [_test(one) for one in judged],
+        "errors": [{"name": name, "error": error.as_json()} for name, error in wrong.items()],
+    }
+
+
+def _test(one: Judged) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "flow": one.test.flow.name,
+        "test": one.test.name,
+        "file": one.test.span.file,
+        "line": one.test.span.line,
+        "passed": one.passed,
+        "differences": [
+            {
+                "tick": difference.tick,
+                "output": difference.output,
+                "line": difference.span.line,
+                "missing": difference.only(MISSING),
+                "unexpected": difference.only(UNEXPECTED),
+                "same": len(difference.only(SAME)),
+            }
+            for difference in one.differences
+        ],
+    }
+    return found if one.error is None else {**found, "error": one.error.as_json()}
+
+
+def _failed(one: Judged) -> Iterator[str]:
+    place = f"{one.test.span.file}:{one.test.span.line}"
+    yield f"FAILED {one.test.flow.name}: {one.test.name} ({place})"
+    if one.error is not None:
+        yield from (f"  {line}".rstrip() for line in str(one.error).splitlines())
+    for difference in one.differences:
+        where = f"tick {difference.tick}, `{difference.output}` (line {difference.span.line})"
+        yield f"  {where}: `-` is expected and missing, `+` is not expected"
+        yield from (f"    {line}".rstrip() for line in _table(difference))
+
+
+def _table(difference: Difference) -> Iterator[str]:
+    shown = list(difference.rows)
+    if len(shown) > _MOST_ROWS:
+        shown = [row for row in shown if row[0] != SAME][:_MOST_ROWS]
+    columns = _columns(row for _, row in shown)
+    cells = [["", *columns]]
+    cells += [[sign, *(_cell(row, name) for name in columns)] for sign, row in shown]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    right = [all(_is_number(row, name) for _, row in shown) for name in columns]
+    for sign, *values in cells:
+        padded = [
+            value.rjust(width) if is_number else value.ljust(width)
+            for value, width, is_number in zip(values, widths[1:], right, strict=True)
+        ]
+        yield "  ".join([sign or " ", *padded])
+    if len(shown) < len(difference.rows):
+        same = len(difference.only(SAME))
+        more = len(difference.rows) - same - len(shown)
+        yield f"… {same:,} row(s) as expected" + (
+            f", {more:,} more that differ" if more > 0 else ""
+        )
+
+
+def _columns(rows: Iterator[Any]) -> list[str]:
+    """The columns of rows that are objects; one of the name "item" for other items."""
+    names: dict[str, None] = {}
+    for row in rows:
+        names |= dict.fromkeys(row if isinstance(row, dict) else ["item"])
+    return list(names)
+
+
+def _of(row: Any, name: str) -> Any:
+    return row.get(name) if isinstance(row, dict) else row
+
+
+def _cell(row: Any, name: str) -> str:
+    value = _of(row, name)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _is_number(row: Any, name: str) -> bool:
+    value = _of(row, name)
+    return isinstance(value, int | float) and not isinstance(value, bool)

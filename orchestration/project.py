@@ -1,0 +1,46 @@
+"""The project that a command is about: its settings, and its flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assets.discover import Broken, found_in
+from assets.spec import FlowAsset
+from hydro_core.errors import DataError, Diagnostic
+from orchestration.settings import PROJECT, ProjectSettings, project_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project: what it says of its flows, and which of these are wrong by themselves."""
+
+    settings: ProjectSettings
+    flows: Sequence[FlowAsset] = ()
+    broken: Sequence[Broken] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all flows, also of those whose declarations are wrong."""
+        of_all = (*(flow.name for flow in self.flows), *(flow.name for flow in self.broken))
+        return tuple(dict.fromkeys(of_all))
+
+
+def current() -> Project:
+    """The project that the current folder is in, read anew.
+
+    Raises:
+        HydroError: there is none, or its settings are wrong (code `config`).
+    """
+    settings = project_settings()
+    if settings.root is None:
+        raise DataError(
+            Diagnostic(
+                "config",
+                "this is no project: there is no folder `assets` here, nor above",
+                help="go to one, or make one with `hydrotick init DIR`; "
+                f"{PROJECT} names one from elsewhere",
+            )
+        )
+    found = found_in(settings.root)
+    return Project(settings, found.flows, found.broken)

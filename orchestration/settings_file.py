@@ -1,0 +1,138 @@
+"""The settings that a project's `hydrotick.toml` has.
+
+```toml
+[spark]
+master = "local[4]"
+memory = "4g"
+
+[ticks]
+range = 100
+```
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydro_core.environment import wrong_master, wrong_memory
+from hydro_core.errors import Diagnostic, ProgramError, Span
+from hydro_core.lang.similar import did_you_mean
+
+Wrong = tuple[str, str] | None
+"""What is wrong with a value, and the cure; None if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What the file says; None where it is silent."""
+
+    spark_master: str | None = None
+    spark_memory: str | None = None
+    range_ticks: int | None = None
+
+
+def settings_in(file: Path) -> FileSettings:
+    """The settings of a file, none if there is no file.
+
+    Raises:
+        ProgramError: everything that is wrong with it, each with its line (code `config`).
+    """
+    if not file.is_file():
+        return FileSettings()
+    text = _text(file)
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        line = int(found[1]) if (found := re.search(r"line (\d+)", str(problem))) else 1
+        span = _span(file, text, line)
+        raise ProgramError(Diagnostic("config", f"this is no TOML: {problem}", span)) from None
+    problems = list(_problems(file, text, tables))
+    if problems:
+        raise ProgramError(*problems)
+    found = {
+        _KEYS[table][key][0]: value for table, keys in tables.items() for key, value in keys.items()
+    }
+    return FileSettings(**found)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ProgramError(Diagnostic("config", f"{file} cannot be read: {problem}")) from None
+
+
+def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for table, keys in tables.items():
+        if table not in _KEYS:
+            says = f"there is no setting `[{table}]`" if isinstance(keys, dict) else None
+            says = says or f"there is no setting `{table}` outside of a table"
+            yield _wrong(says, _place(file, text, table, None), table, _KEYS)
+        elif not isinstance(keys, dict):
+            span = _place(file, text, table, None)
+            yield Diagnostic("config", f"`{table}` is a table", span, help=f"write `[{table}]`")
+        else:
+            yield from _wrong_keys(file, text, table, keys)
+
+
+def _wrong_keys(file: Path, text: str, table: str, keys: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key, value in keys.items():
+        span = _place(file, text, table, key)
+        if key not in _KEYS[table]:
+            yield _wrong(f"`[{table}]` has no setting `{key}`", span, key, _KEYS[table])
+        elif (wrong := _KEYS[table][key][1](value)) is not None:
+            says = f"`{key}` is {value!r}, which is {wrong[0]}"
+            yield Diagnostic("config", says, span, help=f"{wrong[1]}, or leave it out")
+
+
+def _wrong(message: str, span: Span, word: str, known: Mapping[str, Any]) -> Diagnostic:
+    there = ", ".join(f"`{name}`" for name in known)
+    cure = did_you_mean(word, known) or f"there are {there}"
+    return Diagnostic("config", message, span, help=cure)
+
+
+def _place(file: Path, text: str, table: str, key: str | None) -> Span:
+    """Where a table begins, or a key of it stands: TOML's reader keeps no places."""
+    inside, line = key is None, 1
+    begin = re.compile(rf"\s*(\[\s*)?[\"']?{re.escape(table)}\b")
+    named = re.compile(rf"\s*[\"']?{re.escape(key or table)}\b")
+    for number, content in enumerate(text.splitlines(), 1):
+        if begin.match(content):
+            inside, line = True, number
+            if key is None or (key in content and not content.strip().startswith("[")):
+                break
+        elif inside and key is not None and named.match(content):
+            line = number
+            break
+    return _span(file, text, line)
+
+
+def _span(file: Path, text: str, line: int) -> Span:
+    lines = text.splitlines()
+    content = lines[line - 1] if line <= len(lines) else ""
+    return Span(str(file), line, 1, line, len(content) + 1, content)
+
+
+def _is_text(judged: Callable[[str], Wrong]) -> Callable[[Any], Wrong]:
+    return lambda value: judged(value) if isinstance(value, str) else ("no text", "quote it")
+
+
+def _is_number_of_ticks(value: Any) -> Wrong:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return None
+    return "no number of ticks", "write 1 or more"
+
+
+_KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
+    "spark": {
+        "master": ("spark_master", _is_text(wrong_master)),
+        "memory": ("spark_memory", _is_text(wrong_memory)),
+    },
+    "ticks": {"range": ("range_ticks", _is_number_of_ticks)},
+}
+"""The settings: table and key, the field that they are, and what judges a value."""

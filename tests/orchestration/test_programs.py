@@ -1,0 +1,76 @@
+"""Whether a program is the one that is deployed: by its text where that is enough, else by what it
+says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from assets.spec import Expect, FlowAsset
+from hydro_core.deploy.deployment import PACKAGE, Deployment
+from hydro_core.deploy.meaning import said
+from hydro_core.errors import ProgramError
+from orchestration import programs
+from orchestration.programs import deployment_for, program_of, said_instead
+from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
+from tests.orchestration.small import PROGRAM, small_flow
+
+Deployed = tuple[FlowAsset, Deployment]
+
+
+@pytest.fixture
+def deployed(tmp_path: Path) -> Deployed:
+    flow = small_flow(tmp_path)
+    return flow, deployment_for(flow)
+
+
+@pytest.fixture
+def unread(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is deployed, reading a program fails."""
+
+    def load(_: str) -> None:
+        raise AssertionError("the program is read")
+
+    monkeypatch.setattr(programs, "load", load)
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_program_that_nobody_has_touched_is_not_read(deployed: Deployed) -> None:
+    assert said_instead(*deployed) is None
+
+
+def test_another_text_may_say_the_same(deployed: Deployed) -> None:
+    flow, deployment = deployed
+    rewrite(flow, f"# a comment\n{PROGRAM}")
+    assert said_instead(flow, deployment) is None
+    for text in (COUNTED, REFACTORED):
+        rewrite(flow, text)
+        assert said_instead(flow, deployment) == said(program_of(flow))
+
+
+def test_what_the_asset_says_is_judged_all_the_same(deployed: Deployed) -> None:
+    flow, deployment = deployed
+    with pytest.raises(ProgramError, match="totl"):
+        said_instead(replace(flow, expect={"totals": (Expect("totl"),)}), deployment)
+    with pytest.raises(ProgramError, match="payments"):
+        said_instead(replace(flow, inputs={}), deployment)
+
+
+@pytest.mark.usefixtures("unread")
+def test_what_another_release_has_read_is_read_again(deployed: Deployed) -> None:
+    flow, deployment = deployed
+    earlier = replace(deployment, versions={**deployment.versions, PACKAGE: "0"})
+    with pytest.raises(AssertionError, match="is read"):
+        said_instead(flow, earlier)
+
+
+@pytest.mark.usefixtures("unread")
+def test_a_text_that_does_not_say_all_is_read(deployed: Deployed) -> None:
+    """The asset types inputs; a Python module may import others."""
+    flow, deployment = deployed
+    for more in ({"schemas": {"payments": "user string, amount int"}}, {"program": "a.b:flow"}):
+        with pytest.raises(AssertionError, match="is read"):
+            said_instead(replace(flow, **more), deployment)

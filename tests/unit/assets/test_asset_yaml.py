@@ -1,0 +1,209 @@
+"""An `asset.yaml` means the `FlowAsset` that it says, and what is wrong with it is told by line."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from assets.asset_yaml import flow_of_yaml
+from assets.spec import Expect, FlowAsset, Landing, Ticks
+from hydro_core.errors import Diagnostic, ProgramError
+from orchestration.programs import plan_as_written
+from tests.unit.assets.declared import PROGRAM
+
+WHOLE = """\
+program: totals.hydro            # or module:attribute
+description: What was paid.
+owners: [ann@example.org, team:data]
+ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
+inputs:
+  payments: {path: payments, column: day, wait: landed, late: correct}
+schemas: {payments: "user string, day date, amount long, rate double, paid boolean"}
+outputs: {totals: Everything.}
+expect:
+  totals:
+    - {column: user, not_null: true, unique: true}
+    - {column: amount, at_least: 0, severity: warn}
+    - {column: day, at_most: 2027-01-01}
+    - {column: rate, one_of: [1, 2.5]}
+    - {column: user, matches: "[a-z]+"}
+"""
+SOUND = """\
+program: totals.hydro
+ticks: {start: 2026-01-01}
+inputs: {payments: {path: payments, column: day}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    folder = tmp_path / "totals"
+    folder.mkdir()
+    (folder / "totals.hydro").write_text(PROGRAM, encoding="utf-8")
+    return folder / "asset.yaml"
+
+
+def told(file: Path, text: str) -> tuple[Diagnostic, ...]:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ProgramError) as caught:
+        plan_as_written(flow_of_yaml(file))
+    for diagnostic in caught.value.diagnostics:
+        assert diagnostic.code == "config"
+        assert diagnostic.span is not None
+        assert diagnostic.span.file == str(file)
+    return caught.value.diagnostics
+
+
+def test_all_that_can_be_said(file: Path) -> None:
+    file.write_text(WHOLE, encoding="utf-8")
+    flow = flow_of_yaml(file)
+    assert flow == FlowAsset(
+        name="totals",
+        program=Path("totals.hydro"),
+        description="What was paid.",
+        owners=("ann@example.org", "team:data"),
+        ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
+        inputs={"payments": Landing("payments", "day", "landed", "correct")},
+        schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
+        outputs={"totals": "Everything."},
+        expect={
+            "totals": (
+                Expect("user", not_null=True, unique=True),
+                Expect("amount", at_least=0, severity="warn"),
+                Expect("day", at_most=date(2027, 1, 1)),
+                Expect("rate", one_of=(1, 2.5)),
+                Expect("user", matches="[a-z]+"),
+            )
+        },
+        folder=file.parent,
+    )
+    assert list(plan_as_written(flow).graph.sinks) == ["totals"]
+
+
+def test_every_part_of_a_flow_can_be_said(file: Path) -> None:
+    """What has no text form is given by the folder, or is code."""
+    parts = {f.name for f in fields(FlowAsset)} - {"name", "folder", "places", "land"}
+    assert parts == {line.partition(":")[0] for line in WHOLE.splitlines() if line[0].isalpha()}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2026-01-01", datetime(2026, 1, 1)),
+        ("2026-01-01 06:00", datetime(2026, 1, 1, 6)),
+        ("2026-01-01 06:00:00", datetime(2026, 1, 1, 6)),
+        ("2026-01-01T06:00Z", datetime(2026, 1, 1, 6, tzinfo=UTC)),
+        ('"2026-01-01T06:00+01:00"', datetime(2026, 1, 1, 6, tzinfo=timezone(timedelta(hours=1)))),
+    ],
+)
+def test_times(file: Path, written: str, meant: datetime) -> None:
+    file.write_text(SOUND.replace("2026-01-01", written), encoding="utf-8")
+    start = flow_of_yaml(file).ticks.start
+    assert (start, start.tzinfo is None) == (meant, meant.tzinfo is None)
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "message", "cure"),
+    [
+        (("ticks:", "tick:"), (2, 1), "a flow has no `tick`", "did you mean `ticks`?"),
+        (
+            ("start: 2026-01-01", "start: 2026-01-01, evry: 1d"),
+            (2, 28),
+            "`ticks` has no `evry`",
+            "did you mean `every`?",
+        ),
+        (
+            ("start: 2026-01-01", "start: soon"),
+            (2, 9),
+            "`start` is the text 'soon', and is to be a date or a time",
+            "such as `2026-01-01`",
+        ),
+        (
+            ("start: 2026-01-01", "start: 2026-13-01"),
+            (2, 16),
+            "this is no YAML: month must be in 1..12",
+            None,
+        ),
+        (
+            ("start: 2026-01-01", "every: 1d"),
+            (2, 1),
+            "`ticks` has no `start`",
+            "say when the first tick begins",
+        ),
+        (
+            ("column: day", "column: on"),
+            (3, 37),
+            "`column` is true (`yes`, `no`, `on` and `off` mean that, too), and is to be a text",
+            "write it in quotes",
+        ),
+        (
+            ("path: payments, ", ""),
+            (3, 10),
+            "the input `payments` has no `path`",
+            "say where it lands",
+        ),
+        (
+            ("{path: payments, column: day}", "payments"),
+            (3, 10),
+            "the input `payments` has names with values, and this is the text 'payments'",
+            None,
+        ),
+        (("program: totals.hydro\n", ""), (1, 1), "`program`: a flow needs it", "such as"),
+        (("column: day", "column: day, column: t"), (3, 50), "`column` is said twice", "leave one"),
+        (("column: day", "column: [day"), (3, 49), "this is no YAML: expected ',' or ']'", None),
+    ],
+)
+def test_what_is_wrong_by_itself(
+    file: Path, change: tuple[str, str], place: tuple[int, int], message: str, cure: str | None
+) -> None:
+    (first, *_) = told(file, SOUND.replace(*change))
+    assert first.span is not None
+    assert (first.span.line, first.span.column) == place
+    assert message in first.message
+    assert (first.help or "").startswith(cure or "")
+
+
+@pytest.mark.parametrize(
+    ("more", "line", "says"),
+    [
+        ("outputs: {total: All.}", 4, "the program has no output `total`"),
+        ("schemas:\n  payments: user strin", 5, "`schemas.payments`"),
+        ("expect:\n  totals:\n  - {column: usr}", 5, "the output has no column `usr`"),
+        ("expect:\n  totals:\n  - {column: rate, unique: on}\n  - column: user\n    at_least: 3", 8,
+         "3 cannot be compared with a column of type string"),
+        ("expect:\n  totals: 3", 5, "is a list, and this is 3"),
+        ("expect:\n  totals: [{unique: true}]", 5, "of which column of `totals`?"),
+        ("expect:\n  totals: [{column: user, unique: 1}]", 5, "is to be true or false"),
+        ("expect:\n  totals: [{column: rate, one_of: 1}]", 5, "is to be a list of values"),
+        ("owners: ann", 4, "'ann' is no owner"),
+        ("owners: {a: b}", 4, "is to be a list of texts"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_program_has_its_line_too(
+    file: Path, more: str, line: int, says: str
+) -> None:
+    (first,) = told(file, SOUND + more)
+    assert first.span is not None
+    assert first.span.line == line
+    assert says in first.message
+
+
+def test_all_is_told_at_once(file: Path) -> None:
+    found = told(file, "ticks: {every: 1}\ninputs: {a: {}}\nexpect: {a: 3}\ncolour: red\n")
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "[]", "totals", "1", "a: &a [*a]", "!x y"])
+def test_what_is_no_flow_is_told(file: Path, text: str) -> None:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ProgramError):
+        flow_of_yaml(file)
+
+
+def test_what_is_no_text_is_told(file: Path) -> None:
+    file.write_bytes(b"program: \xff")
+    with pytest.raises(ProgramError, match="cannot be read"):
+        flow_of_yaml(file)

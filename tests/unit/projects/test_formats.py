@@ -1,0 +1,25 @@
+"""Every command that prints data prints it as JSON, too."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import pytest
+
+from hydro_core.cli.main import COMMANDS, PLUGINS, main
+
+TALKS = {"demo", "dev", "simulate"}
+"""They tell what they do while they do it, and give nothing."""
+
+
+def test_they_take_the_format(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {*COMMANDS, *(point.name for point in entry_points(group=PLUGINS))} - TALKS
+    assert {"status", "backfill", "reset", "test", "init", "check"} <= names
+    lacking = []
+    for name in sorted(names):
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        said = capsys.readouterr().out
+        assert ended.value.code == 0, name
+        lacking += [name] if "--format" not in said or "json" not in said else []
+    assert lacking == []
