@@ -16,6 +16,8 @@ import yaml
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
 from hydro_core.lang.similar import did_you_mean
 
+_YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs in quotes"
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -57,7 +59,8 @@ class Document:
             text = self.file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
             message = f"{self.file} cannot be read: {problem}"
-            raise ProgramError(Diagnostic(self._code, message)) from None
+            cure = "see that it is there, may be read, and is saved as UTF-8"
+            raise ProgramError(Diagnostic(self._code, message, help=cure)) from None
         self._lines = text.splitlines()
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -66,13 +69,13 @@ class Document:
             mark = problem.problem_mark or problem.context_mark
             span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
             message = f"this is no YAML: {problem.problem or problem.context}"
-            raise ProgramError(Diagnostic(self._code, message, span)) from None
+            raise ProgramError(Diagnostic(self._code, message, span, help=_YAML)) from None
         except yaml.YAMLError as problem:
             message = f"{self.file} is no YAML: {problem}"
-            raise ProgramError(Diagnostic(self._code, message)) from None
+            raise ProgramError(Diagnostic(self._code, message, help=_YAML)) from None
         except RecursionError:
             message = f"{self.file} is no YAML: it nests too deep"
-            raise ProgramError(Diagnostic(self._code, message)) from None
+            raise ProgramError(Diagnostic(self._code, message, help=_YAML)) from None
         return value
 
     def done(self) -> None:

@@ -50,7 +50,9 @@ def settings_in(file: Path) -> FileSettings:
     except tomllib.TOMLDecodeError as problem:
         line = int(found[1]) if (found := re.search(r"line (\d+)", str(problem))) else 1
         span = _span(file, text, line)
-        raise ProgramError(Diagnostic("config", f"this is no TOML: {problem}", span)) from None
+        cure = "TOML has tables `[spark]`, each once, and `name = value` a line below them"
+        message = f"this is no TOML: {problem}"
+        raise ProgramError(Diagnostic("config", message, span, help=cure)) from None
     problems = list(_problems(file, text, tables))
     if problems:
         raise ProgramError(*problems)
@@ -64,7 +66,9 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise ProgramError(Diagnostic("config", f"{file} cannot be read: {problem}")) from None
+        cure = "see that it is there, may be read, and is saved as UTF-8"
+        message = f"{file} cannot be read: {problem}"
+        raise ProgramError(Diagnostic("config", message, help=cure)) from None
 
 
 def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diagnostic]:

@@ -69,7 +69,14 @@ class _Reading:
                 found.append(from_json(_json(row.plain), of))
             except ValueProblem as problem:
                 says = f"this does not fit {of}: {problem}"
-                self.problems.append(Diagnostic("input", says, row.span))
+                self.problems.append(
+                    Diagnostic(
+                        "input",
+                        says,
+                        row.span,
+                        help="`hydrotick check` says what the rows are: mend the row",
+                    )
+                )
         return found
 
 
