@@ -66,7 +66,7 @@ class Decoder:
         return Fn(
             name=record["name"],
             source=record["source"],
-            closed=tuple((name, text) for name, text in record["closed"]),
+            closed=_closed(record),
             params=params,
             call=self._call(record, tree, params),
             tree=tree,
@@ -88,7 +88,7 @@ class Decoder:
                     self._syntax(node), {n: self._bound(b) for n, b in bindings.items()}
                 )
             case {"reference": [module, name]}:
-                return ReferenceCall(module, name, whole(record["source"], record["closed"]))
+                return ReferenceCall(module, name, whole(record["source"], _closed(record)))
             case _:
                 return TreeCall(tree, params)
 
@@ -233,6 +233,11 @@ def _strata(record: Mapping[str, Any]) -> Strata:
         tuple(map(frozenset, record["recursive"])),
         tuple((Endpoint(node, port), one, other) for node, port, one, other in record["handoffs"]),
     )
+
+
+def _closed(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What a function closes over; deployments of before it was a field have it in the source."""
+    return tuple((name, text) for name, text in record.get("closed", ()))
 
 
 def _component(record: Sequence[Any]) -> Component:

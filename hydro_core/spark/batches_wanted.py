@@ -181,7 +181,11 @@ def _one_of(column: str | None, values: Values, schema: pa.Schema) -> ds.Express
     there = [value for value in values.values() if value is not None]
     if of is None or not all(type(value) is of for value in there):
         return None
-    found: ds.Expression = ds.field(column).isin(pa.array(there, _widest(kind)))
+    asked = ds.field(column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        # Of files that delta-rs has rewritten Arrow cannot hold text against their statistics.
+        asked = asked.cast(kind)
+    found: ds.Expression = asked.isin(pa.array(there, _widest(kind)))
     if len(there) < len(values):
         found |= ds.field(column).is_null()
     return found
