@@ -78,6 +78,8 @@ class Deployment:
     """The plan's nodes that compute a stream of the program: its name there."""
     tables: tuple[Table, ...] = ()
     validated: Validated | None = None
+    routing: str = ""
+    """How the program can be cut into shards, or what forbids it, in words."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
 
