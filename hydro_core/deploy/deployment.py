@@ -80,6 +80,8 @@ class Deployment:
     validated: Validated | None = None
     routing: str = ""
     """How the program can be cut into shards, or what forbids it, in words."""
+    repeatable: bool = True
+    """Whether a tick that runs again gives the same: no function asks for the time, say."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
 

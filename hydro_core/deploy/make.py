@@ -55,6 +55,9 @@ def deployment_of(
         tables=tuple(tables_of(made)),
         validated=given.validated,
         routing=str(partition(program)),
+        repeatable=not any(
+            fn.unrepeatable for node in program.graph for fn, _ in functions_in(node, program)
+        ),
         versions=_versions(),
     )
 
