@@ -132,6 +132,12 @@ def _bound(value: Any) -> Any:
     return value
 
 
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError("a number, 0 or more")
+    return value
+
+
 def _choices(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or any(isinstance(x, list | dict) for x in value):
         raise ValueError("a list of values", "such as `[EWR, JFK]`")
@@ -173,7 +179,12 @@ _EXPECT = _of_fields(
         "one_of": _choices,
     },
 )
-_SAID: Kinds = {"program": _program, "description": _text, "owners": _owners}
+_SAID: Kinds = {
+    "program": _program,
+    "description": _text,
+    "owners": _owners,
+    "sample_keys": _count,
+}
 _READ = {
     "ticks": _ticks,
     "inputs": _inputs,

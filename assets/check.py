@@ -49,6 +49,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
         [
             *_name(flow),
             *_owners(flow),
+            *_sample(flow),
             *_ticks(flow),
             *_inputs(flow, sources),
             *_schemas(flow, sources),
@@ -108,6 +109,12 @@ def _owners(flow: FlowAsset) -> Problems:
         if not _OWNER.fullmatch(str(owner)):
             cure = "write an e-mail address, or `team:` and its name"
             yield _wrong(flow, "owners", f"{owner!r} is no owner", cure)
+
+
+def _sample(flow: FlowAsset) -> Problems:
+    if flow.sample_keys is not None and flow.sample_keys < 0:
+        cure = "say how many keys of each output are compared; 0 compares none"
+        yield _wrong(flow, "sample_keys", f"{flow.sample_keys} is no number of keys", cure)
 
 
 def _ticks(flow: FlowAsset) -> Problems:

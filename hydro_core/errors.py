@@ -67,11 +67,15 @@ class Diagnostic:
     severity: Literal["error", "warning"] = "error"
 
     def render(self) -> str:
-        """The diagnostic as it is printed: message, place, the line with its underlining, cure."""
-        lines = [f"{self.severity}[{self.code}]: {self.message}"]
+        """The diagnostic as it is printed: what it says, and the cure."""
+        return f"{self.severity}[{self.code}]: {self.says()}\nhelp: {self.help}"
+
+    def says(self) -> str:
+        """The message, with the place and the line with its underlining."""
+        lines = [self.message]
         if self.span is not None:
             lines += _picture(self.span)
-        return "\n".join((*lines, f"help: {self.help}"))
+        return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--format json` prints under "error"."""

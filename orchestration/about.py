@@ -62,8 +62,11 @@ class About:
 
         It is the program as it was written; `plan` is what is shown where none is deployed.
         """
-        typed = plan.typed if self.written is None else self.written.deployment.program.typed
-        return {"shards": dg.MetadataValue.md(_code(str(partition(typed))))}
+        made = None if self.written is None else self.written.deployment
+        # To work it out takes a hundred times as long as to read it.
+        said = made.routing if made else ""
+        typed = made.program.typed if made else plan.typed
+        return {"shards": dg.MetadataValue.md(_code(said or str(partition(typed))))}
 
     def of_output(self, name: str, plan: TickPlan) -> Mapping[str, Any]:
         """What an output shows beside it: the rules that lead from its statement to the plan."""

@@ -85,7 +85,8 @@ def run_open(
     if windows[0].tick == pipeline.next_tick:
         try:
             # What may not run is told as such, whatever has landed.
-            refuse(windows[-1])
+            for window in (windows[0], windows[-1]):
+                refuse(window)
             reading = look(runner, flow)
             first = first_to_correct(runner.asset(flow), reading.seen)
         except HydroError as error:

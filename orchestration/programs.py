@@ -16,6 +16,7 @@ from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
 from hydro_core.deploy.meaning import Said, said
+from hydro_core.errors import Diagnostic
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -108,13 +109,20 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     items = {name: stream.item for name, stream in typed.inputs.items()}
     wrong = validate_randomly(compile_graph(best.graph, items), program, _RUNS, _SEED)
     given = Given(_texts(flow), {}, Validated(_RUNS, _SEED))
+    warned = tuple(_in_a_line(warning) for warning in typed.graph.warnings)
     if wrong is None:
-        return deployment_of(flow.name, typed, best, given)
+        made = deployment_of(flow.name, typed, best, given)
+        return replace(made, notes=(*warned, *made.notes))
     same = {node.id: node.id for node in typed.graph}
     written = Optimized(typed.graph, best.cost_before, best.cost_before, streams=same)
     note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
     made = deployment_of(flow.name, typed, written, replace(given, validated=None))
-    return replace(made, notes=(note, *made.notes))
+    return replace(made, notes=(note, *warned, *made.notes))
+
+
+def _in_a_line(warning: Diagnostic) -> str:
+    place = f"{warning.span.file}:{warning.span.line}: " if warning.span else ""
+    return f"{place}{warning.message}\n  help: {warning.help}"
 
 
 def place_of(flow: FlowAsset) -> str:

@@ -184,10 +184,7 @@ def reports_of(
 
 def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickReport:
     """The report of a tick that was not committed because of an error."""
-    problems = [
-        replace(diagnostic, help=None).render().removeprefix(f"error[{diagnostic.code}]: ")
-        for diagnostic in error.diagnostics
-    ]
+    problems = [diagnostic.says() for diagnostic in error.diagnostics]
     cures = dict.fromkeys(d.help for d in error.diagnostics if d.help)
     return TickReport(window, False, "\n\n".join(problems), "; ".join(cures), judged=judged)
 

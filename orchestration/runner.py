@@ -90,8 +90,10 @@ class TickRunner:
         """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
         keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
         shown = self.deployments.shown(flow)
-        # What began without a past gives something else than the program over what is landed.
-        if not keys or (shown is not None and started_empty(shown.deployment)):
+        made = None if shown is None else shown.deployment
+        # What began without a past gives something else than the program over what is landed, and
+        # so does what is another each time.
+        if not keys or (made is not None and (started_empty(made) or not made.repeatable)):
             return None
         typed = self.deployments.naive(flow)
         known = self._samples.get(flow.name)

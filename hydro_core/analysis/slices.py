@@ -138,15 +138,18 @@ class Slice:
         return None
 
 
-def slice_of(typed: Typed, output: str, where: Mapping[FieldPath, Known]) -> Slice:
+def slice_of(
+    typed: Typed, output: str, where: Mapping[FieldPath, Known], steps: Steps | None = None
+) -> Slice:
     """What can matter for the rows of an output that have one of some values in each of its fields.
 
     Args:
         typed: the program.
         output: the name of one of its outputs.
         where: values, by the fields of the output's items; a field is a leaf.
+        steps: those of the program, if they are known: several slices may share them.
     """
-    steps = steps_of(typed)
+    steps = steps or steps_of(typed)
     conditions = frozenset(where.items())
     found = _Backwards(steps, typed)
     for sink in typed.graph.sinks[output]:

@@ -78,6 +78,10 @@ class Deployment:
     """The plan's nodes that compute a stream of the program: its name there."""
     tables: tuple[Table, ...] = ()
     validated: Validated | None = None
+    routing: str = ""
+    """How the program can be cut into shards, or what forbids it, in words."""
+    repeatable: bool = True
+    """Whether a tick that runs again gives the same: no function asks for the time, say."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of hydrotick, Spark and Delta."""
 

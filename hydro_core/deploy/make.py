@@ -9,6 +9,7 @@ from typing import Any
 
 from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Program, Table, Validated
 from hydro_core.deploy.functions import stored_call
@@ -53,6 +54,10 @@ def deployment_of(
         streams={n: s for n, s in optimized.streams.items() if n in made.graph.nodes},
         tables=tuple(tables_of(made)),
         validated=given.validated,
+        routing=str(partition(program)),
+        repeatable=not any(
+            fn.unrepeatable for node in program.graph for fn, _ in functions_in(node, program)
+        ),
         versions=_versions(),
     )
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.analysis.strata import stratify
@@ -88,7 +89,8 @@ class Sample:
 
     def __post_init__(self) -> None:
         outputs = self.program.typed.outputs
-        found = {name: tuple(_drivers(self.program, name)) for name in outputs}
+        steps = steps_of(self.program.typed)
+        found = {name: tuple(_drivers(self.program, name, steps)) for name in outputs}
         self.drivers = {name: drivers for name, drivers in found.items() if drivers}
 
     def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
@@ -220,11 +222,11 @@ def sample_of(flow: FlowAsset, typed: Typed, inputs: Inputs, keys: int) -> Sampl
     return Sample(flow, Compiled(typed, stratify(typed)), inputs, keys)
 
 
-def _drivers(program: Compiled, output: str) -> Iterator[Driver]:
+def _drivers(program: Compiled, output: str, steps: Steps) -> Iterator[Driver]:
     """Inputs of which a value that an output's row has tells what can matter, on all ways."""
     columns = all_columns(program.typed, output)
     known = {of: path for path, of in columns.items()}
-    for name, needs in slice_of(program.typed, output, columns).inputs.items():
+    for name, needs in slice_of(program.typed, output, columns, steps).inputs.items():
         ways = [
             {known[of]: path for path, of in sorted(need.conditions, key=repr) if of in known}
             for need in sorted(needs, key=repr)

@@ -83,7 +83,7 @@ def test_ticks_run_after_it(
         result = run(tick)
         assert result.success
         assert not run.failed(result)
-        assert len(run.checks(result)) == 9
+        assert len(run.checks(result)) == 13
     assert verify(runner.directory(flow), measure).problems == ()
     assert contents(flow, runner) == expected
 

@@ -18,6 +18,7 @@ WHOLE = """\
 program: totals.hydro            # or module:attribute
 description: What was paid.
 owners: [ann@example.org, team:data]
+sample_keys: 4
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
   payments: {path: payments, column: day, wait: landed, late: correct}
@@ -65,6 +66,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         program=Path("totals.hydro"),
         description="What was paid.",
         owners=("ann@example.org", "team:data"),
+        sample_keys=4,
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
         inputs={"payments": Landing("payments", "day", "landed", "correct")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
@@ -180,6 +182,7 @@ def test_what_is_wrong_by_itself(
         ("expect:\n  totals: [{column: rate, one_of: 1}]", 5, "is to be a list of values"),
         ("owners: ann", 4, "'ann' is no owner"),
         ("owners: {a: b}", 4, "is to be a list of texts"),
+        ("sample_keys: -1", 4, "is to be a number, 0 or more"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_the_program_has_its_line_too(
