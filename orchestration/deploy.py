@@ -39,7 +39,7 @@ def plan(arguments: Sequence[str]) -> int:
     options, flow, settings = parsed(parser, arguments)
     runner = TickRunner(settings)
     if runner.deployments.serving(flow) is None:
-        first = runner.deployments.prepared(flow)
+        first = runner.deployments.first(flow)
         _show(options, lambda: first_as_json(flow, first), lambda: first_as_text(flow, first))
         return CHANGES
     found = _planned(flow, runner, options)

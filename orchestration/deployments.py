@@ -91,6 +91,19 @@ class Deployments:
             found = self._drafts[flow.name] = self.written(flow, deployment_for(flow))
         return found
 
+    def first(self, flow: FlowAsset) -> Written:
+        """What the first tick would make serve; it is not written, if it is not there already.
+
+        Raises:
+            HydroError: the program is wrong.
+        """
+        found = self.draft(flow)
+        if found is not None:
+            return found
+        made = deployment_for(flow)
+        number = max(numbers(self._pipelines / flow.name), default=0) + 1
+        return Written(number, name_of(made), made)
+
     def written(self, flow: FlowAsset, deployment: Deployment) -> Written:
         """A deployment, written as the flow's next one; it does not serve by that."""
         number = write(self._pipelines / flow.name, deployment)

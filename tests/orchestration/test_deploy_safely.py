@@ -37,7 +37,7 @@ from tests.orchestration.changing import (
     rewrite,
     rows_of,
 )
-from tests.orchestration.small import PROGRAM, Run, contents, opened
+from tests.orchestration.small import PROGRAM, Run, contents, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -221,6 +221,17 @@ def test_killed_at_any_step_it_never_happened_or_is_done(tmp_path: Path, moment:
     list(run_ticks(flow, fresh, LAST, lambda _: None))
     expected = as_new(tmp_path, COUNTED if serves == 2 else PROGRAM)
     assert by_name(contents(flow, fresh)) == expected
+
+
+def test_a_first_plan_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flow, runner = opened(tmp_path)
+    serve(monkeypatch, [flow], runner.project)
+    code, found = planned(capsys)
+    assert code == 3
+    assert (found["deployed"], found["next"], found["after"]) == (None, 1, None)
+    assert not runner.directory(flow).exists()
 
 
 def test_definitions_load_neither_the_optimizer_nor_spark(tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def test_compact_ended_at_any_step_loses_nothing(
     tables = {spec.name for spec in opened(three_ticks).tables}
     assert steps.index("noted") == len(tables)
     assert set(steps[: len(tables)]) == {f"compacted {name}" for name in tables}
-    assert set(steps[len(tables) + 1 :]) == {f"vacuumed {name}" for name in tables}
+    assert steps[len(tables) + 1] == "dropped what is retired"
+    assert set(steps[len(tables) + 2 :]) == {f"vacuumed {name}" for name in tables}
     for number, step in enumerate(steps):
         directory = Path(shutil.copytree(three_ticks, tmp_path / str(number)))
         pipeline = opened(directory)
