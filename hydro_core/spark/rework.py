@@ -15,7 +15,7 @@ import shutil
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,18 @@ BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The ticks that are computed again."""
+
+    first: int
+    """The one that runs first."""
+    last: int
+    """The one that has to be reached."""
+    changed: int
+    """The first of which somebody has seen another result; after `last`: none is."""
+
+
 class Rework:
     """A past that is computed beside the tables that serve, until it takes their place.
 
@@ -46,7 +58,7 @@ class Rework:
         serving: Pipeline,
         target: Pipeline,
         beside: Pipeline,
-        ticks: tuple[int, int],
+        past: Past,
         taken: Collection[str],
         *,
         since: Mapping[str, int] | None = None,
@@ -56,8 +68,9 @@ class Rework:
         """The pipeline that is to serve: the same one, or one of another program."""
         self.beside = beside
         """The pipeline that runs the ticks."""
-        self.first, self.last = ticks
+        self.first, self.last = past.first, past.last
         """The tick that runs first, and the one that has to be reached."""
+        self._first_changed = past.changed
         self._taken = taken
         self._since = since
         """Of a deployment, the first tick of each of its outputs that is another than before."""
@@ -143,16 +156,19 @@ class Rework:
             start=commits[0].start if commits else None,
             started=self._started,
             committed=datetime.now(UTC),
-            checks=_of_both(now.checks, checks or (made.checks if made else {}), tables),
+            checks=self._checks(now, checks or (made.checks if made else {})),
             tables={name: table.spec.record() for name, table in tables.items()},
         )
 
-    @property
-    def _first_changed(self) -> int:
-        """The first tick of which somebody has seen another result; a new state is of none."""
-        if self._since is None:
-            return self.first
-        return min(self._since.values(), default=self.last + 1)
+    def _checks(self, now: Commit, made: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the ledger keeps for the checks: of tables, what is known of all ticks at once.
+
+        The next tick measures the others.
+        """
+        whole = self._first_changed == self.first
+        facts = made.get("tables", {}) if whole else {}
+        names = self.target.store.tables
+        return {**now.checks, **made, "tables": {n: facts[n] for n in names if n in facts}}
 
     def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
         """What has been read of the inputs: what ticks have read stands where a program changes."""
@@ -188,8 +204,9 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
         now = _committed(pipeline, first)
         base = base_before(pipeline.store, pipeline.ledger, first)
         beside = _begun(pipeline, base)
-        ticks = (base.tick + 1, now.last)
-        return Rework(pipeline, pipeline, beside, ticks, tuple(pipeline.store.tables))
+        first = base.tick + 1
+        past = Past(first, now.last, first)
+        return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
 
 
 def first_again(pipeline: Pipeline, first: int) -> int:
@@ -232,7 +249,9 @@ def deployment(
         )
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
         changed = {name: (since or {}).get(name, 0) for name in outputs}
-        return Rework(serving, target, beside, (0, now.last), taken, since=changed)
+        # A new state is of no tick that anybody has seen.
+        past = Past(0, now.last, min(changed.values(), default=now.last + 1))
+        return Rework(serving, target, beside, past, taken, since=changed)
 
 
 def rollback(serving: Pipeline, target: Pipeline) -> Rework:
@@ -245,9 +264,9 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         now = _committed(serving, 0)
         base = _left_by(target, serving.ledger)
         beside = _begun(target, base)
-        return Rework(
-            serving, target, beside, (base.tick + 1, now.last), tuple(target.store.tables)
-        )
+        first = base.tick + 1
+        past = Past(first, now.last, min(first, _undone_from(serving.ledger, base)))
+        return Rework(serving, target, beside, past, tuple(target.store.tables))
 
 
 @contextmanager
@@ -289,12 +308,11 @@ def _left_by(target: Pipeline, ledger: Ledger) -> Base:
     )
 
 
-def _of_both(
-    served: Mapping[str, Any], made: Mapping[str, Any], tables: Iterable[str]
-) -> Mapping[str, Any]:
-    """What the ledger keeps for the checks of the next tick: of tables made, and of those kept."""
-    facts = {**served.get("tables", {}), **made.get("tables", {})}
-    return {**served, **made, "tables": {name: facts[name] for name in tables if name in facts}}
+def _undone_from(ledger: Ledger, base: Base) -> int:
+    """The first tick that some commit after that of the base has made."""
+    sequence = -1 if base.commit is None else base.commit.sequence
+    later = [c.first for c in ledger.commits() if c.sequence > sequence and c.ticks]
+    return min(later, default=base.tick + 1)
 
 
 def _committed(pipeline: Pipeline, first: int) -> Commit:

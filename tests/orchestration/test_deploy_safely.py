@@ -62,6 +62,12 @@ def test_dagster_has_the_restated_ticks_again(
             records = instance.fetch_materializations(wanted, limit=5).records
             assert [made(record, "commit") for record in records] == [1, 0]
             assert made(records[0], "deployment") == 2
+    assert main(["rollback", "small", "--yes"]) == 0
+    with open_instance(runner.project.dagster_home) as instance:
+        for day in DAYS[:3]:
+            wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[day])
+            (record,) = instance.fetch_materializations(wanted, limit=1).records
+            assert made(record, "deployment") == 1
         # A state that the deployment has brought is there, too.
         state = asset_key(flow, "state/aggregate_from_1")
         assert set(instance.get_materialized_partitions(state)) == set(DAYS[:3])
@@ -71,6 +77,26 @@ def made(record: dg.EventLogRecord, what: str) -> object:
     event = record.asset_materialization
     assert event is not None
     return event.metadata[what].value
+
+
+def test_checks_by_themselves_hold_after_a_deployment(
+    served: tuple[FlowAsset, TickRunner],
+) -> None:
+    """The commit of a deployment speaks of all ticks, and tables that were kept are among them."""
+    flow, runner = served
+    kept = PROGRAM + "payments -> persist() -> cross(right=payments) -> pairs\n"
+    with open_instance(runner.project.dagster_home) as instance:
+        for text in (kept, kept + "payments -> filter(lambda p: p.amount > 2) -> large\n"):
+            rewrite(flow, text)
+            assert main(["deploy", "small", "--yes"]) == 0
+        run = Run(flow, runner, instance)
+        for slot in runner.plan(flow).slots:
+            for tick in (1, 2):
+                assert not run.failed(run.check(f"state/{slot.id}", tick)), slot.id
+        assert main(["rollback", "small", "--yes"]) == 0
+        for slot in runner.plan(flow).slots:
+            assert not run.failed(run.check(f"state/{slot.id}", 2)), slot.id
+        assert run(3).success
 
 
 def test_a_code_location_that_was_loaded_before_goes_on(
