@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
+from orchestration.beside import kept_for_checks, parts, run_beside
 from orchestration.corrected import Corrected, RowsRead
 from orchestration.landed_past import rows_read
 from orchestration.late import Reading, first_to_correct, look
@@ -91,7 +92,10 @@ def correct(
             correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
             before = runner.inputs(flow).landings.look_again(rework.first, pipeline.ledger, seen)
-            reports = _computed(runner, flow, rework, Reading(runner, flow, before), log)
+            reading = Reading(runner, flow, before)
+            ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
+            together, told = runner.project.range_ticks, runner.computed_again
+            reports = run_beside(rework, ranges, together, told)
             if reports[-1].committed:
                 reports = _replaced(runner, flow, rework, reports)
                 log(str(reports[-1].corrected))
@@ -104,37 +108,18 @@ def correct(
     yield from reports
 
 
-def _computed(
-    runner: TickRunner, flow: FlowAsset, rework: Rework, reading: Reading, log: Log
-) -> list[TickReport]:
-    """The reports of all ticks, computed beside; or the one of the tick that fails."""
-    ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
-    reports: list[TickReport] = []
-    for ticks in _parts(runner, rework):
-        windows = [flow.ticks.calendar.window(tick) for tick in ticks]
-        for report in ranges.run(windows):
-            if not report.committed:
-                return [report]
-            reports.append(report)
-        runner.computed_again(windows)
-    return reports
-
-
 def _replaced(
     runner: TickRunner, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
 ) -> list[TickReport]:
     """The reports as they are once the ticks have taken the place of those before."""
-    from orchestration.quality.facts import kept_of_all
-
     pipeline, beside = rework.serving, rework.beside
-    parts = list(_parts(runner, rework))
+    ranges = list(parts(rework, runner.project.range_ticks))
     outputs = {
-        name: changed(pipeline.store, beside.store, spec, parts)
+        name: changed(pipeline.store, beside.store, spec, ranges)
         for name, spec in pipeline.output_tables.items()
     }
     read = rows_read(pipeline.ledger.commits(since=rework.first), rework.first)
-    made = beside.ledger.commits(since=rework.first)
-    commit = rework.replace({**made[-1].checks, "tables": kept_of_all(made)})
+    commit = rework.replace(kept_for_checks(rework))
     corrected = Corrected(
         span([report.window for report in reports]),
         commit.sequence,
@@ -146,12 +131,6 @@ def _replaced(
         replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
         for report in reports
     ]
-
-
-def _parts(runner: TickRunner, rework: Rework) -> Iterator[range]:
-    together = runner.project.range_ticks
-    for tick in range(rework.first, rework.last + 1, together):
-        yield range(tick, min(tick + together, rework.last + 1))
 
 
 def _not_committed(flow: FlowAsset, asked: Window, done: int) -> DataError:

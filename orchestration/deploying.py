@@ -7,7 +7,7 @@ all as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
+from orchestration.beside import Computed, kept_for_checks, run_beside
 from orchestration.changes import Change, Work
 from orchestration.ranges import Ranges, Read
 from orchestration.ticks import Window
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from hydro_core.spark.rework import Rework
     from orchestration.quality.changed import Changed
     from orchestration.runner import TickRunner
-
-Computed = Callable[[Sequence[Window]], None]
-"""Called with ticks that have been computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,27 +220,19 @@ def _compute(
     Raises:
         DataError: a tick is not committed.
     """
-    from orchestration.quality.facts import kept_of_all
-
     if rework.is_complete:
         return None
-    calendar, together = ranges.flow.ticks.calendar, runner.project.range_ticks
-    for tick in range(rework.first, rework.last + 1, together):
-        until = min(tick + together, rework.last + 1)
-        windows = [calendar.window(number) for number in range(tick, until)]
-        for report in ranges.run(windows):
-            if not report.committed:
-                raise DataError(
-                    Diagnostic(
-                        "runtime" if report.judged else "state",
-                        f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
-                        f"that would take over: {report.problem}",
-                        help=f"{report.cure or 'mend its cause'}; everything is as it was",
-                    )
-                )
-        computed(windows)
-    made = rework.beside.ledger.commits(since=rework.first)
-    return {**made[-1].checks, "tables": kept_of_all(made)}
+    *_, report = run_beside(rework, ranges, runner.project.range_ticks, computed)
+    if not report.committed:
+        raise DataError(
+            Diagnostic(
+                "runtime" if report.judged else "state",
+                f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
+                f"that would take over: {report.problem}",
+                help=f"{report.cure or 'mend its cause'}; everything is as it was",
+            )
+        )
+    return kept_for_checks(rework)
 
 
 def _named(pipeline: Pipeline) -> str:
