@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -21,6 +20,7 @@ from hydro_core.optimize.compare import Stream
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.trial import Claim, Mismatch, try_claims, try_out
 from tests.support.changes import CHANGES
+from tests.support.deployments import records
 from tests.support.edits import WORDS, Edit
 from tests.support.row_programs import Program, random_program
 
@@ -42,20 +42,6 @@ class Counted:
 def deployed(program: Program) -> Deployment:
     compiled = compile_text(str(program))
     return deployment_of("flow", compiled.typed, optimize(compiled.typed))
-
-
-def tables(deployment: Deployment) -> Mapping[str, Mapping[str, Any]]:
-    """What the ledger says of its tables."""
-    kinds = {"event": "E", "history": "H", "general": "G"}
-    return {
-        f"{t.role}/{t.name}": {
-            "role": t.role,
-            "of": t.name,
-            "kind": kinds.get(t.kind, "E"),
-            "ordered": t.ordered,
-        }
-        for t in deployment.tables
-    }
 
 
 def edited(program: Program, edits: Mapping[str, Edit], rng: Random) -> tuple[Program, list[str]]:
@@ -110,7 +96,7 @@ def check(seed: int, counted: Counted) -> None:
         other, used = edited(program, edits, rng)
         if not used:
             continue
-        found = difference(before, deployed(other), tables(before))
+        found = difference(before, deployed(other), records(before))
         differ = wrong(found, seed)
         if differ:
             told = "\n".join(map(str, differ.values()))

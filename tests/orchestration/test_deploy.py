@@ -31,8 +31,6 @@ from tests.orchestration.small import PROGRAM, contents
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from textwrap import dedent
-from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import Difference, Disproved, difference
 from hydro_core.deploy.make import deployment_of
 from hydro_core.optimize.optimizer import Optimized, optimize
+from tests.support.deployments import records
 
 SOURCES = """
 orders = source("user string, product string, amount long")
@@ -31,20 +30,6 @@ def deployed(text: str) -> Deployment:
     compiled = compile_text(SOURCES + dedent(text))
     found = optimize(compiled.typed)
     return deployment_of("shop", compiled.typed, found)
-
-
-def records(deployment: Deployment) -> Mapping[str, Mapping[str, Any]]:
-    """What the ledger says of its tables."""
-    kinds = {"event": "E", "history": "H", "general": "G"}
-    return {
-        f"{t.role}/{t.name}": {
-            "role": t.role,
-            "of": t.name,
-            "kind": kinds.get(t.kind, "E"),
-            "ordered": t.ordered,
-        }
-        for t in deployment.tables
-    }
 
 
 def changed(before: str, after: str) -> Difference:
