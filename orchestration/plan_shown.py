@@ -144,10 +144,9 @@ def _outputs(change: Change) -> list[str]:
 def _output(change: Change, name: str, output: Output) -> str:
     says = output.change
     if output.columns:
-        now = change.target.deployment.plan.typed.outputs[name].item
-        done = "added" if set(output.columns) <= {*now.names} else "dropped"
-        listed = ", ".join(f"`{column}`" for column in output.columns)
-        says = f"{output.change}: {listed} {done}"
+        now = {*change.target.deployment.plan.typed.outputs[name].item.names}
+        done = (f"`{c}` {'added' if c in now else 'dropped'}" for c in output.columns)
+        says = f"{output.change}: {', '.join(done)}"
     proof = change.difference.proofs.get(name, ())
     proved = f" (proved: {', '.join(proof)})" if proof else ""
     parts = [f"{says}{proved}"]
