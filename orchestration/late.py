@@ -48,9 +48,7 @@ def look(runner: TickRunner, flow: FlowAsset) -> Reading:
     Raises:
         HydroError: a landing cannot be read.
     """
-    from hydro_core.spark.ledger import Ledger
-
-    ledger = Ledger(runner.directory(flow))
+    ledger = runner.deployments.ledger(flow)
     last = ledger.last
     with told_faults(f"the landings of `{flow.name}`", vanished=True):
         seen = runner.inputs(flow).landings.look(
@@ -128,10 +126,9 @@ def _corrected(
 def forget_lists(runner: TickRunner, flow: FlowAsset) -> None:
     """Removes old lists of files, where they take much; those that are read next stay."""
     from hydro_core.spark.arrivals.listing import clear_listings
-    from hydro_core.spark.ledger import Ledger
 
     directory = runner.directory(flow)
-    reads = Ledger(directory).last_reads()
+    reads = runner.deployments.ledger(flow).last_reads()
     needed = {name for read in reads for name in (read.listing, read.accepted_listing)}
     if needed != {None}:
         clear_listings(directory, needed)
@@ -160,9 +157,7 @@ def first_to_correct(
 
 def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading:
     """The same landings, as they were seen, after committed ticks were computed again with them."""
-    from hydro_core.spark.ledger import Ledger
-
-    ledger = Ledger(runner.directory(flow))
+    ledger = runner.deployments.ledger(flow)
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")

@@ -113,9 +113,7 @@ class TickRunner:
 
     def decided_at(self, flow: FlowAsset) -> datetime | None:
         """When somebody accepted what came for committed ticks, if that was the last thing done."""
-        from hydro_core.spark.ledger import Ledger
-
-        last = Ledger(self.directory(flow)).last
+        last = self.deployments.ledger(flow).last
         is_decision = last is not None and last.inputs and not last.ticks
         return last.committed if last is not None and is_decision else None
 
