@@ -106,23 +106,28 @@ def jvm_process() -> int | None:
 def discard_jvm() -> None:
     """Makes PySpark forget a context that was stopped and, where it has ended, its JVM."""
     context: Any = SparkContext._active_spark_context  # noqa: SLF001
-    ended = jvm_process() is None
+    # Killed a moment ago, its process may still be there: what counts is whether it answers.
+    ended = not _jvm_answers()
     if context is not None:
         if ended:
             # There is nobody to be told of the end.
             context._jsc = None  # noqa: SLF001
-        try:
-            context.stop()
-        except (Py4JError, OSError):
-            # Killed a moment ago: its process is not gone yet, and does not answer any more.
-            ended = True
-            context._jsc = None  # noqa: SLF001
-            context.stop()
+        context.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
     if ended and SparkContext._gateway is not None:  # noqa: SLF001
         with suppress(Py4JError, OSError):
             SparkContext._gateway.shutdown()  # noqa: SLF001
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+
+
+def _jvm_answers() -> bool:
+    jvm: Any = SparkContext._jvm  # noqa: SLF001
+    if jvm is None or jvm_process() is None:
+        return False
+    try:
+        return bool(jvm.System.nanoTime())
+    except (Py4JError, OSError):
+        return False
 
 
 @contextmanager
