@@ -117,7 +117,7 @@ def _forgotten(typed: Typed, graph: Graph) -> Iterator[NodeId]:
 
 
 def _has_unknown(item: ItemType) -> bool:
-    return item == UNKNOWN or any(map(_has_unknown, children(item)))
+    return item == UNKNOWN or any(_has_unknown(part) for _, part in children(item))
 
 
 def _as_it_is(
