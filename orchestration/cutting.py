@@ -60,15 +60,7 @@ def in_shards(
     if asked is None:
         return None
     cut = _cut(flow, program, asked)
-    last = None if cut.last is None else planned(cut.last)
-    return replace(asked, says=cut.described), Together(cut, planned(cut.first), last)
-
-
-def as_written(program: Compiled) -> Optimized:
-    """A program as its own plan."""
-    from hydro_core.optimize.optimizer import Optimized
-
-    return Optimized(program.graph, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
+    return replace(asked, says=cut.described), Together.of(cut, planned)
 
 
 def _cut(flow: FlowAsset, program: Typed, asked: Sharding) -> Sharded:

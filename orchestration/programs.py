@@ -22,7 +22,7 @@ from hydro_core.lang.load import load
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
-from orchestration.cutting import as_written, check_sharding, in_shards, sharding_of
+from orchestration.cutting import check_sharding, in_shards, sharding_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -97,6 +97,7 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
     from hydro_core.deploy.make import plan_of
+    from hydro_core.shards.together import as_written
 
     typed = program_of(flow)
     cut = in_shards(flow, typed, as_written)
@@ -118,6 +119,7 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     from hydro_core.compile import Compiled, compile_graph
     from hydro_core.deploy.make import deployment_of
     from hydro_core.optimize.optimizer import optimize
+    from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
     typed = program_of(flow)

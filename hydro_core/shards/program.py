@@ -8,7 +8,7 @@ shard takes its part of it, and what is put out of it is put out by the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
@@ -34,8 +34,6 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.route import arguments, badness, whole_item
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import StreamType
-
-Change = Callable[[Compiled], Compiled]
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,6 @@ class Sharded:
         )
         numbered = Graph.of(nodes, graph.name, graph.warnings)
         return Compiled(Typed(numbered, self.first.typed.types), self.first.strata)
-
-    def changed(self, change: Change) -> Sharded:
-        """With other plans of the programs that every shard and the last step run."""
-        last = None if self.last is None else change(self.last)
-        return replace(self, first=change(self.first), last=last)
 
     @cached_property
     def described(self) -> str:
@@ -246,7 +239,7 @@ def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:
                 f"{' '.join((blocker.why, *blocker.details))}",
                 blocker.place,
                 blocker.operator,
-                help=_cure(found, blocker.help, spelling, by_choice=on is not None),
+                help=_cure(found, blocker.help, spelling, by_choice=bool(on)),
             )
             for blocker in found.blockers
         )

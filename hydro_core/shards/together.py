@@ -6,11 +6,12 @@ stands behind the shards, and each output is one. What no shard has a part of is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from hydro_core.catalog.internal import OF_SHARD, operator
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, predecessors, reachable
 from hydro_core.optimize.optimizer import Optimized
@@ -28,6 +29,17 @@ class Together:
     shard: Optimized
     """The plan of the first shard: those of the others have another number in them."""
     last: Optimized | None = None
+
+    @staticmethod
+    def of(cut: Sharded, planned: Callable[[Compiled], Optimized]) -> Together:
+        """A program that is cut, with the plan that is found for each of its two parts."""
+        return Together(cut, planned(cut.first), None if cut.last is None else planned(cut.last))
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """All of it as a program that can be run."""
+        inputs = self.cut.first.typed.inputs
+        return compile_graph(self.graph, {name: stream.item for name, stream in inputs.items()})
 
     @cached_property
     def graph(self) -> Graph:
@@ -169,6 +181,11 @@ class Together:
     def _of_last(self, node: NodeId) -> NodeId:
         taken = node in self._graph.nodes and node not in self._in_shards
         return f"{node} of the last step" if taken else node
+
+
+def as_written(program: Compiled) -> Optimized:
+    """A program as its own plan."""
+    return Optimized(program.graph, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
 
 
 def _whole(sink: Node) -> NodeId:

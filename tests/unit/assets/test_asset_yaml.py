@@ -186,7 +186,7 @@ def test_what_is_wrong_by_itself(
         ("owners: {a: b}", 4, "is to be a list of texts"),
         ("sample_keys: -1", 4, "is to be a number, 0 or more"),
         ("shards: 0", 4, "there are no 0 shards"),
-        ("shards: many", 4, "if it is no number, has names with values, and this is the text 'many'"),
+        ("shards: many", 4, "if it is no number, has names with values, and this is the text"),
         ("shards: {on: {payments: user}}", 4, "`shards` has no `count`"),
         ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
         ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
