@@ -11,12 +11,12 @@ from tools.command_lines import names, parser_of
 _HEAD = """\
 # Commands
 
-Written from the parsers of the commands by `make docs`. Every command has `--help`. Each exits with 0
-on success, 1 when the program or data is at fault, and 2 on misuse; what differs is said below.
+Written from the parsers of the commands by `make docs`. Every command has `--help`. Each exits with
+0 on success, 1 when the program or data is at fault, and 2 on misuse; what differs is said below.
 An error names place, operator and cure; under `--format json` it is
 `{"error": {"code", "message", "file", "line", "column", "operator", "help"}}` on standard output
-([error codes](language.md#error-codes)). `--debug`, anywhere, also shows where an error came from, in
-Python and in Spark.
+([error codes](language.md#error-codes)). `--debug`, anywhere, also shows where an error came from,
+in Python and in Spark.
 
 `FILE` is a program: `*.hydro`, or `module:attribute` for a flow in Python. `FLOW` is a flow of the
 project that the current folder is in ([projects.md](projects.md)). `KEY` names a tick as `status`

@@ -124,7 +124,7 @@ JOIN = OpSpec(
             "on",
             "columns",
             positional=False,
-            meaning="a column of both rows, or a list; without it, items are pairs of key and value",
+            meaning="a column of both rows, or a list; without it items are pairs (key, value)",
         ),
         Arg(
             "how",

@@ -40,9 +40,9 @@ A function whose result type cannot be read from it says it: `map(f, returns="lo
 are several, in `select`, `with_columns`, `aggregate` and `latest`, it is `typed("long", f)`.
 
 A function that takes an accumulator may promise `commutative=True`, `associative=True`,
-`idempotent=True` and `neutral=True` (`init` changes nothing): promises are believed, and allow plans
-that need them. `fold`, `reduce`, `fold_keyed` and `reduce_keyed` over a stream without an order need
-the first.
+`idempotent=True` and `neutral=True` (`init` changes nothing): promises are believed, and allow
+plans that need them. `fold`, `reduce`, `fold_keyed` and `reduce_keyed` over a stream without an
+order need the first.
 
 A function may go by what its items are, and by nothing else. Items that are equal are one item, so
 a function that tells 0.0 from −0.0 or decimals of different scale apart (`str`) may see either. The
