@@ -33,7 +33,8 @@ from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.item import ItemType
+from hydro_core.types.common import common_type
+from hydro_core.types.item import UNKNOWN, ItemType, children
 from hydro_core.types.stream import Order
 
 UNTOUCHED = Saturation(0, 0, True)
@@ -84,7 +85,10 @@ def optimize(
     statistics = stats or Statistics()
     plan, before = choose(loaded, problem, space, statistics, goal)
     rebuilt = rebuild(loaded, problem.payloads, space, plan)
-    graph = verify(narrowed(typed, unsettled(rebuilt.graph)))
+    graph = unsettled(rebuilt.graph)
+    if forgotten := list(_forgotten(typed, graph)):
+        return _as_it_is(typed, before, saturation, statistics, forgotten)
+    graph = verify(narrowed(typed, graph))
     return Optimized(
         graph,
         before,
@@ -95,6 +99,40 @@ def optimize(
         statistics,
         tuple(_limits(saturation, plan, replay)),
         rebuilt.streams,
+    )
+
+
+def _forgotten(typed: Typed, graph: Graph) -> Iterator[NodeId]:
+    """Outputs of which the plan knows that they never have an item, but no longer which items.
+
+    A stream that is nothing but itself a tick ago is empty for ever, and says nothing of columns,
+    which tables have all the same.
+    """
+    after = _types(typed, graph)
+    for sink in typed.graph.named("sink"):
+        was = typed.types[sink.inputs[0]].item
+        now = after.types[graph[sink.id].inputs[0]].item
+        if now != was and common_type(was, now) == was and _has_unknown(now):
+            yield sink.id
+
+
+def _has_unknown(item: ItemType) -> bool:
+    return item == UNKNOWN or any(_has_unknown(part) for _, part in children(item))
+
+
+def _as_it_is(
+    typed: Typed, cost: float, saturation: Saturation, stats: Statistics, empty: list[NodeId]
+) -> Optimized:
+    names = ", ".join(f"`{name}`" for name in empty)
+    verb = "never have" if len(empty) > 1 else "never has"
+    return Optimized(
+        typed.graph,
+        cost,
+        cost,
+        saturation=saturation,
+        statistics=stats,
+        limits=(f"{names} {verb} an item, and a plan that makes none has no columns: as written",),
+        streams={name: name for name in typed.graph.nodes},
     )
 
 
@@ -178,10 +216,7 @@ def narrowed(typed: Typed, graph: Graph) -> Graph:
 
 def check_types(typed: Typed, graph: Graph) -> Typed:
     """The plan's types; an `AssertionError` if an output has another item type or less order."""
-    schemas: Mapping[str, ItemType] = {
-        name: typed.types[Endpoint(node.id)].item for name, node in typed.graph.sources.items()
-    }
-    after = infer(graph, schemas)
+    after = _types(typed, graph)
     for sink in typed.graph.named("sink"):
         was = typed.types[sink.inputs[0]]
         now = after.types[graph[sink.id].inputs[0]]
@@ -189,3 +224,10 @@ def check_types(typed: Typed, graph: Graph) -> Typed:
         if was.item != now.item or weaker:
             raise AssertionError(f"the plan gives {sink.id} as {now}, the program as {was}")
     return after
+
+
+def _types(typed: Typed, graph: Graph) -> Typed:
+    schemas: Mapping[str, ItemType] = {
+        name: typed.types[Endpoint(node.id)].item for name, node in typed.graph.sources.items()
+    }
+    return infer(graph, schemas)
