@@ -60,7 +60,7 @@ def test_a_project_where_only_the_wheel_is_installed(wheel: Path, tmp_path: Path
     (own,) = place.glob("lib/python3*/site-packages")
     # The packages that it needs are those of this environment.
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*pip, "--prefix", place, wheel], check=True)
+    subprocess.run([*pip, "--ignore-installed", "--prefix", place, wheel], check=True)
     (own / "others.pth").write_text(str(_packages_without_the_checkout(tmp_path)))
 
     def run(*words: str, cwd: Path) -> str:
