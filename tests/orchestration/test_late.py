@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline_verify import verify
-from orchestration import late_status
-from orchestration.quality.facts import measure
+from hydrotick import late_status
+from hydrotick.quality.facts import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 
 pytestmark = pytest.mark.spark

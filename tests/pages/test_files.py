@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from assets.asset_yaml import flow_of_yaml
-from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration.flow_tests import written
-from orchestration.settings_file import settings_in
+from hydro_core import Expect, FlowAsset, Landing, Ticks
+from hydro_core.project.asset_yaml import flow_of_yaml
+from hydrotick.flow_tests import written
+from hydrotick.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
 
