@@ -16,12 +16,13 @@ from typing import Any
 
 import dagster as dg
 
-from assets.discover import Broken
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
-from orchestration.about import About
-from orchestration.shape import FlowShape, OutputShape, StateShape
-from orchestration.ticks import TickAxis
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+
+from .about import About
+from .shape import FlowShape, OutputShape, StateShape
+from .ticks import TickAxis
 
 _NO_NAME = re.compile(r"\W+", re.ASCII)
 _OUTPUT_COLUMNS = {

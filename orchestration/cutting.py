@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset, Shards
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import Sharding
 from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.project.flow_asset import FlowAsset, Shards
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled

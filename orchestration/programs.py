@@ -10,9 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.check import check_declaration, check_expectations, schemas_of
-from assets.discover import module_in
-from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
@@ -22,7 +19,11 @@ from hydro_core.lang.load import load
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
-from orchestration.cutting import check_sharding, in_shards, sharding_of
+from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.discover import module_in
+from hydro_core.project.flow_asset import FlowAsset
+
+from .cutting import check_sharding, in_shards, sharding_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled

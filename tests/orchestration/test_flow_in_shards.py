@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
 from assets.flights.landing import land
-from assets.spec import FlowAsset, Shards
 from hydro_core.cli.main import main
+from hydro_core.project.flow_asset import FlowAsset, Shards
 from hydro_core.spark.pipeline_verify import verify
-from orchestration.quality.facts import measure
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticking import run_ticks
+from hydrotick.quality.facts import measure
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticking import run_ticks
 from tests.orchestration import small
 from tests.orchestration.changing import LAST, planned, rewrite, rows_of
 from tests.orchestration.flights_by_hand import QUERIES, ByHand
