@@ -103,11 +103,11 @@ def test_a_program_that_cannot_be_cut_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flow, runner = small.opened(tmp_path, shards=2)
-    rewrite(flow, small.PROGRAM + "payments -> sort() -> enumerate() -> numbered")
+    rewrite(flow, small.PROGRAM + "payments -> cross(right=payments) -> pairs")
     small.serve(monkeypatch, [flow], runner.project)
     assert main(["backfill", "small"]) == 1
     said = capsys.readouterr().err
-    assert "flow `small`, `shards`: small cannot be cut into shards: `enumerate`" in said
+    assert "flow `small`, `shards`: small cannot be cut into shards: `cross`" in said
     assert "leave `shards`" in said
     assert "--replicate" not in said
 
