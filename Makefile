@@ -82,8 +82,8 @@ dev: $(SETUP) ## the Dagster UI, with its daemon
 	@$(BIN)/hydrotick dev
 
 lock: ## renews requirements/*.txt within pyproject.toml (needs the package uv)
-	@for name in build jdk; do uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
-		--no-emit-index-url requirements/$$name.in -o requirements/$$name.txt; done
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
+		--no-emit-index-url requirements/build.in -o requirements/build.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-strip-extras \
 		--no-emit-index-url --extra dev pyproject.toml -o requirements/lock.txt
 

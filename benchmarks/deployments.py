@@ -27,20 +27,20 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from assets.flights.landing import land
-from assets.spec import FlowAsset
 from benchmarks.definitions import PROGRAM, in_fresh_process
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, session
 from benchmarks.year import Ours
 from hydro_core.plan.bootstrap import Wanted, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.rework import first_again
-from orchestration.changes import Asked, Change, Work, change_of
-from orchestration.deploying import deploy
-from orchestration.programs import plan_as_written
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticks import Window
+from hydrotick.changes import Asked, Change, Work, change_of
+from hydrotick.deploying import deploy
+from hydrotick.programs import plan_as_written
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticks import Window
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(

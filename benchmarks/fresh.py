@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from assets.spec import FlowAsset
+    from hydro_core.project.flow_asset import FlowAsset
 
 HEAVY = ("pyspark", "egglog", "great_expectations", "pandas")
 
@@ -42,7 +42,7 @@ def _cpu() -> float:
 def flights_in(home: Path, landed: Path, name: str = "flights") -> FlowAsset:
     """The flights as a flow of a home: its program can be edited, its data lie in `landed`."""
     from assets.flights.asset import FLIGHTS
-    from assets.spec import Landing
+    from hydro_core.project.flow_asset import Landing
 
     inputs = {n: Landing(str((landed / n).absolute()), "day") for n in FLIGHTS.inputs}
     return replace(FLIGHTS, name=name, program=program_at(home, name), inputs=inputs, land=None)
@@ -57,9 +57,9 @@ def definitions(home: Path, flows: int) -> dict[str, float]:
     """How long the definitions of so many flows take to load."""
     found: dict[str, float] = {}
     with _clock(found, "imports"):
-        from orchestration.factory import project_definitions
-        from orchestration.runner import TickRunner
-        from orchestration.settings import ProjectSettings
+        from hydrotick.factory import project_definitions
+        from hydrotick.runner import TickRunner
+        from hydrotick.settings import ProjectSettings
     known = [flights_in(home, home / "landing", f"flights_{i}") for i in range(flows)]
     with _clock(found, "flows"):
         runner = TickRunner(ProjectSettings(home=home))
@@ -72,14 +72,14 @@ def definitions(home: Path, flows: int) -> dict[str, float]:
 
 def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     """How long `hydrotick plan` takes for the flights where another program takes over."""
-    from orchestration.runner import TickRunner
-    from orchestration.settings import ProjectSettings
+    from hydrotick.runner import TickRunner
+    from hydrotick.settings import ProjectSettings
 
     program_at(home).write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
     found: dict[str, float] = {}
     with _clock(found, "plan"):
-        from orchestration.changes import Asked, change_of
-        from orchestration.plan_shown import as_text
+        from hydrotick.changes import Asked, change_of
+        from hydrotick.plan_shown import as_text
 
         runner = TickRunner(ProjectSettings(home=home))
         change = change_of(flights_in(home, landed), runner, Asked())

@@ -16,12 +16,13 @@ from typing import Any
 
 import dagster as dg
 
-from assets.discover import Broken
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError, Span
-from orchestration.about import About
-from orchestration.shape import FlowShape, OutputShape, StateShape
-from orchestration.ticks import TickAxis
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+
+from .about import About
+from .shape import FlowShape, OutputShape, StateShape
+from .ticks import TickAxis
 
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",

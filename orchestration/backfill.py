@@ -10,16 +10,17 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TextIO
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
-from orchestration.corrected import Corrected
-from orchestration.correction import Planned, planned
-from orchestration.ranges import span
-from orchestration.readiness import Ready
-from orchestration.runner import TickRunner
-from orchestration.ticking import correct_ticks, run_ticks
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .arguments import add_format, agreed, flow_parser, parsed, told_to
+from .corrected import Corrected
+from .correction import Planned, planned
+from .ranges import span
+from .readiness import Ready
+from .runner import TickRunner
+from .ticking import correct_ticks, run_ticks
+from .ticks import Window
 
 
 def backfill(arguments: Sequence[str]) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestration.ranges import Ranges
-from orchestration.report import TickReport
-from orchestration.ticks import Window
+from .ranges import Ranges
+from .report import TickReport
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.rework import Rework
@@ -46,7 +46,7 @@ def parts(rework: Rework, together: int) -> Iterator[range]:
 
 def kept_for_checks(rework: Rework) -> Mapping[str, Any]:
     """What the ledger keeps for the checks of ticks that have run beside."""
-    from orchestration.quality.facts import kept_of_all
+    from .quality.facts import kept_of_all
 
     made = rework.beside.ledger.commits(since=rework.first)
     return {**made[-1].checks, "tables": kept_of_all(made)}

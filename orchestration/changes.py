@@ -11,21 +11,23 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_of
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.landed_past import lost_past
-from orchestration.programs import deployment_for, said_instead
-from orchestration.seams import seams
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .landed_past import lost_past
+from .programs import deployment_for, said_instead
+from .seams import seams
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.deploy.difference import Difference
     from hydro_core.plan.bootstrap import Bootstrap, Wanted
     from hydro_core.spark.ledger import Commit
-    from orchestration.quality.changed import Changed
-    from orchestration.runner import TickRunner
+
+    from .quality.changed import Changed
+    from .runner import TickRunner
 
 
 _EMPTY = " started empty with tick "

@@ -13,17 +13,18 @@ from typing import Any
 
 import dagster as dg
 
-from assets.spec import FlowAsset
-from orchestration.asset_specs import asset_key, tick_step
-from orchestration.quality.landed import landed_checks, landed_verdicts
-from orchestration.quality.sample import EQUALS, SAYS, Sample
-from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.quality.validate import Verdict
-from orchestration.report import TickReport
-from orchestration.run_tags import PARTITION
-from orchestration.runner import TickRunner
-from orchestration.shape import FlowShape
-from orchestration.ticks import TickAxis, Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .asset_specs import asset_key, tick_step
+from .quality.landed import landed_checks, landed_verdicts
+from .quality.sample import EQUALS, SAYS, Sample
+from .quality.suites import LAW_CHECKS, declared_checks
+from .quality.validate import Verdict
+from .report import TickReport
+from .run_tags import PARTITION
+from .runner import TickRunner
+from .shape import FlowShape
+from .ticks import TickAxis, Window
 
 
 class RunEvaluations:

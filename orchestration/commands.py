@@ -15,98 +15,98 @@ from hydro_core.errors import DataError, Diagnostic
 
 def demo(arguments: Sequence[str]) -> int:
     """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
-    from orchestration.demo import demo as run_demo
+    from .demo import demo as run_demo
 
     return run_demo(arguments)
 
 
 def dev(arguments: Sequence[str]) -> int:
     """Opens the Dagster UI with its daemon, on this machine only."""
-    from orchestration.dev import dev as run_dev
+    from .dev import dev as run_dev
 
     return run_dev(arguments)
 
 
 def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
-    from orchestration.status import status as show_status
+    from .status import status as show_status
 
     return show_status(arguments)
 
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    from orchestration.backfill import backfill as run_backfill
+    from .backfill import backfill as run_backfill
 
     return run_backfill(arguments)
 
 
 def correct(arguments: Sequence[str]) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    from orchestration.backfill import correct as run_correct
+    from .backfill import correct as run_correct
 
     return run_correct(arguments)
 
 
 def accept(arguments: Sequence[str]) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
-    from orchestration.late_status import accept as run_accept
+    from .late_status import accept as run_accept
 
     return run_accept(arguments)
 
 
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    from orchestration.show import show as show_rows
+    from .show import show as show_rows
 
     return show_rows(arguments)
 
 
 def why(arguments: Sequence[str]) -> int:
     """Shows which landed rows, of which ticks, a row of an output comes from."""
-    from orchestration.why import why as show_why
+    from .why import why as show_why
 
     return show_why(arguments)
 
 
 def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
-    from orchestration.deploy import plan as show_plan
+    from .deploy import plan as show_plan
 
     return show_plan(arguments)
 
 
 def deploy(arguments: Sequence[str]) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
-    from orchestration.deploy import deploy as run_deploy
+    from .deploy import deploy as run_deploy
 
     return run_deploy(arguments)
 
 
 def rollback(arguments: Sequence[str]) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
-    from orchestration.deploy import rollback as run_rollback
+    from .deploy import rollback as run_rollback
 
     return run_rollback(arguments)
 
 
 def init(arguments: Sequence[str]) -> int:
     """Makes a project that runs: a flow with its program, sample data and a test."""
-    from orchestration.init import init as make
+    from .init import init as make
 
     return make(arguments)
 
 
 def test(arguments: Sequence[str]) -> int:
     """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
-    from orchestration.flow_tests.command import test as run_tests
+    from .flow_tests.command import test as run_tests
 
     return run_tests(arguments)
 
 
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
-    from orchestration.arguments import add_format, flow_parser, parsed
+    from .arguments import add_format, flow_parser, parsed
 
     parser = flow_parser("land", land.__doc__)
     add_format(parser)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestration.quality.changed import Changed
+from .quality.changed import Changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
-from orchestration.beside import kept_for_checks, parts, run_beside
-from orchestration.corrected import Corrected, RowsRead
-from orchestration.landed_past import rows_read
-from orchestration.late import Reading, first_to_correct, look
-from orchestration.quality.changed import changed
-from orchestration.ranges import Log, Ranges, is_of_the_tick, span
-from orchestration.report import TickReport, report_of_error, tables_of
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .beside import kept_for_checks, parts, run_beside
+from .corrected import Corrected, RowsRead
+from .landed_past import rows_read
+from .late import Reading, first_to_correct, look
+from .quality.changed import changed
+from .ranges import Log, Ranges, is_of_the_tick, span
+from .report import TickReport, report_of_error, tables_of
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.rework import Rework
-    from orchestration.runner import TickRunner
+
+    from .runner import TickRunner
 
 
 @dataclass(frozen=True, slots=True)

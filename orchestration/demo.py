@@ -1,5 +1,5 @@
 """`hydrotick demo`: the first days of the flights of New York, tick by tick, and something worth
-seeing in them.
+seeing in them. The flow is that of hydrotick's repository.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.flights.asset import FLIGHTS
-from assets.flights.landing import land
-from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
-from orchestration.ticks import TickAxis, Window
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
+
+from . import project
+from .runner import TickRunner
+from .ticks import TickAxis, Window
 
 if TYPE_CHECKING:
-    from orchestration.ticking import TickDone
+    from .ticking import TickDone
 
+_FLOW = "flights"
 _DAYS = 7
 _SHOWN = 8
 _LINE = "  {:<12}{:>11}{:>12}{:>17}{:>8}{:>9}"
@@ -32,31 +34,45 @@ def demo(arguments: Sequence[str]) -> int:
         "--days", type=int, default=_DAYS, help=f"how many days of 2013, from 1 to 365 ({_DAYS})"
     )
     days = parser.parse_args(arguments).days
-    axis = TickAxis(FLIGHTS.ticks)
+    found = project.current()
+    flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
+    if flow is None or flow.land is None:
+        raise _not_here()
+    axis = TickAxis(flow.ticks)
     if not 1 <= days <= len(axis.partitions.get_partition_keys()):
         parser.error(f"--days takes 1 to 365, not {days}")
-    runner = TickRunner(project_settings())
+    runner = TickRunner(found.settings)
     _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
     _say(f"Landing the data below {_shown(runner.project.landing)} … ", end="")
-    land(runner.project.landing / FLIGHTS.name)
+    flow.land(runner.project.landing)
     _say("336,776 flights, hourly weather, planes, airlines, airports.")
-    _run(runner, days)
-    _results(runner)
-    _farewell(runner)
+    _run(runner, flow, days)
+    _results(runner, flow)
+    _farewell(runner, flow)
     return 0
 
 
-def _run(runner: TickRunner, days: int) -> None:
-    done = runner.next_tick(FLIGHTS)
+def _not_here() -> DataError:
+    return DataError(
+        Diagnostic(
+            "config",
+            f"the demo is that of hydrotick's repository: this project has no flow `{_FLOW}`",
+            help="run it there; `hydrotick init DIR` makes a project that runs",
+        )
+    )
+
+
+def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
+    done = runner.next_tick(flow)
     if done:
         _say(f"{done} day(s) are committed from before.")
     if done >= days:
         return
     _say("Starting Dagster and Spark; the first day waits for both.\n")
-    from orchestration.ticking import run_ticks
+    from .ticking import run_ticks
 
     _say(_LINE.format("day", "departures", "new routes", "back in service", "checks", "time"))
-    for tick in run_ticks(FLIGHTS, runner, days - 1, _started):
+    for tick in run_ticks(flow, runner, days - 1, _started):
         _say(("\r" if sys.stdout.isatty() else "") + _line(tick))
 
 
@@ -72,10 +88,10 @@ def _line(tick: TickDone) -> str:
     return _LINE.format(tick.window.key, *counts, held, f"{tick.seconds:.1f} s")
 
 
-def _results(runner: TickRunner) -> None:
-    pipeline = runner.pipeline(FLIGHTS)
+def _results(runner: TickRunner, flow: FlowAsset) -> None:
+    pipeline = runner.pipeline(flow)
     statistics = pipeline.output("delay_statistics", every=True).to_pandas()
-    last = date.fromisoformat(TickAxis(FLIGHTS.ticks).window(runner.next_tick(FLIGHTS) - 1).key)
+    last = date.fromisoformat(TickAxis(flow.ticks).window(runner.next_tick(flow) - 1).key)
     latest = statistics.sort_values("tick").groupby(["carrier", "origin"]).tail(1)
     busy = latest[latest["flights"] >= latest["flights"].median()].copy()
     busy["late share"] = busy["late"] / busy["flights"]
@@ -97,10 +113,10 @@ def _delay(row: dict[str, object]) -> str:
     )
 
 
-def _farewell(runner: TickRunner) -> None:
-    directory = runner.directory(FLIGHTS)
+def _farewell(runner: TickRunner, flow: FlowAsset) -> None:
+    directory = runner.directory(flow)
     _say(f"\nThe tables are Delta tables below {_shown(directory)}:")
-    pipeline = runner.pipeline(FLIGHTS)
+    pipeline = runner.pipeline(flow)
     _say(f"  outputs/   {', '.join(pipeline.output_tables)}")
     _say(f"  state/     what ticks remember: {', '.join(pipeline.state_tables)}")
     _say("  _ledger/   a row for every committed tick")

@@ -10,22 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
-from assets.spec import FlowAsset
-from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
-from orchestration.changes import Asked, Change, change_of
-from orchestration.deploying import before, compare, roll_back
-from orchestration.deploying import deploy as take_over
-from orchestration.plan_shown import (
+from hydro_core.project.flow_asset import FlowAsset
+
+from .arguments import add_format, agreed, flow_parser, parsed, told_to
+from .changes import Asked, Change, change_of
+from .deploying import before, compare, roll_back
+from .deploying import deploy as take_over
+from .plan_shown import (
     as_json,
     as_text,
     first_as_json,
     first_as_text,
     nothing_as_json,
 )
-from orchestration.ranges import span
-from orchestration.runner import TickRunner
-from orchestration.ticking import record_deployed
-from orchestration.ticks import Window
+from .ranges import span
+from .runner import TickRunner
+from .ticking import record_deployed
+from .ticks import Window
 
 NOTHING, CHANGES = 0, 3
 """Exit codes of `plan`; 1 says that the program cannot be deployed."""

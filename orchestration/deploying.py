@@ -12,22 +12,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
-from orchestration.beside import Computed, kept_for_checks, run_beside
-from orchestration.changes import Change, Work
-from orchestration.ranges import Ranges, Read
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .beside import Computed, kept_for_checks, run_beside
+from .changes import Change, Work
+from .ranges import Ranges, Read
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
     from hydro_core.spark.ledger import Commit
     from hydro_core.spark.pipeline import Pipeline
     from hydro_core.spark.rework import Rework
-    from orchestration.quality.changed import Changed
-    from orchestration.runner import TickRunner
+
+    from .quality.changed import Changed
+    from .runner import TickRunner
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def compare(
     It is about the outputs that both programs have, in the columns that both have.
     """
     from hydro_core.plan.bootstrap import Wanted
-    from orchestration.quality.changed import changed_rows, sum_of
+
+    from .quality.changed import changed_rows, sum_of
 
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
@@ -131,7 +134,8 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Compute
     """
     from hydro_core.spark.deployed import pipeline_of, places_in
     from hydro_core.spark.rework import rollback
-    from orchestration.deployments import fitted
+
+    from .deployments import fitted
 
     serving, plan = runner.pipeline(flow), to.target.deployment.plan
     places = places_in(to.commit, to.target.name)
@@ -173,7 +177,7 @@ def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
 
 def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
     """What runs the past beside, and judges it."""
-    from orchestration.deployments import fitted
+    from .deployments import fitted
 
     flow, by = change.flow, work.made_by
     own = fitted(flow, change.target.deployment.plan)
@@ -198,7 +202,7 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     What has landed since comes with the ticks to come. An input that none has read is read as it is
     found first.
     """
-    from orchestration.ranges import times_of
+    from .ranges import times_of
 
     ledger = rework.serving.ledger
     inputs = runner.inputs(flow, rework.target.plan, names)

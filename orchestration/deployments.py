@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.landed import declared_columns
-from orchestration.programs import deployment_for, plan_as_written, program_of, said_instead
+
+from .programs import deployment_for, plan_as_written, program_of, said_instead
 
 if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed

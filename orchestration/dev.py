@@ -23,16 +23,17 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from orchestration import project
-from orchestration.instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
-from orchestration.instance.retention import KEPT_DAYS, forget_old_logs
-from orchestration.processes import PROCESS_TAG, host_of
-from orchestration.project import Project
-from orchestration.resident.launcher import ResidentRunLauncher
-from orchestration.runner import TickRunner
-from orchestration.sensors import span
-from orchestration.settings import environment_of
-from orchestration.ticking import end_orphans, open_instance, record_committed
+
+from . import project
+from .instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
+from .instance.retention import KEPT_DAYS, forget_old_logs
+from .processes import PROCESS_TAG, host_of
+from .project import Project
+from .resident.launcher import ResidentRunLauncher
+from .runner import TickRunner
+from .sensors import span
+from .settings import environment_of
+from .ticking import end_orphans, open_instance, record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40
@@ -119,7 +120,7 @@ def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
 def _serve(found: Project, port: int) -> int:
     """Runs Dagster's UI and daemon until they end or a signal comes; leaves none behind."""
     home = found.settings.dagster_home
-    workspace = str(files("orchestration.instance") / "workspace.yaml")
+    workspace = str(files("hydrotick.instance") / "workspace.yaml")
     command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
     command += ["-h", "127.0.0.1", "-p", str(port)]
     # The project's `assets` must not hide the package of that name: nothing of the current folder

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 
 from hydro_core.ir.render import picture_of, svg
-from orchestration.shape import FlowShape
+
+from .shape import FlowShape
 
 
 def drawing(shape: FlowShape) -> str:

@@ -13,28 +13,29 @@ from typing import Any
 
 import dagster as dg
 
-from assets.check import check_alone
-from assets.discover import Broken
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
-from orchestration.about import About
-from orchestration.asset_specs import (
+from hydro_core.project.check import check_alone
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+
+from .about import About
+from .asset_specs import (
     asset_key,
     broken_spec,
     broken_specs,
     flow_specs,
     input_specs,
 )
-from orchestration.checks import flow_checks
-from orchestration.deployments import fitted
-from orchestration.drawing import drawing
-from orchestration.failures import failure_sensor
-from orchestration.run_tags import FLOW_TAG
-from orchestration.runner import TickRunner
-from orchestration.sensors import next_tick_sensor
-from orchestration.shape import shape_of
-from orchestration.tick_asset import tick_asset
-from orchestration.ticks import TickAxis
+from .checks import flow_checks
+from .deployments import fitted
+from .drawing import drawing
+from .failures import failure_sensor
+from .run_tags import FLOW_TAG
+from .runner import TickRunner
+from .sensors import next_tick_sensor
+from .shape import shape_of
+from .tick_asset import tick_asset
+from .ticks import TickAxis
 
 __all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "last_key", "project_definitions"]
 

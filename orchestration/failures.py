@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 
 import dagster as dg
 
-from assets.spec import FlowAsset
-from orchestration.run_tags import flow_of, is_judged, keys_of
-from orchestration.settings import ProjectSettings
+from hydro_core.project.flow_asset import FlowAsset
+
+from .run_tags import flow_of, is_judged, keys_of
+from .settings import ProjectSettings
 
 _HELP = "\nhelp: "
 _SECONDS_TO_TELL = 30

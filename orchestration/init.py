@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from assets.discover import ASSETS, SETTINGS
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.arguments import add_format
-from orchestration.settings import leading_elsewhere
+from hydro_core.project.discover import ASSETS, SETTINGS
+
+from .arguments import add_format
+from .settings import leading_elsewhere
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_TEMPLATE = "orchestration.template"
+_TEMPLATE = "hydrotick.template"
 _IGNORED = "data/pipelines/\ndata/dagster/\n__pycache__/\n"
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 
 if TYPE_CHECKING:
     from hydro_core.spark.ledger import Commit
-    from orchestration.runner import TickRunner
+
+    from .runner import TickRunner
 
 
 def lost_past(

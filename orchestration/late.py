@@ -10,18 +10,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
-from orchestration.noticed import NOTHING, Noticed, noticed
-from orchestration.ranges import After, Log, Ranges, is_of_the_tick, overtaken
-from orchestration.report import TickReport, report_of_error
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .noticed import NOTHING, Noticed, noticed
+from .ranges import After, Log, Ranges, is_of_the_tick, overtaken
+from .report import TickReport, report_of_error
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.arrivals.seen import Seen
     from hydro_core.spark.batches import Batch
-    from orchestration.runner import TickRunner
+
+    from .runner import TickRunner
 
 
 @dataclass(slots=True)

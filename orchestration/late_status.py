@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Ledger
-from orchestration.arguments import add_format, agreed, flow_parser, parsed, told_to
-from orchestration.late import accept as accept_late
-from orchestration.late import look, missing, to_decide
-from orchestration.noticed import NOTHING, ChangedTicks, Noticed, noticed
-from orchestration.runner import TickRunner
+
+from .arguments import add_format, agreed, flow_parser, parsed, told_to
+from .late import accept as accept_late
+from .late import look, missing, to_decide
+from .noticed import NOTHING, ChangedTicks, Noticed, noticed
+from .runner import TickRunner
 
 _THEN = {
     "next": "they arrive with the next tick",

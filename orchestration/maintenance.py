@@ -11,13 +11,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from assets.spec import FlowAsset
-from orchestration.arguments import add_format, flow_parser, parsed, told_to
-from orchestration.settings import ProjectSettings
+from hydro_core.project.flow_asset import FlowAsset
+
+from .arguments import add_format, flow_parser, parsed, told_to
+from .settings import ProjectSettings
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline_verify import Verified
-    from orchestration.runner import TickRunner
+
+    from .runner import TickRunner
 
 
 def compact(arguments: Sequence[str]) -> int:
@@ -71,7 +73,7 @@ def reset(arguments: Sequence[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_format(parser)
     options, flow, settings = parsed(parser, arguments)
-    from orchestration.start_over import start_over, what_there_is
+    from .start_over import start_over, what_there_is
 
     runner = _runner(settings)
     there = what_there_is(flow, runner)
@@ -96,7 +98,8 @@ def reset(arguments: Sequence[str]) -> int:
 def print_verified(flows: Iterable[FlowAsset], runner: TickRunner, style: str) -> bool:
     """Says of each flow whether its tables are whole, as text or JSON; gives whether all are."""
     from hydro_core.spark.pipeline_verify import verify
-    from orchestration.quality.facts import measure
+
+    from .quality.facts import measure
 
     found = {flow.name: verify(runner.directory(flow), measure) for flow in flows}
     if style == "json":
@@ -123,7 +126,7 @@ def _counted(found: Verified) -> str:
 
 
 def _runner(settings: ProjectSettings) -> TickRunner:
-    from orchestration.runner import TickRunner
+    from .runner import TickRunner
 
     return TickRunner(settings)
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from assets.spec import FlowAsset
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import Output, State
 from hydro_core.deploy.files import Written
-from orchestration.changes import Change
-from orchestration.landed_past import rows_read
+from hydro_core.project.flow_asset import FlowAsset
+
+from .changes import Change
+from .landed_past import rows_read
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline import Pipeline
-    from orchestration.runner import TickRunner
+
+    from .runner import TickRunner
 
 
 def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:

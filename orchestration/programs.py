@@ -9,9 +9,6 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from assets.check import check_declaration, check_expectations, schemas_of
-from assets.discover import module_in
-from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
@@ -20,6 +17,9 @@ from hydro_core.errors import Diagnostic
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.discover import module_in
+from hydro_core.project.flow_asset import FlowAsset
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""

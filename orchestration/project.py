@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assets.discover import Broken, found_in
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.settings import PROJECT, ProjectSettings, project_settings
+from hydro_core.project.discover import Broken, found_in
+from hydro_core.project.flow_asset import FlowAsset
+
+from .settings import PROJECT, ProjectSettings, project_settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.faults import told_faults
-from orchestration.report import TickReport, checks_passed, report_of_error, reports_of
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .report import TickReport, checks_passed, report_of_error, reports_of
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.batches import Batch
     from hydro_core.spark.pipeline import Pipeline
-    from orchestration.quality.sample import Sample
+
+    from .quality.sample import Sample
 
 Log = Callable[[str], None]
 
@@ -73,7 +75,7 @@ class Ranges:
 
     def _together(self, windows: Sequence[Window]) -> list[TickReport]:
         """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold."""
-        from orchestration.quality.judge import judge
+        from .quality.judge import judge
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, Window
 
 Latest = Callable[[str], int | datetime | None]

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Ledger
-from orchestration.run_tags import flow_of, is_judged, keys_of
-from orchestration.runner import TickRunner
-from orchestration.ticks import TickAxis, Window
+
+from .run_tags import flow_of, is_judged, keys_of
+from .runner import TickRunner
+from .ticks import TickAxis, Window
 
 IN_FLIGHT = (
     dg.DagsterRunStatus.QUEUED,
@@ -80,7 +81,7 @@ def unrecorded(
 
     Of ticks that were computed again, it may have the records of before.
     """
-    from orchestration.factory import last_key
+    from .factory import last_key
 
     axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
     if not done:

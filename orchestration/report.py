@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
-from orchestration.corrected import Corrected
-from orchestration.noticed import Noticed, noticed_at
-from orchestration.quality.suites import LAW_CHECKS, declared_checks
-from orchestration.quality.validate import Verdict
-from orchestration.run_tags import CORRECT, CORRECT_TAG
-from orchestration.ticks import Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .corrected import Corrected
+from .noticed import Noticed, noticed_at
+from .quality.suites import LAW_CHECKS, declared_checks
+from .quality.validate import Verdict
+from .run_tags import CORRECT, CORRECT_TAG
+from .ticks import Window
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from hydro_core.spark.pipeline_prepared import Prepared
     from hydro_core.spark.store_schema import TableSpec
     from hydro_core.spark.store_write import Written
-    from orchestration.quality.judge import Judged
+
+    from .quality.judge import Judged
 
 Verdicts = Sequence[tuple[str, Verdict]]
 """What was found, with the asset that it is about: "state/NAME", or an output's name."""

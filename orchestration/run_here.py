@@ -15,8 +15,8 @@ from dagster._core.execution.api import execute_run_iterator
 from dagster._utils.error import SerializableErrorInfo
 from dagster._utils.interrupts import check_captured_interrupt
 
-from orchestration.processes import PROCESS_TAG, this_process
-from orchestration.run_tags import PARTITION, range_tags
+from .processes import PROCESS_TAG, this_process
+from .run_tags import PARTITION, range_tags
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 _INTERRUPTS = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")

@@ -14,28 +14,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import Settings
-from orchestration.changes import started_empty
-from orchestration.deployments import Deployments, fitted
-from orchestration.quality.landed import landed_verdicts
-from orchestration.quality.sample import Sample, sample_of
-from orchestration.ranges import Log, is_of_the_tick, times_of
-from orchestration.readiness import Ready, ready
-from orchestration.report import TickReport, report_of_committed
-from orchestration.settings import ProjectSettings
-from orchestration.ticks import Window
+
+from .changes import started_empty
+from .deployments import Deployments, fitted
+from .quality.landed import landed_verdicts
+from .quality.sample import Sample, sample_of
+from .ranges import Log, is_of_the_tick, times_of
+from .readiness import Ready, ready
+from .report import TickReport, report_of_committed
+from .settings import ProjectSettings
+from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.arrivals.seen import Seen
     from hydro_core.spark.batches import Batch
     from hydro_core.spark.batches_wanted import SlicedBatches
     from hydro_core.spark.pipeline import Pipeline
-    from orchestration.late import Reading
-    from orchestration.quality.validate import Verdict
+
+    from .late import Reading
+    from .quality.validate import Verdict
 
 
 class TickRunner:
@@ -176,7 +178,7 @@ class TickRunner:
         If one of them fails, it alone is reported, and all is as it was. What is landed now is
         read, or what `reading` has seen.
         """
-        from orchestration.correction import correct
+        from .correction import correct
 
         self._reports.pop(flow.name, None)
         for report in correct(self, flow, first, log, reading):
@@ -192,7 +194,7 @@ class TickRunner:
 
     def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
-        from orchestration.quality.judge import judge_again
+        from .quality.judge import judge_again
 
         pipeline = self.pipeline(flow)
         if window.tick >= pipeline.next_tick:
@@ -232,7 +234,7 @@ class TickRunner:
     def _run_part(
         self, flow: FlowAsset, windows: Sequence[Window], log: Log, ready: Ready
     ) -> Iterator[TickReport]:
-        from orchestration.late import run_open
+        from .late import run_open
 
         commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.landed import declared_columns
 
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference
-    from orchestration.changes import Asked
+
+    from .changes import Asked
 
 
 def seams(flow: FlowAsset, found: Difference, last: int, asked: Asked) -> Mapping[str, int]:

@@ -16,10 +16,11 @@ from typing import Any
 
 import dagster as dg
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, HydroError
-from orchestration.readiness import Ready
-from orchestration.records import (
+from hydro_core.project.flow_asset import FlowAsset
+
+from .readiness import Ready
+from .records import (
     IN_FLIGHT,
     Attempt,
     attempts_at,
@@ -27,9 +28,9 @@ from orchestration.records import (
     runs_of,
     unrecorded,
 )
-from orchestration.run_tags import FLOW_TAG, keys_of, range_tags
-from orchestration.runner import TickRunner
-from orchestration.ticks import TickAxis, Window
+from .run_tags import FLOW_TAG, keys_of, range_tags
+from .runner import TickRunner
+from .ticks import TickAxis, Window
 
 MOST_TRIES = 6
 """A machine that fails so often in a row, over an hour, wants somebody to look."""

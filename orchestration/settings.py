@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assets.discover import ASSETS, SETTINGS, project_above
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+from hydro_core.project.discover import ASSETS, SETTINGS, project_above
 from hydro_core.settings import Settings
-from orchestration.settings_file import FileSettings, settings_in
+
+from .settings_file import FileSettings, settings_in
 
 PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"

@@ -8,12 +8,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline_rows import Rows, rows_at
-from orchestration.arguments import add_format, flow_parser, parsed
-from orchestration.runner import TickRunner
-from orchestration.ticks import Window
+
+from .arguments import add_format, flow_parser, parsed
+from .runner import TickRunner
+from .ticks import Window
 
 _WIDEST = 60
 """Longer values are cut in a table for people."""

@@ -14,19 +14,20 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from assets.spec import FlowAsset
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled
 from hydro_core.errors import DataError, HydroError
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.calendar import Calendar, Window
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import Limits, Wanted, meets
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import RowItem, Struct, canonical
-from orchestration.landed_past import rows_read
+
+from .landed_past import rows_read
 
 if TYPE_CHECKING:
     import pyarrow as pa

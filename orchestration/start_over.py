@@ -10,14 +10,15 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Ledger
 from hydro_core.spark.ledger_lock import WriterLock
-from orchestration.records import recorded_tables
-from orchestration.run_tags import flow_of
-from orchestration.runner import TickRunner
-from orchestration.ticking import end_orphans, open_instance
+
+from .records import recorded_tables
+from .run_tags import flow_of
+from .runner import TickRunner
+from .ticking import end_orphans, open_instance
 
 
 def what_there_is(flow: FlowAsset, runner: TickRunner) -> list[str]:

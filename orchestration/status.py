@@ -12,23 +12,24 @@ from typing import Any
 
 import dagster as dg
 
-from assets.discover import Broken
-from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
-from orchestration import project
-from orchestration.arguments import add_format, flow_named
-from orchestration.changes import started_empty
-from orchestration.failures import FailedRun, failed_run
-from orchestration.late_status import LateRows, late_lines, late_rows
-from orchestration.maintenance import print_verified
-from orchestration.processes import PROCESS_TAG
-from orchestration.records import IN_FLIGHT, attempts_at, runs_of
-from orchestration.run_tags import keys_of
-from orchestration.runner import TickRunner
-from orchestration.sensors import next_run
-from orchestration.ticking import open_instance
-from orchestration.ticks import TickAxis
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+
+from . import project
+from .arguments import add_format, flow_named
+from .changes import started_empty
+from .failures import FailedRun, failed_run
+from .late_status import LateRows, late_lines, late_rows
+from .maintenance import print_verified
+from .processes import PROCESS_TAG
+from .records import IN_FLIGHT, attempts_at, runs_of
+from .run_tags import keys_of
+from .runner import TickRunner
+from .sensors import next_run
+from .ticking import open_instance
+from .ticks import TickAxis
 
 _EXIT_CODES = """\
 exit codes, for monitoring:

@@ -12,17 +12,18 @@ from typing import Any
 import dagster as dg
 from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError
-from orchestration.asset_specs import asset_key, tick_step
-from orchestration.checks import RunEvaluations
-from orchestration.records import refuse_lost_pipeline, unrecorded
-from orchestration.report import TickReport
-from orchestration.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG
-from orchestration.runner import TickRunner
-from orchestration.shape import shape_of
-from orchestration.ticks import TickAxis, Window
-from orchestration.versions import Versions
+from hydro_core.project.flow_asset import FlowAsset
+
+from .asset_specs import asset_key, tick_step
+from .checks import RunEvaluations
+from .records import refuse_lost_pipeline, unrecorded
+from .report import TickReport
+from .run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG
+from .runner import TickRunner
+from .shape import shape_of
+from .ticks import TickAxis, Window
+from .versions import Versions
 
 
 def tick_asset(

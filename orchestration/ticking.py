@@ -16,19 +16,20 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic
-from orchestration.corrected import Corrected
-from orchestration.correction import Planned
-from orchestration.factory import project_definitions
-from orchestration.instance import prepare_instance
-from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
-from orchestration.records import refuse_lost_pipeline, runs_of, unrecorded
-from orchestration.report import TickReport
-from orchestration.run_here import RunHere, run_here
-from orchestration.run_tags import CORRECT, CORRECT_TAG
-from orchestration.runner import TickRunner
-from orchestration.ticks import TickAxis, Window
+from hydro_core.project.flow_asset import FlowAsset
+
+from .corrected import Corrected
+from .correction import Planned
+from .factory import project_definitions
+from .instance import prepare_instance
+from .processes import PROCESS_TAG, has_ended, host_of, this_process
+from .records import refuse_lost_pipeline, runs_of, unrecorded
+from .report import TickReport
+from .run_here import RunHere, run_here
+from .run_tags import CORRECT, CORRECT_TAG
+from .runner import TickRunner
+from .ticks import TickAxis, Window
 
 _BEGUN = [
     dg.DagsterRunStatus.NOT_STARTED,

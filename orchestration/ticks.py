@@ -10,7 +10,7 @@ from functools import cached_property
 
 import dagster as dg
 
-from assets.spec import Ticks
+from hydro_core.project.flow_asset import Ticks
 from hydro_core.ticks.calendar import Calendar, Window
 
 __all__ = ["TickAxis", "Window"]

@@ -18,11 +18,12 @@ from dagster._core.definitions.data_version import (
     NULL_EVENT_POINTER,
 )
 
-from assets.spec import FlowAsset
 from hydro_core.deploy.files import Written
-from orchestration.about import SHOWN, code_versions
-from orchestration.asset_specs import asset_key
-from orchestration.shape import FlowShape
+from hydro_core.project.flow_asset import FlowAsset
+
+from .about import SHOWN, code_versions
+from .asset_specs import asset_key
+from .shape import FlowShape
 
 
 class Versions:

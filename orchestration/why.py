@@ -19,12 +19,13 @@ from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, 
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
-from orchestration.arguments import add_format, flow_parser, parsed
-from orchestration.runner import TickRunner
-from orchestration.show import committed_window, count
-from orchestration.slices import FlowSlices, Where, inputs_of, rows_where
-from orchestration.ticks import Window
-from orchestration.why_text import Why, as_json, as_text
+
+from .arguments import add_format, flow_parser, parsed
+from .runner import TickRunner
+from .show import committed_window, count
+from .slices import FlowSlices, Where, inputs_of, rows_where
+from .ticks import Window
+from .why_text import Why, as_json, as_text
 
 _FEW = 3
 """So many ticks are named at which there was such a row."""

@@ -13,9 +13,10 @@ from hydro_core.spark.store_schema import flattened
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.validation import same_items
-from orchestration.show import as_table
-from orchestration.slices import FlowSlices, Where
-from orchestration.ticks import Window
+
+from .show import as_table
+from .slices import FlowSlices, Where
+from .ticks import Window
 
 
 @dataclass(frozen=True)

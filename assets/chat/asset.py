@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assets.spec import FlowAsset, Landing, Ticks
+from hydro_core import FlowAsset, Landing, Ticks
 
 _SAMPLE = Path(__file__).with_name("sample") / "ticks.json"
 

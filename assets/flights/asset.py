@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from assets.spec import Expect, FlowAsset, Landing, Ticks
+from hydro_core import Expect, FlowAsset, Landing, Ticks
 
 
 def _land(landing: Path) -> None:
     """Lands the whole year; days that are there stay as they are."""
-    from assets.flights.landing import land
+    from .landing import land
 
     land(landing / "flights")
 

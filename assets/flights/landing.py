@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from pyarrow import csv
 
-from assets.flights.clocks import instants_of_arrival
+from .clocks import instants_of_arrival
 
 FIRST_DAY = dt.date(2013, 1, 1)
 """The first tick; airlines and airports are known from then on."""

@@ -27,7 +27,6 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-import hydro_core
 from hydro_core.errors import Diagnostic, HydroError
 
 _REPORTED_BYTES = 4000
@@ -76,7 +75,7 @@ def launch_context(
 
 def package_archive() -> Path:
     """This package as an archive of Python files, for processes on other machines."""
-    root = Path(hydro_core.__file__).parent
+    root = Path(__file__).parents[1]
     target = Path(tempfile.mkdtemp(prefix="hydrotick-")) / "hydro_core.zip"
     atexit.register(shutil.rmtree, target.parent, ignore_errors=True)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

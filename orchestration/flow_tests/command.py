@@ -11,18 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assets.spec import FlowAsset
 from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.running import Options, run_items
-from orchestration import project
-from orchestration.arguments import add_format, flow_named
-from orchestration.flow_tests.judge import Judged, judge
-from orchestration.flow_tests.shown import as_json, as_text
-from orchestration.flow_tests.written import files_beside, tests_in
-from orchestration.programs import program_of
-from orchestration.project import Project
+
+from .. import project
+from ..arguments import add_format, flow_named
+from ..programs import program_of
+from ..project import Project
+from .judge import Judged, judge
+from .shown import as_json, as_text
+from .written import files_beside, tests_in
 
 _HINT = "tests of a flow are in its folder, in `tests.yaml` or `test_*.yaml`"
 
@@ -31,7 +32,12 @@ def test(arguments: Sequence[str]) -> int:
     """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
     parser = argparse.ArgumentParser(prog="hydrotick test", description=test.__doc__)
     parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow (default: all)")
-    parser.add_argument("--engine", choices=["reference", "spark"], default="reference")
+    parser.add_argument(
+        "--engine",
+        choices=["reference", "spark"],
+        default="reference",
+        help="what computes: the interpreter (default), or Spark",
+    )
     add_format(parser)
     options = parser.parse_args(arguments)
     found = project.current()

@@ -10,15 +10,16 @@ from datetime import date, datetime
 from difflib import SequenceMatcher
 from typing import Any
 
-from assets.yaml_text import Value
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import Diagnostic, HydroError, Span
+from hydro_core.project.yaml_text import Value
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.stream import Order
 from hydro_core.types.values import ValueProblem
-from orchestration.flow_tests.written import WrittenTest, refuse, unknown_names
+
+from .written import WrittenTest, refuse, unknown_names
 
 Run = Callable[[Sequence[TickInput]], Iterator[Mapping[str, list[Any]]]]
 """Runs ticks of a program, and gives the outputs of each."""

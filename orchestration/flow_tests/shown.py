@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hydro_core.errors import HydroError
-from orchestration.flow_tests.judge import MISSING, SAME, UNEXPECTED, Difference, Judged
+
+from .judge import MISSING, SAME, UNEXPECTED, Difference, Judged
 
 _MOST_ROWS = 30
 """So many rows of a difference are shown; where there are more, first those that differ."""

@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assets.spec import FlowAsset
-from assets.yaml_text import Document, Value
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.yaml_text import Document, Value
 
 Rows = Mapping[str, Sequence[Value]]
 

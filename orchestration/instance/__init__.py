@@ -11,7 +11,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from orchestration.processes import ProcessLock
+from ..processes import ProcessLock
 
 SETTINGS = "dagster.yaml"
 SHIPPED_BESIDE = "dagster.yaml.shipped"
@@ -35,7 +35,7 @@ def prepare_instance(directory: Path) -> Path:
     changed that; gives the directory.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    shipped = (files("orchestration.instance") / SETTINGS).read_bytes()
+    shipped = (files("hydrotick.instance") / SETTINGS).read_bytes()
     target, beside = directory / SETTINGS, directory / SHIPPED_BESIDE
     if target.exists():
         present = target.read_bytes()

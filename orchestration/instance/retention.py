@@ -14,7 +14,7 @@ from pathlib import Path
 import dagster as dg
 from dagster._core.events import ASSET_CHECK_EVENTS, ASSET_EVENTS
 
-from orchestration.instance.event_log import EventLog
+from .event_log import EventLog
 
 KEPT_DAYS = 30
 """Who looks for the cause of a failure looks within a month."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.spark.row_hashes import row_hashes
-from orchestration.quality.suites import TableFacts
+
+from .suites import TableFacts
 
 if TYPE_CHECKING:
     from hydro_core.spark.ledger import Commit

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assets.spec import FlowAsset
-from orchestration.quality.facts import committed_facts, kept, state_facts
-from orchestration.quality.suites import TICK, laws_frame, laws_suite, output_suite
-from orchestration.quality.validate import Verdict, validate, validate_rows
+from hydro_core.project.flow_asset import FlowAsset
+
+from .facts import committed_facts, kept, state_facts
+from .suites import TICK, laws_frame, laws_suite, output_suite
+from .validate import Verdict, validate, validate_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from assets.spec import FlowAsset
-from orchestration.noticed import NOTHING, Noticed
-from orchestration.quality.validate import Verdict
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..noticed import NOTHING, Noticed
+from .validate import Verdict
 
 ROWS_LANDED = "rows_landed"
 NO_LATE_ROWS = "no_late_rows"

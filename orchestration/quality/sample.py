@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from assets.spec import FlowAsset
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
@@ -25,6 +24,7 @@ from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.plan.kinds import Kind
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
 from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.wanted import Limits, TooLargeError, Wanted, field_of
@@ -32,8 +32,9 @@ from hydro_core.types.item import FieldPath
 from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 from hydro_core.validation import same_items
-from orchestration.quality.validate import Verdict
-from orchestration.slices import FlowSlices, Inputs, Where, inputs_of, rows_where, without
+
+from ..slices import FlowSlices, Inputs, Where, inputs_of, rows_where, without
+from .validate import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from assets.spec import Expect
+from hydro_core.project.flow_asset import Expect
 
 if TYPE_CHECKING:
     import great_expectations as gx

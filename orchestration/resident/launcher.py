@@ -16,9 +16,9 @@ from dagster._core.launcher.base import (
 )
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from orchestration.processes import PROCESS_TAG, has_ended, host_of, this_process
-from orchestration.resident.pool import WorkerPool
-from orchestration.run_tags import flow_of
+from ..processes import PROCESS_TAG, has_ended, host_of, this_process
+from ..run_tags import flow_of
+from .pool import WorkerPool
 
 
 class ResidentRunLauncher(RunLauncher[dg.DagsterInstance], ConfigurableClass):

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestration.processes import has_ended, number_of
-from orchestration.resident.calls import call, workers_of
+from ..processes import has_ended, number_of
+from .calls import call, workers_of
 
 SECONDS_TO_START = 60
 SECONDS_TO_END = 15
@@ -155,5 +155,5 @@ def _spawn(home: Path, number: int, log: Path) -> int:
         (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    words = [sys.executable, "-m", "orchestration.resident.worker", str(home), str(number)]
+    words = [sys.executable, "-m", "hydrotick.resident.worker", str(home), str(number)]
     return os.posix_spawn(sys.executable, words, os.environ, file_actions=files, setsid=True)

@@ -23,12 +23,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assets.discover import ASSETS, SETTINGS
-from orchestration.instance import dev_lock
-from orchestration.processes import PROCESS_TAG, ProcessLock, has_ended, this_process
-from orchestration.resident.calls import listen, workers_of
-from orchestration.resident.pool import SECONDS_TO_END
-from orchestration.settings import project_root
+from hydro_core.project.discover import ASSETS, SETTINGS
+
+from ..instance import dev_lock
+from ..processes import PROCESS_TAG, ProcessLock, has_ended, this_process
+from ..settings import project_root
+from .calls import listen, workers_of
+from .pool import SECONDS_TO_END
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 900
 """A worker that waits holds a gigabyte; a quarter of an hour is longer than a look at the UI."""
 
-_PACKAGES = ("hydro_core", "assets", "orchestration")
+_PACKAGES = ("hydro_core", "hydrotick")
 _SECONDS_TO_LOOK = 1.0
 
 
@@ -192,7 +193,7 @@ def main(home: Path, number: int, inherited: int | None, given: tuple[str, str] 
         file = lock.file if inherited is None else inherited
         assert file is not None
         os.set_inheritable(file, True)
-        words = ["-m", "orchestration.resident.worker", str(home), str(number), str(file), *left]
+        words = ["-m", "hydrotick.resident.worker", str(home), str(number), str(file), *left]
         os.execv(sys.executable, [sys.executable, *words])  # noqa: S606 - there is no shell in it
     os._exit(0)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assets.spec import FlowAsset
-from orchestration.runner import TickRunner
-from orchestration.ticking import run_ticks
+from hydro_core.project.flow_asset import FlowAsset
+from hydrotick.runner import TickRunner
+from hydrotick.ticking import run_ticks
 from tests.orchestration.small import opened, serve
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.spark.pipeline_jobs import RangeJobs
-from orchestration.correction import Planned
-from orchestration.ticking import correct_ticks, run_ticks
+from hydrotick.correction import Planned
+from hydrotick.ticking import correct_ticks, run_ticks
 from tests.orchestration.small import opened
 
 

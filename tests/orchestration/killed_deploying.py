@@ -7,10 +7,10 @@ import signal
 import sys
 from pathlib import Path
 
-from orchestration.changes import Asked, change_of
-from orchestration.deploying import deploy
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydrotick.changes import Asked, change_of
+from hydrotick.deploying import deploy
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import small_flow
 
 

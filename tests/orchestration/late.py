@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from orchestration.late import accept, look, missing, to_decide
-from orchestration.noticed import Noticed
-from orchestration.report import TickReport
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydrotick.late import accept, look, missing, to_decide
+from hydrotick.noticed import Noticed
+from hydrotick.report import TickReport
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import BATCHES, contents, small_flow
 
 DAYS = [f"2026-01-0{day}" for day in range(1, 10)]

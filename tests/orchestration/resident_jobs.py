@@ -18,7 +18,7 @@ def ask_spark(context: OpExecutionContext) -> None:
     from hydro_core.settings import SparkSettings
     from hydro_core.spark.launch import jvm_process
     from hydro_core.spark.session import shared_session
-    from orchestration import project
+    from hydrotick import project
 
     assert project.current().flows
     assert shared_session(SparkSettings(master="local[1]")).range(3).count() == 3

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import DataError
-from orchestration import project
-from orchestration.factory import asset_key, project_definitions
-from orchestration.project import Project
-from orchestration.records import refuse_lost_pipeline
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings, project_settings
-from orchestration.ticks import TickAxis
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydrotick import project
+from hydrotick.factory import asset_key, project_definitions
+from hydrotick.project import Project
+from hydrotick.records import refuse_lost_pipeline
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings, project_settings
+from hydrotick.ticks import TickAxis
 
 PROGRAM = """
 payments = source("user string, amount long")

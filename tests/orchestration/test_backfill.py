@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from assets.chat.asset import CHAT
-from orchestration.instance import prepare_instance
-from orchestration.resident.pool import WorkerPool
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticks import TickAxis
+from hydrotick.instance import prepare_instance
+from hydrotick.resident.pool import WorkerPool
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticks import TickAxis
 from tests.orchestration.small import land
 from tests.orchestration.web import NODES, Api, answers
 

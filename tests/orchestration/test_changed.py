@@ -15,7 +15,7 @@ from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.relation import Kind
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
-from orchestration.quality.changed import Changed, changed
+from hydrotick.quality.changed import Changed, changed
 
 LAST = 5
 ITEM = parse_ddl("user string, at struct<x: double, tags: array<string>>")

@@ -12,9 +12,9 @@ from assets.chat.asset import CHAT
 from hydro_core.engines import Options
 from hydro_core.lang.load import load
 from hydro_core.running import run_json
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticking import run_ticks
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticking import run_ticks
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 

@@ -23,9 +23,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from orchestration.ticking import run_ticks
+from hydrotick.ticking import run_ticks
 from tests.orchestration.small import opened
-from orchestration.runner import TickRunner
+from hydrotick.runner import TickRunner
 
 flow, runner = opened(Path(sys.argv[1]))
 project = replace(runner.project, spark_master="local-cluster[2,1,1024]", spark_memory="1500m")

@@ -15,18 +15,18 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.spec import FlowAsset
 from hydro_core.cli.main import main
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.rework import BESIDE
-from orchestration.correction import planned
-from orchestration.factory import asset_key
-from orchestration.quality.facts import measure
-from orchestration.records import unrecorded
-from orchestration.run_tags import CORRECT, CORRECT_TAG
-from orchestration.runner import TickRunner
-from orchestration.ticking import open_instance, run_ticks
-from orchestration.ticks import Window
+from hydrotick.correction import planned
+from hydrotick.factory import asset_key
+from hydrotick.quality.facts import measure
+from hydrotick.records import unrecorded
+from hydrotick.run_tags import CORRECT, CORRECT_TAG
+from hydrotick.runner import TickRunner
+from hydrotick.ticking import open_instance, run_ticks
+from hydrotick.ticks import Window
 from tests.orchestration.small import BATCHES, Run, contents, land, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

@@ -13,13 +13,13 @@ import pytest
 
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
-from orchestration import commands
-from orchestration.definitions import defs
-from orchestration.factory import project_definitions
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydrotick import commands
+from hydrotick.definitions import defs
+from hydrotick.factory import project_definitions
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import serve
-from tests.unit.assets.declared import declare_py, declare_yaml
+from tests.unit.projects.declared import declare_py, declare_yaml
 
 pytestmark = pytest.mark.dagster
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.dagster
 def test_loading_imports_no_engine():
     engines = ("pyspark", "egglog", "great_expectations", "duckdb")
     program = (
-        "import sys; import orchestration.definitions; "
+        "import sys; import hydrotick.definitions; "
         f"print([m for m in {engines} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
@@ -39,8 +39,8 @@ def test_loading_imports_no_engine():
 def test_what_dagster_stores_with_is_whole_while_the_checks_are_loaded():
     program = (
         "import sys, threading; threading.Thread.start = lambda self: None\n"
-        "from orchestration.runner import TickRunner\n"
-        "from orchestration.settings import project_settings\n"
+        "from hydrotick.runner import TickRunner\n"
+        "from hydrotick.settings import project_settings\n"
         "TickRunner(project_settings()).warm_up()\n"
         "print(sys.modules['sqlalchemy.orm.exc'].UnmappedClassError.__name__)"
     )
@@ -133,8 +133,8 @@ def test_a_declaration_that_is_wrong_takes_out_its_own_flow_alone(tmp_path, monk
     declare_py(tmp_path, "three", "twice")
     monkeypatch.setenv("HYDROTICK_PROJECT", str(tmp_path))
     monkeypatch.delenv("HYDROTICK_HOME", raising=False)
-    monkeypatch.delitem(sys.modules, "orchestration.definitions")
-    found = importlib.import_module("orchestration.definitions").defs
+    monkeypatch.delitem(sys.modules, "hydrotick.definitions")
+    found = importlib.import_module("hydrotick.definitions").defs
     dg.Definitions.validate_loadable(found)
     graph = found.resolve_asset_graph()
     assert {key.path[0] for key in graph.materializable_asset_keys} == {"sound"}

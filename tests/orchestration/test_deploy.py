@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from assets.spec import FlowAsset
 from hydro_core.cli.main import main
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.rework import BESIDE
-from orchestration.quality.facts import measure
-from orchestration.runner import TickRunner
-from orchestration.ticking import run_ticks
+from hydrotick.quality.facts import measure
+from hydrotick.runner import TickRunner
+from hydrotick.ticking import run_ticks
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,

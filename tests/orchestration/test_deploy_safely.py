@@ -15,16 +15,16 @@ from dagster._core.loader import LoadingContextForTest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.spec import FlowAsset
 from hydro_core.cli.main import main
 from hydro_core.deploy.files import numbers
 from hydro_core.errors import DataError
-from orchestration.changes import Asked, change_of
-from orchestration.deploying import deploy as take_over
-from orchestration.factory import asset_key, project_definitions
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticking import open_instance, run_ticks
+from hydro_core.project.flow_asset import FlowAsset
+from hydrotick.changes import Asked, change_of
+from hydrotick.deploying import deploy as take_over
+from hydrotick.factory import asset_key, project_definitions
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticking import open_instance, run_ticks
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,
@@ -267,9 +267,9 @@ def test_definitions_load_neither_the_optimizer_nor_spark(tmp_path: Path) -> Non
 import sys
 from pathlib import Path
 from tests.orchestration.small import small_flow
-from orchestration.factory import project_definitions
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydrotick.factory import project_definitions
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 flow = small_flow(Path({str(tmp_path / "program")!r}))
 defs = project_definitions([flow], TickRunner(ProjectSettings(home=Path({str(tmp_path)!r}))))
 keys = {{key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}}

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestration.instance import dev_lock
+from hydrotick.instance import dev_lock
 from tests.orchestration.web import Api, answers
 
 pytestmark = [pytest.mark.dagster, pytest.mark.slow]

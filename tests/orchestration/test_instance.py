@@ -7,10 +7,10 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from orchestration import instance
-from orchestration.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
-from orchestration.instance.retention import forget_old_logs
-from orchestration.ticking import open_instance
+from hydrotick import instance
+from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
+from hydrotick.instance.retention import forget_old_logs
+from hydrotick.ticking import open_instance
 
 pytestmark = pytest.mark.dagster
 

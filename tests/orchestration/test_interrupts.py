@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from assets.chat.asset import CHAT
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
-from orchestration.ticking import open_instance
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
+from hydrotick.ticking import open_instance
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster, pytest.mark.slow]
 

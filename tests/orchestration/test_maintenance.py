@@ -15,17 +15,17 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.spec import FlowAsset
 from hydro_core.cli.main import main
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_verify import verify
 from hydro_core.spark.store_table import StoredTable
-from orchestration.factory import asset_key
-from orchestration.quality.facts import measure
-from orchestration.quality.suites import PERSIST
-from orchestration.runner import TickRunner
-from orchestration.ticking import open_instance, run_ticks
+from hydrotick.factory import asset_key
+from hydrotick.quality.facts import measure
+from hydrotick.quality.suites import PERSIST
+from hydrotick.runner import TickRunner
+from hydrotick.ticking import open_instance, run_ticks
 from tests.orchestration.small import Run, contents, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from assets.spec import Expect
-from orchestration.quality.facts import key_sum
-from orchestration.quality.suites import (
+from hydro_core.project.flow_asset import Expect
+from hydrotick.quality.facts import key_sum
+from hydrotick.quality.suites import (
     DELTA,
     LAW_CHECKS,
     PERSIST,
@@ -23,7 +23,7 @@ from orchestration.quality.suites import (
     laws_suite,
     output_suite,
 )
-from orchestration.quality.validate import validate, validate_rows
+from hydrotick.quality.validate import validate, validate_rows
 
 pytestmark = pytest.mark.dagster
 

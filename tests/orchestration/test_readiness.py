@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from assets.spec import Expect, FlowAsset, Landing, Ticks
-from orchestration import commands
-from orchestration.factory import flow_definitions, last_key
-from orchestration.readiness import Latest, ready
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydrotick import commands
+from hydrotick.factory import flow_definitions, last_key
+from hydrotick.readiness import Latest, ready
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import BATCHES, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
@@ -124,7 +124,7 @@ def test_commands_refuse_and_tell(
     flow, runner = opened(tmp_path)
     serve(monkeypatch, [flow], ProjectSettings(home=tmp_path))
     for module in ("status", "backfill"):
-        monkeypatch.setattr(f"orchestration.{module}.TickRunner", lambda _: runner)
+        monkeypatch.setattr(f"hydrotick.{module}.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
         commands.backfill(["small", "--to", "2026-01-20"])

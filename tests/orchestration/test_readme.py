@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(\w*)[^\n]*\n(.*?)```", re.DOTALL)
 
 
 def blocks(language: str) -> list[str]:
@@ -52,10 +52,10 @@ def test_the_forms_have_fifteen_lines_at_most() -> None:
 
 @pytest.mark.dagster
 def test_the_asset_is_one(directory: Path) -> None:
-    from assets.discover import found_in
-    from orchestration.factory import project_definitions
-    from orchestration.runner import TickRunner
-    from orchestration.settings import ProjectSettings
+    from hydro_core.project.discover import found_in
+    from hydrotick.factory import project_definitions
+    from hydrotick.runner import TickRunner
+    from hydrotick.settings import ProjectSettings
 
     folder = directory / "assets" / "totals"
     folder.mkdir(parents=True)

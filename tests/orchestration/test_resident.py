@@ -15,12 +15,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from orchestration.instance import dev_lock, prepare_instance
-from orchestration.processes import PROCESS_TAG, has_ended, this_process
-from orchestration.resident.calls import call, listen, workers_of
-from orchestration.resident.launcher import ResidentRunLauncher
-from orchestration.resident.pool import WorkerPool
-from orchestration.ticking import open_instance
+from hydrotick.instance import dev_lock, prepare_instance
+from hydrotick.processes import PROCESS_TAG, has_ended, this_process
+from hydrotick.resident.calls import call, listen, workers_of
+from hydrotick.resident.launcher import ResidentRunLauncher
+from hydrotick.resident.pool import WorkerPool
+from hydrotick.ticking import open_instance
 
 pytestmark = pytest.mark.dagster
 
@@ -132,7 +132,7 @@ def test_a_run_that_does_not_end_keeps_none_of_another_flow_waiting(home: Path) 
         # Two runs at a time: no third is handed to anybody.
         full = WorkerPool(home, 1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("orchestration.resident.pool._SECONDS_FOR_A_PLACE", 1)
+            patch.setattr("hydrotick.resident.pool._SECONDS_FOR_A_PLACE", 1)
             only = _launch(instance, "does_not_end", flow="other")
             _until(lambda: _status(instance, only) == "STARTED")
             with pytest.raises(RuntimeError, match="busy with other runs"):
@@ -152,7 +152,7 @@ def test_the_workers_of_an_instance_are_as_many_as_its_runs_at_a_time(home: Path
 def test_a_worker_stuck_after_its_run_is_replaced(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orchestration.resident.pool._SECONDS_FOR_A_PLACE", 1)
+    monkeypatch.setattr("hydrotick.resident.pool._SECONDS_FOR_A_PLACE", 1)
     with open_instance(home) as instance:
         endless = _launch(instance, "does_not_end")
         _until(lambda: _status(instance, endless) == "STARTED")
@@ -185,7 +185,7 @@ def test_there_is_one_worker_of_a_number_and_it_can_be_told_to_end(home: Path) -
     pool.start(0)
     (worker,) = pool.workers()
     second = subprocess.run(
-        [sys.executable, "-m", "orchestration.resident.worker", str(home), "0"],
+        [sys.executable, "-m", "hydrotick.resident.worker", str(home), "0"],
         cwd=ROOT,
         check=True,
         timeout=SECONDS,
@@ -203,7 +203,7 @@ def test_a_worker_ends_when_the_dev_command_that_it_was_started_under_was_killed
     home: Path,
 ) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from orchestration.instance import dev_lock;"
+        "import sys, time; from pathlib import Path; from hydrotick.instance import dev_lock;"
         "assert dev_lock(Path(sys.argv[1])).take(); print(flush=True); time.sleep(600)"
     )
     words = [sys.executable, "-c", script, str(home)]

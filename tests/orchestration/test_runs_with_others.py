@@ -7,8 +7,8 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from orchestration.factory import asset_key
-from orchestration.quality.sample import EQUALS
+from hydrotick.factory import asset_key
+from hydrotick.quality.sample import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

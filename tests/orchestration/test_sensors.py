@@ -16,19 +16,19 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from assets.spec import FlowAsset
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Commit, Ledger
-from orchestration.factory import asset_key, flow_definitions, last_key
-from orchestration.failures import FailedRun, failed_run, tell
-from orchestration.readiness import Ready
-from orchestration.records import unrecorded
-from orchestration.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
-from orchestration.runner import TickRunner, is_of_the_tick
-from orchestration.sensors import MOST_TRIES, NextRun, next_run
-from orchestration.settings import ProjectSettings
-from orchestration.status import status, status_of
-from orchestration.ticks import TickAxis
+from hydrotick.factory import asset_key, flow_definitions, last_key
+from hydrotick.failures import FailedRun, failed_run, tell
+from hydrotick.readiness import Ready
+from hydrotick.records import unrecorded
+from hydrotick.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
+from hydrotick.runner import TickRunner, is_of_the_tick
+from hydrotick.sensors import MOST_TRIES, NextRun, next_run
+from hydrotick.settings import ProjectSettings
+from hydrotick.status import status, status_of
+from hydrotick.ticks import TickAxis
 from tests.orchestration.small import serve, small_flow
 
 pytestmark = pytest.mark.dagster
@@ -252,8 +252,8 @@ def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case)
 def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("orchestration.status.open_instance", lambda _: nullcontext(case.instance))
-    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.status.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
     serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
@@ -286,7 +286,7 @@ def test_status_makes_nothing(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serve(monkeypatch, [case.flow], case.runner.project)
-    monkeypatch.setattr("orchestration.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
     assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()

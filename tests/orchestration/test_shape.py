@@ -11,7 +11,7 @@ from hydro_core.analysis.strata import stratify
 from hydro_core.lang.flow import Flow
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline_tables import output_tables, state_tables
-from orchestration.shape import FlowShape, shape_of
+from hydrotick.shape import FlowShape, shape_of
 from tests.orchestration.small import PROGRAM
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assets.spec import Ticks
 from hydro_core.errors import HydroError
-from orchestration.ticks import TickAxis
+from hydro_core.project.flow_asset import Ticks
+from hydrotick.ticks import TickAxis
 
 pytestmark = pytest.mark.dagster
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.store_table import StoredTable
-from orchestration.run_tags import is_judged
+from hydrotick.run_tags import is_judged
 from tests.orchestration.small import (
     BATCHES,
     Run,

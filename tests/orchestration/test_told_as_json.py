@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assets.spec import FlowAsset
 from hydro_core.cli.main import main
-from orchestration.runner import TickRunner
+from hydro_core.project.flow_asset import FlowAsset
+from hydrotick.runner import TickRunner
 from tests.orchestration.small import PROGRAM
 
 pytestmark = [pytest.mark.dagster, pytest.mark.spark]

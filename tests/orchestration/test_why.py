@@ -14,17 +14,17 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from assets.spec import FlowAsset
-from orchestration import why as command
-from orchestration.quality.sample import EQUALS
-from orchestration.report import TickReport
-from orchestration.runner import TickRunner
-from orchestration.settings import ProjectSettings
+from hydro_core.project.flow_asset import FlowAsset
+from hydrotick import why as command
+from hydrotick.quality.sample import EQUALS
+from hydrotick.report import TickReport
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import BATCHES, land, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
-SAMPLE = "orchestration.quality.sample"
+SAMPLE = "hydrotick.quality.sample"
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
 
 

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.spec import Ticks
-from orchestration.factory import asset_key, project_definitions
-from orchestration.runner import TickRunner
-from orchestration.settings import project_settings
-from orchestration.ticks import TickAxis
+from hydro_core.project.flow_asset import Ticks
+from hydrotick.factory import asset_key, project_definitions
+from hydrotick.runner import TickRunner
+from hydrotick.settings import project_settings
+from hydrotick.ticks import TickAxis
 from tests.orchestration.small import small_flow
 
 PROJECT = project_settings()

@@ -21,7 +21,7 @@ from hydro_core.spark.pipeline import Pipeline
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem
-from orchestration.quality.facts import committed_facts, kept, state_facts
+from hydrotick.quality.facts import committed_facts, kept, state_facts
 from tests.spark.pipelines import SETTINGS, Crash, crash_at
 
 pytestmark = pytest.mark.spark

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import HydroError
-from orchestration.settings import ProjectSettings, environment_of, project_settings
+from hydrotick.settings import ProjectSettings, environment_of, project_settings
 
 
 @pytest.fixture

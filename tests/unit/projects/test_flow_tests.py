@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hydro_core.cli.main import main
-from orchestration.flow_tests.judge import compare
-from tests.unit.assets.declared import declare_py, declare_yaml
+from hydrotick.flow_tests.judge import compare
+from tests.unit.projects.declared import declare_py, declare_yaml
 
 PROGRAM = """
 payments = source("user string, day date, amount long, rate double, paid decimal(8,2)")

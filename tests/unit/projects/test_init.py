@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assets.discover import found_in, project_above
 from hydro_core.cli.main import main
-from orchestration.programs import plan_as_written
-from orchestration.settings import ProjectSettings, project_settings
+from hydro_core.project.discover import found_in, project_above
+from hydrotick.programs import plan_as_written
+from hydrotick.settings import ProjectSettings, project_settings
 
 
 @pytest.fixture(autouse=True)

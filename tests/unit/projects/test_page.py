@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assets.discover import found_in
-from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.cli.main import main
-from orchestration.programs import plan_as_written
-from orchestration.settings import project_settings
+from hydro_core.project.discover import found_in
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydrotick.programs import plan_as_written
+from hydrotick.settings import project_settings
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "projects.md").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ PROGRAM = (ROOT / "orchestration" / "template" / "program.hydro").read_text(enco
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture

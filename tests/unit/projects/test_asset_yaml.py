@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assets.asset_yaml import flow_of_yaml
-from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import Diagnostic, ProgramError
-from orchestration.programs import plan_as_written
-from tests.unit.assets.declared import PROGRAM
+from hydro_core.project.asset_yaml import flow_of_yaml
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydrotick.programs import plan_as_written
+from tests.unit.projects.declared import PROGRAM
 
 WHOLE = """\
 program: totals.hydro            # or module:attribute

@@ -12,9 +12,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from assets.spec import Expect, FlowAsset
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.ticks.landed import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
@@ -24,6 +24,7 @@ WAITS = ("closed", "landed")
 LATES = ("next", "correct", "refuse")
 SEVERITIES = ("error", "warn")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_DDL = "such as `user string, amount long`"
 _OWNER = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]+|team:\S+")
 
 Problems = Iterator[Diagnostic]
@@ -85,7 +86,7 @@ def _raise(problems: list[Diagnostic]) -> None:
         raise ProgramError(*problems)
 
 
-def _wrong(flow: FlowAsset, place: str, message: str, cure: str | None = None) -> Diagnostic:
+def _wrong(flow: FlowAsset, place: str, message: str, cure: str) -> Diagnostic:
     said = f"flow `{flow.name}`, `{place}`: {message}"
     return Diagnostic("config", said, _place(flow, place), help=cure)
 
@@ -156,7 +157,7 @@ def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         try:
             parse_ddl(text)
         except TypeProblem as problem:
-            yield _wrong(flow, f"schemas.{name}", problem.message, problem.help)
+            yield _wrong(flow, f"schemas.{name}", problem.message, problem.help or _DDL)
 
 
 def _known(
@@ -201,11 +202,13 @@ def _pattern(flow: FlowAsset, place: str, pattern: str | None, of: ItemType) -> 
     if pattern is None:
         return
     if of != STRING:
-        yield _wrong(flow, place, f"only text matches a pattern, and the column is {of}")
+        message = f"only text matches a pattern, and the column is {of}"
+        yield _wrong(flow, place, message, "leave `matches` out, or say it of a column of text")
     try:
         re.compile(pattern)
     except (re.error, TypeError) as problem:
-        yield _wrong(flow, place, f"{pattern!r} is no regular expression: {problem}")
+        message = f"{pattern!r} is no regular expression: {problem}"
+        yield _wrong(flow, place, message, "write one of Python's, such as `[a-z]+`")
 
 
 def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Problems:
@@ -222,6 +225,7 @@ def _bounds(flow: FlowAsset, place: str, expect: Expect, of: ItemType) -> Proble
             flow,
             f"{place}.at_least",
             f"no value is at least {expect.at_least} and at most {expect.at_most}",
+            "leave one of the two out, or exchange them",
         )
 
 

@@ -16,7 +16,7 @@ def declare_py(root: Path, folder: str, name: str) -> Path:
     (made / "asset.py").write_text(
         "from datetime import datetime\n"
         "from pathlib import Path\n"
-        "from assets.spec import FlowAsset, Landing, Ticks\n"
+        "from hydro_core import FlowAsset, Landing, Ticks\n"
         f'X = FlowAsset(name="{name}", program=Path("totals.hydro"), '
         'ticks=Ticks(datetime(2026, 1, 1)), inputs={"payments": Landing("p")})\n'
         "Y = X\n",

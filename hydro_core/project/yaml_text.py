@@ -87,7 +87,7 @@ class Document:
         if self.problems:
             raise ProgramError(*self.problems)
 
-    def wrong(self, value: Value, message: str, cure: str | None = None) -> None:
+    def wrong(self, value: Value, message: str, cure: str) -> None:
         """Notes what is wrong with a value."""
         self.problems.append(Diagnostic(self._code, message, value.span, help=cure))
 
@@ -96,7 +96,8 @@ class Document:
         if value.of is None:
             return {}
         if not isinstance(value.of, dict):
-            self.wrong(value, f"{what} has names with values, and this is {_kind(value)}")
+            message = f"{what} has names with values, and this is {_kind(value)}"
+            self.wrong(value, message, "write `name: value` a line, or `{name: value}`")
             return {}
         return value.of
 
@@ -124,7 +125,8 @@ class Document:
     ) -> dict[str, Any]:
         """The values by name, each as its kind makes it; names that have no kind are wrong.
 
-        A kind gives what a value means, or raises a `ValueError` that says what it is to be.
+        A kind gives what a value means, or raises a `ValueError` of two texts: what it is to be,
+        and the cure.
         """
         self.known(found, kinds, what)
         made = {}
@@ -134,7 +136,7 @@ class Document:
                     made[name] = kinds[name](value.plain)
                 except ValueError as problem:
                     said = f"`{name}` is {_kind(value)}, and is to be {problem.args[0]}"
-                    self.wrong(value, said, *problem.args[1:])
+                    self.wrong(value, said, problem.args[1])
         return made
 
     def _value(self, node: yaml.Node) -> Value:
@@ -154,7 +156,7 @@ class Document:
             # A name is what is written: YAML reads `on` and `1` as something else.
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not isinstance(key, yaml.ScalarNode):
-                self.wrong(Value(None, self._of(key)), "a name is a text")
+                self.wrong(Value(None, self._of(key)), "a name is a text", "write a word")
             elif name in seen:
                 cure = "leave one of them out"
                 self.wrong(Value(None, self._of(key)), f"`{name}` is said twice", cure)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from assets.asset_yaml import flow_of_yaml
-from assets.spec import FlowAsset
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
+from hydro_core.project.asset_yaml import flow_of_yaml
+from hydro_core.project.flow_asset import FlowAsset
 
 ASSETS = "assets"
 SETTINGS = "hydrotick.toml"
@@ -129,12 +129,12 @@ def _does_not_load(file: Path, problem: Exception) -> ProgramError:
         span = Span(problem.filename, line, column, line, column + 1, text)
         return ProgramError(Diagnostic("config", problem.msg, span, help="it is Python"))
     frames = [f for f in traceback.extract_tb(problem.__traceback__) if Path(f.filename) == file]
-    span = None
+    where: Span | None = None
     if frames:
         line, text = frames[-1].lineno or 1, frames[-1].line or ""
-        span = Span(str(file), line, 1, line, len(text) + 1, text)
+        where = Span(str(file), line, 1, line, len(text) + 1, text)
     message = f"{file} cannot be loaded: {type(problem).__name__}: {problem}"
-    return ProgramError(Diagnostic("config", message, span, help="mend it: it is Python"))
+    return ProgramError(Diagnostic("config", message, where, help="mend it: it is Python"))
 
 
 def _twice(name: str, folders: list[Path | None]) -> ProgramError:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assets.spec import Expect, FlowAsset, Landing, Ticks
 from hydro_core.errors import ProgramError
-from orchestration.programs import plan_as_written
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydrotick.programs import plan_as_written
 
 PROGRAM = """
 payments = source("user string, day date, amount long, rate double, paid boolean")

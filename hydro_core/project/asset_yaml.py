@@ -1,6 +1,6 @@
 """Reads an `asset.yaml` into the `FlowAsset` that it means.
 
-What it says is judged by itself here, with the line; `assets.check` judges it against the program.
+What it says is judged by itself here, with the line; `check` judges it against the program.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from assets.spec import Expect, FlowAsset, Landing, Ticks
-from assets.yaml_text import Document, Value
 from hydro_core.errors import Span
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydro_core.project.yaml_text import Document, Value
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -85,7 +85,7 @@ def _texts(document: Document, value: Value) -> dict[str, str]:
 
 
 def _places(top: Mapping[str, Value], given: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
-    """Where each part stands, by the name that `assets.check` has for it."""
+    """Where each part stands, by the name that `check` has for it."""
     for part, value in top.items():
         yield part, value.span
         if isinstance(value.of, dict):
@@ -109,7 +109,7 @@ def _text(value: Any) -> str:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise ValueError("true or false")  # noqa: TRY004 - see Document.fields
+        raise ValueError("true or false", "write one of them")  # noqa: TRY004 - see Document.fields
     return value
 
 
@@ -128,13 +128,13 @@ def _moment(value: Any) -> datetime:
 
 def _bound(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float | date):
-        raise ValueError("a number or a date")  # noqa: TRY004 - see Document.fields
+        raise ValueError("a number or a date", _BOUNDS)  # noqa: TRY004 - see Document.fields
     return value
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError("a number, 0 or more")
+        raise ValueError("a number, 0 or more", "such as `8`")
     return value
 
 
@@ -163,6 +163,7 @@ def _of_fields(of: type, kinds: Kinds) -> Kinds:
 
 
 _TIMES = "such as `2026-01-01`, `2026-01-01 06:00` or `2026-01-01T06:00+01:00`"
+_BOUNDS = "such as `0` or `2026-01-01`"
 _EXAMPLE = (
     "such as `program: totals.hydro`, `ticks: {start: 2026-01-01, every: 1d}` and "
     "`inputs: {payments: {path: payments, column: day}}`"

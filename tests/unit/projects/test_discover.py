@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from assets.discover import Broken, Found, found_in, project_above
 from hydro_core.errors import HydroError
-from orchestration import project
-from orchestration.arguments import flow_parser, parsed
-from orchestration.programs import plan_as_written
-from tests.unit.assets.declared import declare_py, declare_yaml
+from hydro_core.project.discover import Broken, Found, found_in, project_above
+from hydrotick import project
+from hydrotick.arguments import flow_parser, parsed
+from hydrotick.programs import plan_as_written
+from tests.unit.projects.declared import declare_py, declare_yaml
 
 ROOT = Path(__file__).parents[3]
 
@@ -98,7 +98,7 @@ def test_modules_beside_an_asset_are_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("from assets.spec import FlowAsset\n\nX = FlowAsset(nam='x')\n", 3, "nam"),
+        ("from hydro_core import FlowAsset\n\nX = FlowAsset(nam='x')\n", 3, "nam"),
         ("import no_such_module\n", 1, "ModuleNotFoundError: No module named 'no_such_module'"),
         ("\n\ndef f(:\n", 3, "invalid syntax"),
         ("def f():\n    raise OSError('gone')\n\nf()\n", 2, "OSError: gone"),

@@ -1,7 +1,7 @@
 """What an asset folder declares: a program, where its inputs land, its ticks, and what must hold of
 its outputs.
 
-A `FlowAsset` is data. `orchestration.factory` makes Dagster assets, checks and jobs of it;
+A `FlowAsset` is data. `hydrotick.factory` makes Dagster assets, checks and jobs of it;
 `hydrotick` runs it.
 """
 

@@ -1,1 +1,0 @@
-"""The chat channel of the paper."""
