@@ -79,9 +79,7 @@ def picture_of(
     )
     arrows = tuple(arrow for node in graph for arrow in _arrows(node, types or {}))
     does = {number: stratum_does(graph, strata, number) for number in sorted({*strata.values(), 0})}
-    return Picture(
-        graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})), does
-    )
+    return Picture(graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})), does)
 
 
 def stratum_does(graph: Graph, strata: Mapping[NodeId, int], number: int) -> str:
