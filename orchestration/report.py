@@ -213,8 +213,8 @@ def report_of_committed(
         totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
         tables=tables_of(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
-        "this run computed nothing, it recorded what is there. To compute it and the ticks after it "
-        f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
+        "this run computed nothing, it recorded what is there. To compute it and the ticks after "
+        f"it from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
         f"`hydrotick correct {flow.name} --from {window.key}`",
         commit=commit.sequence,
         empty=_empty(commit.inputs, window),
