@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from hydro_core.cli.output import add_format_argument
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
@@ -25,7 +26,7 @@ def flow_parser(command: str, says: str | None) -> argparse.ArgumentParser:
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """Declares `--format`."""
-    parser.add_argument("--format", choices=["text", "json"], default="text")
+    add_format_argument(parser)
 
 
 def told_to(options: argparse.Namespace) -> TextIO:

@@ -120,15 +120,26 @@ JOIN = OpSpec(
     meaning="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(
-        Arg("on", "columns", positional=False),
+        Arg(
+            "on",
+            "columns",
+            positional=False,
+            meaning="a column of both rows, or a list; without it items are pairs (key, value)",
+        ),
         Arg(
             "how",
             "choice",
             positional=False,
             default="inner",
             choices=("inner", "left", "right", "outer", "semi", "anti"),
+            meaning="what becomes of items that find no other",
         ),
-        Arg("suffix", "name", positional=False),
+        Arg(
+            "suffix",
+            "name",
+            positional=False,
+            meaning="is added to the right's columns whose names the left has too",
+        ),
     ),
     result=column_rules.joined,
     refine=_join_sides,

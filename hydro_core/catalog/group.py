@@ -22,9 +22,17 @@ from hydro_core.catalog.spec import (
 from hydro_core.types.stream import Order
 
 _WHOLE = Never("one result is made of all items")
-_INIT = Arg("init", "value", required=True)
-_STEP = Arg("f", "function", required=True, leading=1)
-_BY = Arg("by", "columns", positional=False)
+_INIT = Arg("init", "value", required=True, meaning="the accumulator over no item")
+_STEP = Arg(
+    "f",
+    "function",
+    required=True,
+    leading=1,
+    meaning="the next accumulator, of the one before and an item",
+)
+_BY = Arg(
+    "by", "columns", positional=False, meaning="the key: a column of the rows, or a list of columns"
+)
 _UNORDERED_CURE = "declare the function `commutative=True` if the order does not matter to it"
 _LONGS = {"a": "long"}
 _PAIRS = {"a": "(string, long)"}
@@ -163,8 +171,20 @@ LATEST = OpSpec(
     "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
-        Arg("by", "columns", required=True, positional=False),
-        Arg("order", "order", required=True, positional=False),
+        Arg(
+            "by",
+            "columns",
+            required=True,
+            positional=False,
+            meaning="the key: a column of the rows, or a list of columns",
+        ),
+        Arg(
+            "order",
+            "order",
+            required=True,
+            positional=False,
+            meaning="what is greatest in the row that stays: a column, a list, or a function",
+        ),
     ),
     result=type_rules.newest,
     monotone=False,
@@ -200,7 +220,15 @@ AGGREGATE = OpSpec(
     family="group",
     meaning="Spark's aggregates over columns or functions of the rows, of each key or of all",
     inputs=_blocking(Order.NONE),
-    args=(_BY, Arg("aggregates", "aggregates", default=())),
+    args=(
+        _BY,
+        Arg(
+            "aggregates",
+            "aggregates",
+            default=(),
+            meaning="columns by aggregates ([below](#aggregates))",
+        ),
+    ),
     result=column_rules.aggregated,
     refine=_aggregate_columns,
     monotone=False,

@@ -11,9 +11,20 @@ SOURCE = OpSpec(
     meaning="the tick's input batch",
     inputs=(),
     args=(
-        Arg("schema", "schema", required=True),
-        Arg("name", "name", positional=False),
-        Arg("fds", "fds", positional=False, default=()),
+        Arg("schema", "schema", required=True, meaning="the type of the items, in Spark's DDL"),
+        Arg(
+            "name",
+            "name",
+            positional=False,
+            meaning="the input's name, where it is not that of the statement",
+        ),
+        Arg(
+            "fds",
+            "fds",
+            positional=False,
+            default=(),
+            meaning='fields that determine others, believed: `{"city": "country"}`',
+        ),
     ),
     result=type_rules.declared,
     example=Example(
@@ -29,8 +40,8 @@ SOURCE_ITER = OpSpec(
     meaning="the items at tick 0, empty after",
     inputs=(),
     args=(
-        Arg("items", "items", required=True),
-        Arg("schema", "schema", positional=False),
+        Arg("items", "items", required=True, meaning="a list of items, written out"),
+        Arg("schema", "schema", positional=False, meaning="their type, where they do not tell"),
     ),
     result=type_rules.listed,
     time_invariant=False,
@@ -64,7 +75,7 @@ SINK = OpSpec(
     family="io",
     meaning="the output of that name; several sinks of one name add up",
     inputs=(Port("in", linear=True, aliases=("0",)),),
-    args=(Arg("name", "name", required=True),),
+    args=(Arg("name", "name", required=True, meaning="the name of the output"),),
     outputs="none",
     result=type_rules.first,
     example=Example(

@@ -6,7 +6,7 @@ from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.spec import Arg, Example, LineageRule, OpSpec, Port, TypeRule
 
 _IN = (Port("in", linear=True, aliases=("0",)),)
-_FUNCTION = (Arg("f", "function", required=True),)
+_FUNCTION = (Arg("f", "function", required=True, meaning="the function of an item"),)
 
 
 def _per_item(  # noqa: PLR0913 - the columns that differ among these
@@ -82,7 +82,15 @@ SELECT = _per_item(
     "the named columns, then the computed ones, nothing else",
     column_rules.selected,
     _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
-    args=(Arg("columns", "named_columns", default=()), Arg("computed", "computed", default=())),
+    args=(
+        Arg("columns", "named_columns", default=(), meaning="columns that stay, in this order"),
+        Arg(
+            "computed",
+            "computed",
+            default=(),
+            meaning="columns by functions of the row that came in",
+        ),
+    ),
     lineage=lineage_rules.selected,
 )
 WITH_COLUMNS = _per_item(
@@ -94,7 +102,14 @@ WITH_COLUMNS = _per_item(
         {"k": "x", "v": 2, "w": 1},
         {"k": "y", "v": 4, "w": 2},
     ),
-    args=(Arg("computed", "computed", required=True),),
+    args=(
+        Arg(
+            "computed",
+            "computed",
+            required=True,
+            meaning="columns by functions of the row that came in",
+        ),
+    ),
     lineage=lineage_rules.with_columns,
 )
 RENAME = _per_item(
@@ -102,7 +117,9 @@ RENAME = _per_item(
     'new names for columns, in their places: `rename(new="old")`',
     column_rules.renamed,
     _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
-    args=(Arg("renames", "renames", required=True),),
+    args=(
+        Arg("renames", "renames", required=True, meaning="the new name of a column, and its old"),
+    ),
     lineage=lineage_rules.renamed,
 )
 DROP = _per_item(
@@ -110,7 +127,7 @@ DROP = _per_item(
     "the row without the named columns",
     column_rules.dropped,
     _rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
-    args=(Arg("columns", "named_columns", required=True),),
+    args=(Arg("columns", "named_columns", required=True, meaning="the columns that go"),),
 )
 FLAT_MAP = _per_item(
     "flat_map",
@@ -155,7 +172,10 @@ PARTITION = OpSpec(
     meaning="each item goes to the port that `f` names; an undeclared one fails the tick",
     inputs=_IN,
     outputs="ports",
-    args=(*_FUNCTION, Arg("ports", "ports", required=True)),
+    args=(
+        *_FUNCTION,
+        Arg("ports", "ports", required=True, meaning="the ports that there are: words or numbers"),
+    ),
     result=type_rules.routed,
     keeps_single=True,
     aliases=("demux",),

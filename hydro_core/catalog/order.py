@@ -23,7 +23,9 @@ from hydro_core.types.stream import Order
 _ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",)),)
 _ANY = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 _COUNTED = Never("positions are counted over the whole stream")
-_BY = Arg("by", "columns", positional=False)
+_BY = Arg(
+    "by", "columns", positional=False, meaning="the key: a column of the rows, or a list of columns"
+)
 _LONGS = {"a": "long"}
 
 SORT = OpSpec(
@@ -44,8 +46,8 @@ SORT_BY_KEY = OpSpec(
     meaning="the tick's items by `f(x)`; ties by the item, ascending",
     inputs=_ANY,
     args=(
-        Arg("f", "function", required=True),
-        Arg("descending", "flag", default=False),
+        Arg("f", "function", required=True, meaning="what the items are sorted by"),
+        Arg("descending", "flag", default=False, meaning="whether the greatest comes first"),
     ),
     result=type_rules.ranked,
     keeps_single=True,
@@ -69,7 +71,7 @@ LIMIT = OpSpec(
     family="order",
     meaning="the first n items of the tick, or of each key",
     inputs=_ORDERED,
-    args=(Arg("n", "integer", required=True), _BY),
+    args=(Arg("n", "integer", required=True, meaning="how many"), _BY),
     result=type_rules.limited,
     refine=_limit_columns,
     monotone=False,
@@ -99,8 +101,14 @@ ENUMERATE = OpSpec(
 )
 
 _STEP = (
-    Arg("init", "value", required=True),
-    Arg("f", "function", required=True, leading=1),
+    Arg("init", "value", required=True, meaning="the accumulator before the first item"),
+    Arg(
+        "f",
+        "function",
+        required=True,
+        leading=1,
+        meaning="the next accumulator, of the one before and an item",
+    ),
 )
 
 SCAN = OpSpec(

@@ -150,6 +150,8 @@ class Arg:
     """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
+    meaning: str = ""
+    """What it says, for people."""
 
 
 @dataclass(frozen=True, slots=True)

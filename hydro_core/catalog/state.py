@@ -59,7 +59,7 @@ WINDOW = OpSpec(
     family="state",
     meaning="all items of the last n ticks, this one included",
     inputs=_LINEAR,
-    args=(Arg("n", "integer", required=True, least=1),),
+    args=(Arg("n", "integer", required=True, least=1, meaning="how many ticks"),),
     result=type_rules.first,
     order=OrderRule.LOSES,
     state=State.WINDOW,

@@ -39,11 +39,17 @@ analyses, the optimizer and the engines go by.
 A function whose result type cannot be read from it says it: `map(f, returns="long")`. Where there
 are several, in `select`, `with_columns`, `aggregate` and `latest`, it is `typed("long", f)`.
 
+A function that takes an accumulator may promise `commutative=True`, `associative=True`,
+`idempotent=True` and `neutral=True` (`init` changes nothing): promises are believed, and allow
+plans that need them. `fold`, `reduce`, `fold_keyed` and `reduce_keyed` over a stream without an
+order need the first.
+
 A function may go by what its items are, and by nothing else. Items that are equal are one item, so
 a function that tells 0.0 from −0.0 or decimals of different scale apart (`str`) may see either. The
 order of a set, the address of an object, and the time zone of the machine (in Python functions)
 differ from run to run and from worker to worker: sort the set, and name the zone.
 
+In the short form of the examples, `a [1] gives out [2]` says what comes in and out in a tick.
 Columns of operators marked * depend on the arguments; they are shown as they are without any.
 """
 _FAMILIES: Mapping[str, str] = MappingProxyType(
@@ -154,13 +160,31 @@ def _below(at: tuple[str, ...], usual: tuple[str, ...]) -> str:
 
 def _section(op: OpSpec) -> str:
     return "\n".join(
-        [f"### {op.name}\n", f"`{usage(op)}`: {op.meaning}.\n", *_ports(op), _example(op)]
+        [
+            f"### {op.name}\n",
+            f"`{usage(op)}`: {op.meaning}.\n",
+            *_ports(op),
+            *_arguments(op),
+            _example(op),
+        ]
     )
 
 
 def _ports(op: OpSpec) -> Iterator[str]:
     if len(op.inputs) > 1:
         yield f"Inputs: {', '.join(map(_port, op.inputs))}.\n"
+
+
+def _arguments(op: OpSpec) -> Iterator[str]:
+    for arg in op.args:
+        says = f"- `{arg.name}`: {arg.meaning}"
+        if arg.choices:
+            says += f": {', '.join(f'`{choice}`' for choice in arg.choices)}"
+        if arg.default not in (None, ()):
+            says += f"; `{arg.default}` unless it is said"
+        yield f"{says}."
+    if op.args:
+        yield ""
 
 
 def _port(port: Port) -> str:
@@ -176,7 +200,7 @@ def _example(op: OpSpec) -> str:
     for tick, (given, gives) in enumerate(zip(example.ticks, example.gives, strict=True)):
         shown = f"{_batches(given)} gives " if given else "gives "
         lines.append(f"# tick {tick}: {shown}{_batches(gives)}")
-    return "\n".join(["```", *lines, "```", ""])
+    return "\n".join(["```hydrotick", *lines, "```", ""])
 
 
 def _batches(batches: Mapping[str, Any]) -> str:

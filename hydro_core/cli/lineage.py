@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick lineage`."""
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_schema_argument(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_format_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick optimize`."""
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_schema_argument(parser)
-    parser.add_argument("--format", choices=FORMATS, default="text")
+    output.add_format_argument(parser, FORMATS)
     parser.add_argument("--explain", action="store_true", help="the chain of rules to the plan")
     parser.add_argument(
         "--stats",

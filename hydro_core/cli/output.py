@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -9,6 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from hydro_core.errors import Diagnostic, HydroError
+
+
+def add_format_argument(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")
+) -> None:
+    """Declares `--format`, of which the first is the default."""
+    parser.add_argument(
+        "--format",
+        choices=formats,
+        default=formats[0],
+        help=f"how it is printed (default: {formats[0]})",
+    )
 
 
 def print_text(text: str) -> None:

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_on_argument(parser, "judges one choice: the field by which an input is routed")
     add_schema_argument(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_format_argument(parser)
 
 
 def add_on_argument(parser: argparse.ArgumentParser, meaning: str) -> None:

@@ -49,7 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --input and --engine spark: N ticks as one job (default: all)",
     )
     add_schema_argument(parser)
-    parser.add_argument("--engine", choices=("reference", "spark"), default="reference")
+    parser.add_argument(
+        "--engine",
+        choices=("reference", "spark"),
+        default="reference",
+        help="what computes: the interpreter (default), or Spark",
+    )
     parser.add_argument("--no-optimize", action="store_true", help="run the program as written")
     parser.add_argument("--range", action="store_true", help="all ticks as one job")
     parser.add_argument(
@@ -67,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="with --shards: every shard gets all of this input (repeatable)",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_format_argument(parser)
 
 
 def misuse(arguments: argparse.Namespace) -> str | None:

@@ -212,6 +212,13 @@ class _Resolver:
                     Diagnostic("undefined", message, use.span, name, help=self._cure(name))
                 )
                 wrong.add(name)
+        for name, use in read.items():
+            if use.label is not None and use.label.text != "0" and name not in wrong:
+                message = f"`{name}` is never defined, so it has no port `[{use.label.text}]`"
+                self.problems.append(
+                    Diagnostic("undefined", message, use.span, name, help=self._cure(name))
+                )
+                wrong.add(name)
         return wrong
 
     def _cure(self, name: str) -> str:

@@ -32,7 +32,12 @@ def test(arguments: Sequence[str]) -> int:
     """Runs the tests of the project's flows: ticks in, outputs out, as they are written."""
     parser = argparse.ArgumentParser(prog="hydrotick test", description=test.__doc__)
     parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow (default: all)")
-    parser.add_argument("--engine", choices=["reference", "spark"], default="reference")
+    parser.add_argument(
+        "--engine",
+        choices=["reference", "spark"],
+        default="reference",
+        help="what computes: the interpreter (default), or Spark",
+    )
     add_format(parser)
     options = parser.parse_args(arguments)
     found = project.current()

@@ -11,10 +11,9 @@ import pytest
 from hydro_core.cli.main import main
 
 ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/operators.md").read_text(encoding="utf-8")
 EXAMPLES = [
-    block.partition("```")[0]
-    for block in (ROOT / "docs/operators.md").read_text(encoding="utf-8").split("```\n")
-    if "-> " in block.partition("```")[0] and "source(" in block.partition("```")[0]
+    block for block in re.findall(r"```hydrotick\n(.*?)```", PAGE, re.DOTALL) if "source(" in block
 ]
 WRONG = [p.read_text(encoding="utf-8") for p in sorted(ROOT.glob("tests/golden/errors/*.hydro"))]
 TEXTS = [*EXAMPLES * 3, *WRONG]

@@ -118,7 +118,9 @@ def test_refused_rows_are_decided_by_a_correction(tmp_path: Path, of_rows: Ideal
     assert late.contents == of_rows([*IN_TIME, *LATE], OPEN + 1)
 
 
-@pytest.mark.parametrize("first", [0, 1, 2, OPEN, OPEN + 1])
+@pytest.mark.parametrize(
+    "first", [pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, OPEN)] + [1, OPEN + 1]
+)
 def test_a_correction_has_late_rows_where_they_belong_or_as_early_as_it_can(
     tmp_path: Path, of_rows: Ideal, first: int
 ) -> None:
@@ -199,7 +201,7 @@ class Crash(BaseException):
     ["state/payments", pytest.param("tables", marks=pytest.mark.slow), "ledger"],
 )
 @pytest.mark.parametrize("policy", ["next", "correct"])
-@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("nth", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_killed_at_a_step(tmp_path: Path, of_rows: Ideal, policy: str, step: str, nth: int) -> None:
     """Under `correct` the first commit is that of the correction, the second that of the tick."""
     late = committed(tmp_path, policy)

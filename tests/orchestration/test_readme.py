@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"```(\w*)[^\n]*\n(.*?)```", re.DOTALL)
 
 
 def blocks(language: str) -> list[str]:

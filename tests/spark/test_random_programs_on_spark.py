@@ -14,7 +14,7 @@ from tests.spark.engines import Json, cuts, on_reference, on_spark, program
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SEEDS = range(1000, 1100)
+SEEDS = [pytest.param(n, marks=() if n < 1050 else pytest.mark.slow) for n in range(1000, 1100)]
 pytestmark = pytest.mark.spark
 
 

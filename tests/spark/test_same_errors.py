@@ -123,7 +123,10 @@ SUMS = {
 LARGE = {"decimal(38,2)": ("1.00", "9" * 36 + ".99"), "long": (0, 2**62)}
 
 
-@pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
+@pytest.mark.parametrize(
+    "as_range",
+    [pytest.param(False, id="ticks"), pytest.param(True, id="range", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("optimized", [False, True], ids=["written", "optimized"])
 @pytest.mark.parametrize("form", SUMS)
 @pytest.mark.parametrize(

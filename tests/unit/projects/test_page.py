@@ -20,7 +20,7 @@ PROGRAM = (ROOT / "orchestration" / "template" / "program.hydro").read_text(enco
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture

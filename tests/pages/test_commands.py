@@ -1,0 +1,68 @@
+"""Command lines on pages are ones that the commands' own parsers take, and the page of commands
+has all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pages.blocks import ALL, ROOT, Block
+from tools.command_lines import names, parser_of, take
+
+pytestmark = pytest.mark.dagster
+
+SHELL = [block for block in ALL if block.language in ("sh", "console")]
+OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "git"}
+"""Commands of others that a page may show."""
+
+
+def command_lines(block: Block) -> Iterator[list[str]]:
+    """The commands of a block; in a console they stand behind `$`, what they print below them."""
+    text = block.text.replace("\\\n", " ")
+    if block.language == "console":
+        text = "\n".join(re.findall(r"^\$ (.*)$", text, re.MULTILINE))
+    for line in text.splitlines():
+        for command in re.split(r" && | \|\|? ", line):
+            words = shlex.split(command, comments=True)
+            if words:
+                yield words
+
+
+@pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
+def test_the_parsers_take_it(block: Block, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = list(command_lines(block))
+    assert lines
+    for words in lines:
+        *settings, program = [w for i, w in enumerate(words) if _is_setting(words[:i])]
+        if program.rpartition("/")[2] == "hydrotick":
+            try:
+                take(words[len(settings) + 1 :])
+            except SystemExit as end:
+                raise AssertionError(f"{words}: {capsys.readouterr().err}") from end
+        else:
+            assert program in OTHERS, words
+        if program == "make":
+            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+            targets = [word for word in words[len(settings) + 1 :] if "=" not in word]
+            assert all(re.search(rf"^{word}:", makefile, re.MULTILINE) for word in targets), words
+
+
+def _is_setting(before: list[str]) -> bool:
+    """Whether all words before are `NAME=VALUE`, so that this one may be the program."""
+    return all("=" in word for word in before)
+
+
+@pytest.mark.parametrize("command", names())
+def test_every_option_is_on_the_page(command: str) -> None:
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### {command}\n(.*?)(?=^##|\Z)", page, re.DOTALL | re.MULTILINE)
+    assert section is not None
+    for action in parser_of(command)._actions:
+        for word in action.option_strings or [str(action.metavar or action.dest)]:
+            assert word in ("-h", "--help") or f"`{word}" in section[1], word
+        for choice in action.choices or ():
+            assert str(choice) in section[1]

@@ -1,0 +1,169 @@
+"""Every program on a page is one, and its ticks give what the page says, to the last row.
+
+A block of `hydrotick` is followed by `ticks`, a table of what comes in and out, or by `error`, what
+is printed instead; or it says `# tick 0: a [1] gives out [2]` itself. A block of `console` shows
+commands with what they print. `--update-golden` writes what is so into the pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hydro_core.cli.main import COMMANDS, main
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.engines import Options
+from hydro_core.errors import HydroError
+from hydro_core.lang.resolve import parse
+from hydro_core.running import run_json
+from tests.pages.blocks import ALL, Block, following, rewritten
+from tests.pages.tick_tables import Batches, Column, names_of, read, written
+
+LANGUAGES = {
+    *("hydrotick", "ticks", "error", "console", "sh", "python", "yaml", "toml", "json", "text"),
+    "mermaid",
+}
+PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
+CONSOLES = [block for block in ALL if block.language == "console"]
+
+
+def test_there_are_programs() -> None:
+    assert len(PROGRAMS) > 60
+
+
+@pytest.mark.parametrize("block", ALL, ids=lambda block: block.place)
+def test_every_block_says_its_language(block: Block) -> None:
+    assert block.language in LANGUAGES
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: block.place)
+def test_a_program_does_what_the_page_says(block: Block, update_golden: bool) -> None:
+    said = _after(block)
+    found = _found(block, said)
+    if update_golden:
+        for after, text in zip(said, found, strict=True):
+            rewritten(after, text)
+    else:
+        assert found == [after.text for after in said]
+
+
+def _after(block: Block) -> list[Block]:
+    """What is said of a program: its ticks, what is printed instead, or both."""
+    said = []
+    after = following(block)
+    while after is not None and after.language in ("ticks", "error"):
+        said.append(after)
+        after = following(after)
+    return said
+
+
+def _found(block: Block, said: list[Block]) -> list[str]:
+    """What the blocks after a program ought to say."""
+    match [after.language for after in said]:
+        case []:
+            compiled = _compiled(block, partial=True)
+            _check_comments(block, compiled)
+            return []
+        case ["ticks"]:
+            return [written(*_run(_compiled(block), said[0].text))]
+        case ["error"]:
+            with pytest.raises(HydroError) as refused:
+                _compiled(block)
+            return [f"{refused.value}\n"]
+        case ["ticks", "error"]:
+            compiled = _compiled(block)
+            with pytest.raises(HydroError) as failed:
+                _run(compiled, said[0].text)
+            streams = _streams(compiled, said[0].text)
+            shown = [stream for stream in streams if not stream.out]
+            return [written(shown, read(said[0].text, streams)), f"{failed.value}\n"]
+        case languages:
+            raise AssertionError(f"{block.place} is followed by {languages}")
+
+
+def _compiled(block: Block, partial: bool = False) -> Compiled:
+    file = block.file or "program.hydro"
+    return compile_graph(parse(block.text, file=file, name=Path(file).stem), partial=partial)
+
+
+def _streams(compiled: Compiled, table: str) -> list[Column]:
+    """The streams that a table names, inputs first; all outputs where it names none."""
+    typed = compiled.typed
+    names = [name for name, out in names_of(table) if not out]
+    shown = [name for name, out in names_of(table) if out]
+    return [
+        *(Column(name, False, typed.inputs[name].item) for name in names),
+        *(Column(name, True, typed.outputs[name].item) for name in shown or typed.outputs),
+    ]
+
+
+def _run(compiled: Compiled, table: str) -> tuple[list[Column], Batches]:
+    """The streams of a table, with what came in and what comes out of them."""
+    streams = _streams(compiled, table)
+    inputs = [stream.name for stream in streams if not stream.out]
+    given = [{name: tick[name] for name in inputs} for tick in read(table, streams)]
+    gives = run(compiled, given)
+    return streams, [{**i, **o} for i, o in zip(given, gives, strict=True)]
+
+
+def run(compiled: Compiled, ticks: list[dict[str, list[Any]]]) -> Batches:
+    """What a program gives on the reference, as it is written and as it is optimized."""
+    naive = run_json(compiled.graph, {}, ticks, Options(optimized=False))
+    assert run_json(compiled.graph, {}, ticks, Options()) == naive
+    return list(naive)
+
+
+_TICK = re.compile(r"^# tick \d+: (.*?) ?gives (.*)$", re.MULTILINE)
+
+
+def _check_comments(block: Block, compiled: Compiled) -> None:
+    said = [(_batches(given), _batches(gives)) for given, gives in _TICK.findall(block.text)]
+    if said:
+        assert run(compiled, [given for given, _ in said]) == [gives for _, gives in said]
+
+
+def _batches(text: str) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    while text:
+        name, _, rest = text.partition(" ")
+        found[name], end = json.JSONDecoder().raw_decode(rest)
+        text = rest[end:].lstrip(", ")
+    return found
+
+
+@pytest.mark.parametrize("block", CONSOLES, ids=lambda block: block.place)
+def test_a_command_prints_what_the_page_says(
+    block: Block, update_golden: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands about a program; those about a project are the concern of `test_commands`."""
+    for other in ALL:
+        if other.page == block.page and other.file and other.start < block.start:
+            (tmp_path / other.file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / other.file).write_text(other.text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    parts = re.split(r"^\$ (.*)\n", block.text, flags=re.MULTILINE)[1:]
+    shown = "".join(
+        f"$ {command}\n{_printed(command, said)}"
+        for command, said in zip(parts[::2], parts[1::2], strict=True)
+    )
+    if update_golden:
+        rewritten(block, shown)
+    else:
+        assert shown == block.text
+
+
+def _printed(command: str, said: str) -> str:
+    words = shlex.split(command)
+    if words[0] != "hydrotick" or words[1] not in COMMANDS:
+        return said
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        main(words[1:])
+    return printed.getvalue()

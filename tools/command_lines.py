@@ -1,0 +1,67 @@
+"""The argument parsers of the commands, and whether they take a command line.
+
+A command makes its parser when it is called, and uses it before it does anything. So it is called
+here with a parser that ends it at that moment.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from typing import Any
+
+from hydro_core.cli.main import COMMANDS, PLUGINS, main
+
+
+class _Parsed(BaseException):
+    """The arguments were taken; the command is not run."""
+
+
+@contextmanager
+def _instead_of_parsing(then: Any) -> Iterator[None]:
+    parse = argparse.ArgumentParser.parse_args
+
+    def parse_args(self: argparse.ArgumentParser, words: Sequence[str] | None = None) -> None:
+        then(self, lambda: parse(self, words))
+        raise _Parsed
+
+    argparse.ArgumentParser.parse_args = parse_args  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    except _Parsed:
+        pass
+    finally:
+        argparse.ArgumentParser.parse_args = parse  # type: ignore[method-assign]
+
+
+def names() -> list[str]:
+    """The commands that there are."""
+    there = {point.name for point in entry_points(group=PLUGINS)}
+    return sorted(there | {name for name in COMMANDS if _is_there(name)})
+
+
+def _is_there(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(f"hydro_core.cli.{name}") is not None
+
+
+def take(words: Sequence[str]) -> None:
+    """Has `hydrotick` parse these words; misuse ends as it does for users, with `SystemExit`."""
+    with _instead_of_parsing(lambda parser, parse: parse()):
+        main(words)
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """The parser with which a command reads its arguments."""
+    made: list[argparse.ArgumentParser] = []
+    with _instead_of_parsing(lambda parser, parse: made.append(parser)):
+        main([command])
+    (parser,) = made
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            found: argparse.ArgumentParser = action.choices[command]
+            return found
+    return parser

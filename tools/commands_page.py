@@ -1,0 +1,69 @@
+"""The commands as a page: `docs/commands.md` is what `page()` gives, from their own parsers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tools.command_lines import names, parser_of
+
+_HEAD = """\
+# Commands
+
+Written from the parsers of the commands by `make docs`. Every command has `--help`. Each exits with
+0 on success, 1 when the program or data is at fault, and 2 on misuse; what differs is said below.
+An error names place, operator and cure; under `--format json` it is
+`{"error": {"code", "message", "file", "line", "column", "operator", "help"}}` on standard output
+([error codes](language.md#error-codes)). `--debug`, anywhere, also shows where an error came from,
+in Python and in Spark.
+
+`FILE` is a program: `*.hydro`, or `module:attribute` for a flow in Python. `FLOW` is a flow of the
+project that the current folder is in ([projects.md](projects.md)). `KEY` names a tick as `status`
+prints it: `2026-01-31`, or `2026-01-31-06:00` where ticks are shorter than a day.
+"""
+_ABOUT: Mapping[str, str] = MappingProxyType(
+    {
+        "A program by itself": "run check optimize partition lineage graph simulate",
+        "A project": "init test land dev demo docs",
+        "Ticks": "backfill correct accept status show why",
+        "What is deployed": "plan deploy rollback",
+        "Tables": "compact copy reset",
+    }
+)
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    there = names()
+    parts = [_HEAD]
+    for title, listed in {**_ABOUT, "Others": " ".join(_others(there))}.items():
+        found = [name for name in listed.split() if name in there]
+        if found:
+            parts += [f"## {title}\n", *map(_section, found)]
+    return "\n".join(parts)
+
+
+def _others(there: list[str]) -> list[str]:
+    placed = " ".join(_ABOUT.values()).split()
+    return [name for name in there if name not in placed]
+
+
+def _section(name: str) -> str:
+    parser = parser_of(name)
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split()).replace(" [-h]", "")
+    actions = [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
+    lines = [f"### {name}\n", f"{parser.description}\n", f"```text\n{usage}\n```\n"]
+    if actions:
+        lines.append(f"| argument | |\n| --- | --- |\n{''.join(map(_row, actions))}")
+    return "\n".join(lines)
+
+
+def _row(action: argparse.Action) -> str:
+    if not action.help:
+        raise ValueError(f"{action.dest} says nothing of itself: give it a `help`")
+    value = action.metavar or (action.choices and "|".join(map(str, action.choices)))
+    shown = str(value or "" if action.nargs != 0 else "")
+    written = " ".join([*(", ".join(action.option_strings) or "",), shown]).strip()
+    says = action.help.replace("|", "\\|")
+    return f"| `{written.replace('|', chr(92) + '|')}` | {says} |\n"
