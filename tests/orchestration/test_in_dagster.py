@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import dagster as dg
@@ -12,6 +13,7 @@ from dagster.components.testing.utils import create_defs_folder_sandbox
 import hydrotick
 from hydro_core.errors import HydroError
 from hydrotick.init import put_project
+from tests.pages.blocks import ALL
 
 pytestmark = pytest.mark.dagster
 
@@ -102,3 +104,23 @@ def test_scaffolded_it_is_a_project_that_loads() -> None:
             assert found.resolve_job_def("payments_flow_job")
         with sandbox.build_all_defs() as found:
             assert found.resolve_job_def("payments_flow_job")
+
+
+def _shown(file: str) -> str:
+    (block,) = [b for b in ALL if b.file == file]
+    return block.text
+
+
+def test_the_definitions_on_the_page(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop.parent)
+    (shop.parent / "definitions.py").write_text(_shown("definitions.py"))
+    found = runpy.run_path("definitions.py")["defs"]
+    assert found.resolve_job_def("totals_job")
+
+
+def test_the_component_on_the_page() -> None:
+    with create_defs_folder_sandbox() as sandbox:
+        place = sandbox.scaffold_component(hydrotick.HydrotickProject, "shop")
+        (place / "defs.yaml").write_text(_shown("defs.yaml"))
+        with sandbox.load_component_and_build_defs(place) as (_, found):
+            assert found.resolve_job_def("shop_job")
