@@ -68,7 +68,6 @@ def project_definitions(
             *(sensor for flow in built for sensor in flow.sensors),
             failure_sensor(flows, runner.project),
         ],
-        executor=dg.in_process_executor,
     )
 
 

@@ -58,7 +58,7 @@ class TickReport:
     """Where the table of each asset is."""
     judged: bool = True
     again: str = ""
-    """Says so where the tick had been committed before, and nothing was computed."""
+    """Says so where the tick had been committed before, and this run computed nothing."""
     commit: int | None = None
     """The commit that made the tick, by its number in the ledger."""
     seconds: float | None = None
@@ -228,8 +228,8 @@ def report_of_committed(
         totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
         tables=tables_of(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
-        "nothing was computed, it was only recorded again. To compute it and the ticks after it "
-        f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
+        "this run computed nothing, it recorded what is there. To compute it and the ticks after "
+        f"it from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
         f"`hydrotick correct {flow.name} --from {window.key}`",
         commit=commit.sequence,
         seconds=seconds_of(commit),
