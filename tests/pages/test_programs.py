@@ -27,7 +27,19 @@ from tests.pages.blocks import ALL, Block, following, rewritten
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
-    *("hydrotick", "ticks", "error", "console", "sh", "python", "yaml", "toml", "json", "text"),
+    *(
+        *("mermaid",),
+        "ticks",
+        "error",
+        "console",
+        "sh",
+        "python",
+        "yaml",
+        "toml",
+        "json",
+        "csv",
+        "text",
+    ),
     "mermaid",
 }
 PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
