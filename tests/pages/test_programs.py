@@ -27,20 +27,10 @@ from tests.pages.blocks import ALL, Block, following, rewritten
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
-    *(
-        *("mermaid",),
-        "ticks",
-        "error",
-        "console",
-        "sh",
-        "python",
-        "yaml",
-        "toml",
-        "json",
-        "csv",
-        "text",
-    ),
-    "mermaid",
+    *("hydrotick", "ticks", "error", "console"),  # here
+    *("python", "yaml", "toml", "json"),  # in `test_files`
+    "sh",  # in `test_commands`
+    *("csv", "text", "mermaid"),
 }
 PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
 CONSOLES = [block for block in ALL if block.language == "console"]
