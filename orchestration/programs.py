@@ -12,8 +12,10 @@ from pathlib import Path
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
+from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
+from hydro_core.lang.comments import Comments
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -135,6 +137,11 @@ def place_of(flow: FlowAsset) -> str:
     module, _, attribute = program.partition(":")
     beside = module_in(flow.folder, module)
     return program if beside is None else f"{beside}:{attribute}"
+
+
+def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
+    """What the program says of its statements, as it was deployed, or as it is where it was not."""
+    return Comments(_texts(flow) if written is None else written.deployment.program.texts)
 
 
 def _texts(flow: FlowAsset) -> Mapping[str, str]:
