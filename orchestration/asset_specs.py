@@ -24,6 +24,7 @@ from .about import About
 from .shape import FlowShape, OutputShape, StateShape
 from .ticks import TickAxis
 
+_NO_NAME = re.compile(r"\W+", re.ASCII)
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
     "position": "its place in the order of the tick",
@@ -59,7 +60,8 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
         case "":
             return dg.AssetKey([flow.name, name])
         case "state":
-            return dg.AssetKey([flow.name, kind, f"{name}_state"])
+            # What a plan has more of than the program is named in words: `totals of shard 2`.
+            return dg.AssetKey([flow.name, kind, f"{_NO_NAME.sub('_', name)}_state"])
         case _:
             return dg.AssetKey([flow.name, kind, name])
 
