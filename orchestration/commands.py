@@ -116,6 +116,13 @@ def simulate(arguments: Sequence[str]) -> int:
     return run_simulation(arguments)
 
 
+def completion(arguments: Sequence[str]) -> int:
+    """Prints the script by which a shell completes commands, options, flows and outputs."""
+    from .completion import completion as print_script
+
+    return print_script(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     from .arguments import add_format, flow_parser, parsed

@@ -26,7 +26,7 @@ class Progress:
         self._total, self._to = total, to
         self._began = time.monotonic()
         self._first = 0.0
-        """When the first range was done, and how many ticks it had: it waited for Spark to start."""
+        """When the first range was done, which waited for Spark to start."""
         self._waited = 0
         self._live = to.isatty()
         self._lock = threading.Lock()
