@@ -22,8 +22,8 @@ follow are in [language.md](language.md#functions).
 
 In text programs a function is an expression of Python:
 
-- constants, names, `x.field`, `x["field"]`, `x[0]`, slices, calls with positional, named and starred
-  arguments;
+- constants, names, `x.field`, `x["field"]`, `x[0]`, slices, calls with positional, named and
+  starred arguments;
 - `+ - * / // % ** & | ^ << >> ~`, comparisons and their chains, `in`, `is`, `and`, `or`, `not`;
 - `a if p else b`, tuples, lists, sets, dicts, comprehensions, generator expressions, f-strings,
   lambdas, `(name := value)`.
