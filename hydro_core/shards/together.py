@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hydro_core.catalog.internal import OF_SHARD, operator
-from hydro_core.catalog.io import SOURCE
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, predecessors, reachable
@@ -99,7 +99,7 @@ class Together:
 
     def _nodes(self) -> Iterator[Node]:
         for node in self._graph:
-            if node.id not in self._in_shards and node.id not in self._exchanged:
+            if node.op is not SINK and node.id not in self._in_shards | self._exchanged.keys():
                 yield node
         for number in range(self.cut.count):
             for node in self._graph:
@@ -107,8 +107,7 @@ class Together:
                     yield self._copied(node, number)
         for sinks in self._graph.sinks.values():
             for sink in sinks:
-                if sink.id in self._in_shards:
-                    yield from self._put_out(sink)
+                yield from self._put_out(sink)
         yield from self._last_nodes()
 
     def _copied(self, node: Node, number: int) -> Node:
