@@ -1,4 +1,4 @@
-"""A tick, a range and a deployment on a Spark cluster: executors are processes of their own, here on the same machine."""
+"""A tick, a range and a deployment on a cluster: executors are processes of their own, here."""
 
 from __future__ import annotations
 
