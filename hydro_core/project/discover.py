@@ -86,6 +86,18 @@ def module_in(folder: Path, module: str) -> str | None:
     return f"{PACKAGE}.{folder.name}.{module}"
 
 
+def place_of(flow: FlowAsset) -> str:
+    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
+    program = str(flow.program)
+    if flow.folder is None:
+        return program
+    if isinstance(flow.program, Path) or program.endswith(".hydro"):
+        return str(flow.folder / program)
+    module, _, attribute = program.partition(":")
+    beside = module_in(flow.folder, module)
+    return program if beside is None else f"{beside}:{attribute}"
+
+
 def _declarations(root: Path) -> list[Path]:
     return sorted(file for name in DECLARATIONS for file in (root / ASSETS).glob(f"*/{name}"))
 

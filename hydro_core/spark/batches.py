@@ -41,7 +41,9 @@ class Batch:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The batch as a DataFrame (item, t)."""
         if isinstance(self.rows, pa.Table):
-            return spark.createDataFrame(self.rows, relation_schema(self.item))
+            # What is left of a selection may be a table without any array, which Spark refuses.
+            rows = self.rows if self.rows.num_rows else self.rows.schema.empty_table()
+            return spark.createDataFrame(rows, relation_schema(self.item))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:
