@@ -18,6 +18,7 @@ from types import ModuleType
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.reads import reads_wrong
 
 ASSETS = "assets"
 SETTINGS = "hydrotick.toml"
@@ -73,7 +74,10 @@ def found_in(root: Path) -> Found:
     for flow in twice:
         others = [other.folder for other in twice if other.name == flow.name]
         broken.append(Broken(flow.name, flow.folder or root, _twice(flow.name, others)))
-    return Found(tuple(flow for flow in flows if of_name[flow.name] == 1), tuple(broken))
+    once = [flow for flow in flows if of_name[flow.name] == 1]
+    wrong = dict(reads_wrong(once, [flow.name for flow in broken]))
+    broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
+    return Found(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
 
 
 def module_in(folder: Path, module: str) -> str | None:
