@@ -205,7 +205,7 @@ class Deployments:
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
         has = serving.deployment.sharding
         if not changed and now[0] == was[0] and sharding_of(flow) != has:
-            return Undeployed(f"the shards that its asset asks for are not deployed: {served(has)}")
+            return Undeployed(f"the shards that its asset asks for are not deployed; {served(has)}")
         return Undeployed(f"`{_named(flow)}` has changes that are not deployed", frozenset(changed))
 
 

@@ -121,7 +121,7 @@ def _sample(flow: FlowAsset) -> Problems:
 
 def _shards(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
     asked = flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
-    if asked.count < 1:
+    if isinstance(asked.count, bool) or not isinstance(asked.count, int) or asked.count < 1:
         cure = "give a number, 1 or more; 1 does not cut the flow"
         yield _wrong(flow, "shards", f"there are no {asked.count} shards", cure)
     yield from _known(flow, "shards", (*asked.on, *asked.replicate), "input", sources)
