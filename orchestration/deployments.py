@@ -18,7 +18,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.reads import no_such_output, takes_back
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 
 from .cutting import served, sharding_of
 from .programs import deployment_for, plan_as_written, program_of, said_instead

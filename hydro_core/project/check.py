@@ -15,7 +15,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.item import Decimal as DecimalType
