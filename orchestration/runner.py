@@ -19,7 +19,7 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 
 from .changes import started_empty
 from .deployments import Deployments, fitted

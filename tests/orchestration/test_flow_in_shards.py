@@ -80,9 +80,9 @@ def test_another_number_of_shards_is_deployed_as_a_program_is(
     list(run_ticks(flow, runner, 1, lambda _: None, together=2))
     flow = replace(flow, shards=3)
     small.serve(monkeypatch, [flow], runner.project)
-    assert "what serves: 2 shards" in runner.deployments.undeployed(flow).says
+    assert "what serves has 2 shards" in runner.deployments.undeployed(flow).says
     assert main(["status", "small"]) == 0
-    assert "what serves: 2 shards" in capsys.readouterr().out
+    assert "what serves has 2 shards" in capsys.readouterr().out
     list(run_ticks(flow, runner, 2, lambda _: None))
     code, found = planned(capsys)
     assert code == 3
