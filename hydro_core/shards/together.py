@@ -102,7 +102,7 @@ class Together:
         return {node: meaning for node, meaning in found.items() if node in self.graph.nodes}
 
     def name_in(self, node: NodeId, number: int) -> NodeId:
-        """The name that a node of the first shard's plan has in the graph, for one of the shards."""
+        """The name that a node of a shard's plan has in the graph, for one of the shards."""
         return f"{node} of shard {number}" if node in self._in_shards else node
 
     def _nodes(self) -> Iterator[Node]:
