@@ -36,6 +36,11 @@ class Compiled:
     def __str__(self) -> str:
         return as_text(self.typed, self.strata)
 
+    def _repr_html_(self) -> str:
+        """The drawing with its strata and types, in a notebook."""
+        picture = render.picture_of(self.graph, self.strata.of, self.typed.types)
+        return render.svg(picture)
+
 
 def compile_text(
     text: str,
