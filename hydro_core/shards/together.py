@@ -79,10 +79,14 @@ class Together:
             program: the meanings of the streams of the whole program.
         """
         found: dict[NodeId, str] = {}
+        # As they are written, and together: what is exchanged is what was made before it.
+        plain = Together.of(self.cut, as_written)
+        own = program_meanings(plain.compiled.typed)
         for number in range(self.cut.count):
-            own = program_meanings(self.cut.of(number).typed)
             for node, stream in self.shard.streams.items():
-                found[self._of_shard(node, number)] = own[stream]
+                meant = own.get(plain.name_in(stream, number))
+                if meant is not None:
+                    found[self.name_in(node, number)] = meant
         if self.last is not None:
             same = {n: s for n, s in self.last.streams.items() if s in program}
             found |= {self._of_last(node): program[stream] for node, stream in same.items()}
@@ -96,6 +100,10 @@ class Together:
                     meaning = meaning_of(reads, program) if reads.port else program[reads.node]
                     found[_whole(sink)] = meaning
         return {node: meaning for node, meaning in found.items() if node in self.graph.nodes}
+
+    def name_in(self, node: NodeId, number: int) -> NodeId:
+        """The name that a node of a shard's plan has in the graph, for one of the shards."""
+        return f"{node} of shard {number}" if node in self._in_shards else node
 
     def _nodes(self) -> Iterator[Node]:
         for node in self._graph:
@@ -113,7 +121,7 @@ class Together:
     def _copied(self, node: Node, number: int) -> Node:
         args = node.args.with_(shard=number) if node.op is OF_SHARD else node.args
         inputs = tuple(self._end(end, number) for end in node.inputs)
-        return node.with_(id=self._of_shard(node.id, number), args=args, inputs=inputs)
+        return node.with_(id=self.name_in(node.id, number), args=args, inputs=inputs)
 
     def _put_out(self, sink: Node) -> Iterator[Node]:
         """What a sink of the shards gives: all parts of it, or what the first shard alone has."""
@@ -184,10 +192,7 @@ class Together:
 
     def _end(self, end: Endpoint, number: int) -> Endpoint:
         end = Endpoint(self._exchanged.get(end.node, end.node), end.port)
-        return Endpoint(self._of_shard(end.node, number), end.port)
-
-    def _of_shard(self, node: NodeId, number: int) -> NodeId:
-        return f"{node} of shard {number}" if node in self._in_shards else node
+        return Endpoint(self.name_in(end.node, number), end.port)
 
     def _of_last(self, node: NodeId) -> NodeId:
         taken = node in self._graph.nodes and node not in self._in_shards

@@ -10,9 +10,11 @@ from hydro_core.cli.main import main
 from hydro_core.compile import compile_text
 from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
+from hydro_core.plan.meaning import program_meanings
 from hydro_core.running import read_ticks, run_items
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
+from hydro_core.shards.together import Together, as_written
 
 INPUTS = """
 orders = source("user long, item long, amount long")
@@ -98,3 +100,18 @@ def test_partition_shows_the_exchanges(tmp_path: Path, capsys: pytest.CaptureFix
     assert "p cannot be cut into shards." in shown
     assert "With `--shards N` it runs like this:" in shown
     assert "exchanged between them: join_1 for join_2" in shown
+
+
+def test_what_is_kept_behind_an_exchange_is_known_by_what_stands_before_it() -> None:
+    """Else a deployment of another program would go on with tables of this one."""
+    ends = '-> persist() -> aggregate(by="city", n=count()) -> out'
+    joined = TWO_JOINS.replace("-> out", ends)
+    other = joined.replace("orders ->", "orders -> filter(lambda o: o.amount > 3) ->")
+    kept = []
+    for text in (joined, other):
+        program = compile_text(text)
+        shards = Together.of(sharded(program, 2), as_written)
+        found = shards.meanings(program_meanings(program.typed))
+        kept.append({found[node.id] for node in shards.graph if node.op.name == "persist"})
+    assert all(kept)
+    assert kept[0].isdisjoint(kept[1])
