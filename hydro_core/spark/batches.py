@@ -19,6 +19,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.files.workers import column_of
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
@@ -41,7 +42,7 @@ class Batch:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The batch as a DataFrame (item, t)."""
         if isinstance(self.rows, pa.Table):
-            return spark.createDataFrame(self.rows, relation_schema(self.item))
+            return together(spark.createDataFrame(self.rows, relation_schema(self.item)))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:
@@ -71,6 +72,11 @@ class Batch:
     def is_empty(self) -> bool:
         """Whether it surely has no rows."""
         return isinstance(self.rows, pa.Table) and self.rows.num_rows == 0
+
+    @property
+    def rows_at_hand(self) -> int | None:
+        """The number of rows, if they are at hand."""
+        return self.rows.num_rows if isinstance(self.rows, pa.Table) else None
 
     @property
     def is_small(self) -> bool:

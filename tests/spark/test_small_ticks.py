@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -37,11 +36,11 @@ def test_what_nothing_can_reach_takes_no_job(
     pipeline.run_tick(0, batch(0))
     asked: list[str] = []
 
-    def write_all(pending: Mapping[str, Pending], *rest: Any) -> Mapping[str, Written]:
+    def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Written] | None:
         asked.extend(pending)
-        return store_write.write_all(pending, *rest)
+        return store_write.collect_all(pending, bound)
 
-    monkeypatch.setattr(pipeline_jobs, "write_all", write_all)
+    monkeypatch.setattr(pipeline_jobs, "collect_all", collect_all)
     pipeline.run_tick(1, {"messages": batch(1)["messages"]})
     assert asked == ["outputs/everybody", "outputs/speakers"]
     assert pipeline.output("greeted").num_rows == 0
