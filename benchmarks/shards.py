@@ -1,9 +1,9 @@
 """A tick of a running aggregate in 1, 2 and 4 shards beside the same tick unsharded.
 
-All pipelines run in turns in one session, the shards of one after the other: a ratio is what it
-costs to cut the work on one machine, where nothing is won by it. Every shard reads the batch and
-keeps its own rows of it; each has its own tables. Beside them stand the key's rows that the largest
-shard holds, and how long the analysis takes that says what to route on.
+All pipelines run in turns in one session, the shards of one side by side: a ratio is what it costs
+to cut the work on one machine. Every shard reads the batch and keeps its own rows of it; each has
+tables of its own, and one row of the ledger makes the tick count. Beside them stand the key's rows
+that the largest shard holds, and how long the analysis takes that says what to route on.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
-from hydro_core.compile import compile_text, optimized
+from hydro_core.compile import compile_text
 from hydro_core.plan.planner import plan
 from hydro_core.shards.program import sharded
+from hydro_core.shards.run import side_by_side
 from hydro_core.spark.pipeline import Pipeline
 
 PROGRAM = """
@@ -46,24 +47,21 @@ def main() -> int:
     asked = parser.parse_args()
     spark, settings = session(asked.memory)
     program, rng = compile_text(PROGRAM), np.random.default_rng(1)
-    plans, analysis = {WHOLE: [plan_of(PROGRAM)]}, {WHOLE: 0.0}
+    plans, analysis = {WHOLE: plan_of(PROGRAM)}, {WHOLE: 0.0}
     for count in asked.shards:
         start = time.process_time()
         cut = sharded(program, count)
         analysis[str(count)] = time.process_time() - start
-        best = cut.changed(optimized)
-        programs = [best.of(shard) for shard in range(count)]
-        plans[str(count)] = [plan(p.typed, p.strata) for p in programs]
+        best = side_by_side(cut, "tick")
+        plans[str(count)] = plan(best.typed, best.strata)
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as scratch:
         pipelines = {
-            name: [Pipeline(Path(scratch) / name / str(i), p, settings, spark) for i, p in found]
-            for name, found in ((name, list(enumerate(of))) for name, of in plans.items())
+            name: Pipeline(Path(scratch) / name, found, settings, spark)
+            for name, found in plans.items()
         }
 
         def tick(name: str, number: int, customers: np.ndarray) -> None:
-            batch = orders(customers)
-            for pipeline in pipelines[name]:
-                pipeline.run_tick(number, batch)
+            pipelines[name].run_tick(number, orders(customers))
 
         for name in pipelines:
             tick(name, 0, np.arange(asked.keys))
@@ -77,8 +75,16 @@ def main() -> int:
             range(1, asked.warm + asked.ticks + 1),
             asked.warm,
         )
-        last = {name: [p.output("totals") for p in of] for name, of in pipelines.items()}
-    counted = {name: sum(sum(t["n"].to_pylist()) for t in parts) for name, parts in last.items()}
+        counted = {
+            name: sum(pipeline.output("totals")["n"].to_pylist())
+            for name, pipeline in pipelines.items()
+        }
+        largest = {
+            name: max(
+                map(pipeline.store.row_count, (s.name for s in pipeline.state_tables.values()))
+            )
+            for name, pipeline in pipelines.items()
+        }
     if (
         len({count for name, count in counted.items() if len(found[name].usages) == asked.ticks})
         > 1
@@ -92,7 +98,7 @@ def main() -> int:
             "cpu, s": runs.cpu,
             "time / unsharded": runs.seconds / whole.seconds,
             "cpu / unsharded": runs.cpu / whole.cpu,
-            "largest shard": max(t.num_rows for t in last[name]) / asked.keys,
+            "largest shard": largest[name] / asked.keys,
             "analysis, s": analysis[name],
         }
         for name, runs in found.items()

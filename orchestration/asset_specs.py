@@ -6,10 +6,10 @@ is no edge: Dagster takes an asset that depends on itself out of the run of the 
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import dropwhile, takewhile
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +24,7 @@ from .about import About
 from .shape import FlowShape, OutputShape, StateShape
 from .ticks import TickAxis
 
+_NO_NAME = re.compile(r"\W+", re.ASCII)
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
     "position": "its place in the order of the tick",
@@ -33,6 +34,17 @@ _STATE_COLUMNS = {
     "item": "what the operator keeps",
     "ord": "its place in the order of the tick",
 }
+
+
+_KINDS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+"""How Dagster calls what a file is, by how its name ends."""
 
 
 def tick_step(flow: FlowAsset) -> str:
@@ -48,7 +60,8 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
         case "":
             return dg.AssetKey([flow.name, name])
         case "state":
-            return dg.AssetKey([flow.name, kind, f"{name}_state"])
+            # What a plan has more of than the program is named in words: `totals of shard 2`.
+            return dg.AssetKey([flow.name, kind, f"{_NO_NAME.sub('_', name)}_state"])
         case _:
             return dg.AssetKey([flow.name, kind, name])
 
@@ -68,31 +81,39 @@ def flow_specs(
     states = []
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
-        states.append(_state(flow, state, shown, of))
+        stratum = {"stratum": about.stratum(state.stratum)}
+        said = next(filter(None, map(about.comments.of, reversed(state.places))), "")
+        states.append(_state(flow, state, said, {**shown, **stratum}, of))
     outputs = []
     for output in shape.outputs:
         plan = about.of_output(output.name, shape.plan)
-        said = _comment(output.place, about)
+        plan |= {"stratum": about.stratum(output.stratum)}
+        said = about.comments.of(output.place)
         of = {**common, "code_version": about.code_version(output.name)}
         outputs.append(_output(flow, output, said, {**shown, **plan}, of))
     return [*states, *outputs]
 
 
 def _state(
-    flow: FlowAsset, state: StateShape, shown: Mapping[str, Any], common: Mapping[str, Any]
+    flow: FlowAsset,
+    state: StateShape,
+    said: str,
+    shown: Mapping[str, Any],
+    common: Mapping[str, Any],
 ) -> dg.AssetSpec:
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
         asset_key(flow, f"state/{state.name}"),
         deps=[asset_key(flow, name) for name in state.parents],
-        description=state.says,
+        description=f"{said}\n\n{state.says}" if said else state.says,
         tags={"role": "state"},
         metadata={
             "dagster/column_schema": _schema(state.columns, _STATE_COLUMNS),
             **shown,
-            "stratum": state.stratum,
+            "written by": state.written_by,
+            "read by": ", ".join(state.read_by),
             **({"reads of the tick before": earlier} if earlier else {}),
-            **_code(state.place),
+            **_code(next(filter(None, state.places), None)),
         },
         **common,
     )
@@ -122,21 +143,10 @@ def _output(
             "dagster/column_schema": _schema(output.columns, _sources(output)),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             **shown,
-            "stratum": output.stratum,
             **_code(output.place),
         },
         **common,
     )
-
-
-def _comment(place: Span | None, about: About) -> str:
-    """The comment above the statements that a place is among."""
-    if place is None:
-        return ""
-    lines = about.lines(place)[: place.line]
-    above = dropwhile(lambda line: line.strip() and not line.startswith("#"), reversed(lines))
-    comment = list(takewhile(lambda line: line.startswith("#"), above))
-    return " ".join(line.lstrip("# ").rstrip() for line in reversed(comment))
 
 
 def _code(place: Span | None) -> dict[str, Any]:
@@ -151,24 +161,46 @@ def _code(place: Span | None) -> dict[str, Any]:
     return {"dagster/code_references": shown}
 
 
-def input_specs(flow: FlowAsset, shape: FlowShape, about: About) -> Iterator[dg.AssetSpec]:
-    """The landing tables, which others write."""
+def input_specs(
+    flow: FlowAsset, shape: FlowShape, about: About, root: Path
+) -> Iterator[dg.AssetSpec]:
+    """The landing tables, which others write; `root` is the project's landing directory."""
     for name, columns in shape.inputs.items():
-        landing = flow.inputs[name]
+        landing, place = flow.inputs[name], shape.plan.graph.sources[name].span
         by = (
             f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
         )
+        said = about.comments.of(place)
+        # A program that begins without an empty line says there what it is about.
+        said = "" if said == about.comments.head else f"{said}\n\n"
+        kind = kind_of(root / landing.path)
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,
-            description=f"Landing table `{landing.path}`, {by}.",
-            kinds={"deltalake"},
+            description=f"{said}Landing table `{landing.path}`, {by}.",
+            owners=list(flow.owners),
+            kinds={kind} if kind else set(),
             tags={"role": "input"},
             metadata={
-                "dagster/column_schema": _schema(columns),
+                "dagster/column_schema": _schema(columns, _cut_by(landing.column)),
                 "program": dg.MetadataValue.md(about.drawing),
+                **_code(place),
             },
         )
+
+
+def _cut_by(column: str | None) -> Mapping[str, str]:
+    return {column: "tells the tick that a row is of"} if column else {}
+
+
+def kind_of(landed: Path) -> str | None:
+    """The kind of what has landed, by Dagster's name for it; None where nothing has."""
+    if (landed / "_delta_log").is_dir():
+        return "deltalake"
+    name = landed.name
+    if landed.is_dir():
+        name = next((entry.name for entry in os.scandir(landed) if entry.is_file()), "")
+    return _KINDS.get(Path(name.removesuffix(".gz")).suffix)
 
 
 def _schema(
@@ -180,7 +212,8 @@ def _schema(
 def _sources(output: OutputShape) -> dict[str, str]:
     """What the columns of an output come from, in words: the free UI has no page for it."""
     from_inputs = {
-        column: "from " + ", ".join(f"{name}.{field}" for name, field in sources)
+        column: ("computed from " if column in output.changed else "from ")
+        + ", ".join(f"{name}.{field}" for name, field in sources)
         for column, sources in output.sources.items()
         if sources
     }

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 
-from hydro_core.ir.render import picture_of, svg
+from hydro_core.ir.render import Picture, picture_of, svg
+from hydro_core.plan.tick_plan import TickPlan
 
-from .shape import FlowShape
+
+def picture(plan: TickPlan) -> Picture:
+    """What is drawn of a plan."""
+    return picture_of(plan.graph, plan.strata.of, plan.typed.types)
 
 
-def drawing(shape: FlowShape) -> str:
-    """Markdown with the program's drawing as an image; the UI shows no inline SVG and no
-    mermaid.
-    """
-    picture = picture_of(shape.plan.graph, shape.plan.strata.of, shape.plan.typed.types)
-    data = base64.b64encode(svg(picture).encode()).decode()
-    return f"![{picture.name}](data:image/svg+xml;base64,{data})"
+def markdown(drawn: Picture) -> str:
+    """Markdown with the drawing as an image; the UI shows no inline SVG and no mermaid."""
+    data = base64.b64encode(svg(drawn).encode()).decode()
+    return f"![{drawn.name}](data:image/svg+xml;base64,{data})"

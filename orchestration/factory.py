@@ -8,7 +8,7 @@ job; the other flows are not touched by it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -28,8 +28,9 @@ from .asset_specs import (
 )
 from .checks import flow_checks
 from .deployments import fitted
-from .drawing import drawing
+from .drawing import markdown, picture
 from .failures import failure_sensor
+from .programs import comments_of
 from .run_tags import FLOW_TAG
 from .runner import TickRunner
 from .sensors import next_tick_sensor
@@ -67,7 +68,6 @@ def project_definitions(
             *(sensor for flow in built for sensor in flow.sensors),
             failure_sensor(flows, runner.project),
         ],
-        executor=dg.in_process_executor,
     )
 
 
@@ -83,18 +83,22 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
-    about = About(drawing(shape), shown, undeployed.says, undeployed.outputs)
+    drawn, comments = picture(plan), comments_of(flow, shown)
+    about = About(markdown(drawn), comments, drawn.does, shown, undeployed.says, undeployed.outputs)
+    says = flow.description or comments.head
+    flow = replace(flow, description=says)
     specs = flow_specs(flow, shape, axis, about)
     tick = tick_asset(flow, axis, specs, runner)
     job = dg.define_asset_job(
         f"{flow.name}_job",
         dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
-        description=f"Runs ticks of {flow.name} in order.",
+        description="\n\n".join(filter(None, [says, f"Runs ticks of {flow.name} in order."])),
+        metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
     )
     return FlowDefinitions(
-        assets=(*input_specs(flow, shape, about), tick),
+        assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
         checks=flow_checks(flow, shape, axis, runner),
         jobs=(job,),
         sensors=(next_tick_sensor(flow, axis, job, runner),),

@@ -31,18 +31,28 @@ def init(arguments: Sequence[str]) -> int:
     if not _NAME.fullmatch(options.flow):
         parser.error(f"--flow: {options.flow!r} is no name: take letters, digits and underscores")
     directory: Path = options.directory
+    made = put_project(directory, options.flow)
+    if options.format == "json":
+        told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
+        sys.stdout.write(json.dumps(told) + "\n")
+    else:
+        sys.stdout.write(_says(directory, options.flow, made))
+    return 0
+
+
+def put_project(directory: Path, flow: str) -> list[str]:
+    """Makes a project with a flow of that name, and gives the names of its files.
+
+    Raises:
+        DataError: something is in the way (code `config`).
+    """
     _refuse_unless_empty(directory)
-    made = _contents(options.flow)
+    made = _contents(flow)
     for name, text in made.items():
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    if options.format == "json":
-        told = {"project": str(directory.absolute()), "flow": options.flow, "files": list(made)}
-        sys.stdout.write(json.dumps(told) + "\n")
-    else:
-        sys.stdout.write(_says(directory, options.flow, list(made)))
-    return 0
+    return list(made)
 
 
 def _contents(flow: str) -> Mapping[str, str]:

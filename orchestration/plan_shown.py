@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.deployment import Deployment
@@ -22,22 +22,20 @@ if TYPE_CHECKING:
 def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
     """What `hydrotick plan --format json` prints."""
     found = change.difference
-    before, after = _costs(change)
-    return {
-        "flow": change.flow.name,
-        "deployed": change.serving.number,
-        "next": change.target.number,
-        "after": change.last.key,
-        "outputs": {
-            name: {
-                "change": output.change,
-                "proof": list(found.proofs.get(name, ())),
-                "restated": _restated(change, name),
-                "compared": _compared(change, name),
-            }
+    return _object(
+        change.flow,
+        (change.serving.number, change.target),
+        change.last.key,
+        {
+            name: _said(
+                output.change,
+                found.proofs.get(name, ()),
+                restated=_restated(change, name),
+                compared=_compared(change, name),
+            )
             for name, output in found.outputs.items()
         },
-        "states": {
+        {
             name: {
                 "change": _changed(change, name, state),
                 "from": _made_from(change, name, state),
@@ -45,27 +43,71 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
             }
             for name, state in found.states.items()
         },
-        "cost": {"before": before, "after": after},
-        "notes": list(change.target.deployment.notes),
-    }
+        _costs(change),
+    )
 
 
 def first_as_json(flow: FlowAsset, first: Written) -> dict[str, Any]:
     """The same where no deployment serves yet."""
     made = first.deployment
-    new = {"change": "new", "proof": [], "restated": None, "compared": None}
-    outputs = {name: dict(new) for name in made.plan.graph.sinks}
-    states = {slot.id: {"change": "empty", "from": [], "rows": 0} for slot in made.plan.slots}
+    return _object(
+        flow,
+        (None, first),
+        None,
+        {name: _said("new") for name in made.plan.graph.sinks},
+        {slot.id: {"change": "empty", "from": [], "rows": 0} for slot in made.plan.slots},
+        (made.costs.before, made.costs.after),
+    )
+
+
+def nothing_as_json(flow: FlowAsset, runner: TickRunner) -> dict[str, Any]:
+    """The same where the program is the one that serves."""
+    serving = runner.deployments.prepared(flow)
+    pipeline, done = runner.pipeline(flow), runner.next_tick(flow)
+    made = serving.deployment
+    return _object(
+        flow,
+        (serving.number, serving),
+        flow.ticks.calendar.window(done - 1).key if done else None,
+        {name: _said("same", ("the program says the same",)) for name in made.plan.graph.sinks},
+        {
+            slot: {"change": "kept", "from": [f"state/{slot}"], "rows": _stored(pipeline, s.name)}
+            for slot, s in pipeline.state_tables.items()
+        },
+        (made.costs.after, made.costs.after),
+    )
+
+
+def _object(
+    flow: FlowAsset,
+    deployments: tuple[int | None, Written],
+    after: str | None,
+    outputs: Mapping[str, Any],
+    states: Mapping[str, Any],
+    costs: tuple[float, float],
+) -> dict[str, Any]:
+    """`deployments`: the number of the one that serves, and the one that would."""
+    deployed, target = deployments
     return {
         "flow": flow.name,
-        "deployed": None,
-        "next": first.number,
-        "after": None,
-        "outputs": outputs,
-        "states": states,
-        "cost": {"before": made.costs.before, "after": made.costs.after},
-        "notes": list(made.notes),
+        "deployed": deployed,
+        "next": target.number,
+        "after": after,
+        "outputs": dict(outputs),
+        "states": dict(states),
+        "cost": {"before": costs[0], "after": costs[1]},
+        "notes": list(target.deployment.notes),
     }
+
+
+def _said(
+    change: str,
+    proof: Iterable[str] = (),
+    *,
+    restated: list[str] | None = None,
+    compared: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    return {"change": change, "proof": list(proof), "restated": restated, "compared": compared}
 
 
 def first_as_text(flow: FlowAsset, first: Written) -> str:
@@ -78,36 +120,6 @@ def first_as_text(flow: FlowAsset, first: Written) -> str:
     lines += _section("states", slots or ["none"])
     lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
     return "\n".join([*lines, *_section("notes", _notes(made))]) + "\n"
-
-
-def nothing_as_json(flow: FlowAsset, runner: TickRunner) -> dict[str, Any]:
-    """The same where the program is the one that serves."""
-    serving = runner.deployments.prepared(flow)
-    pipeline, done = runner.pipeline(flow), runner.next_tick(flow)
-    made = serving.deployment
-    outputs = {
-        name: {
-            "change": "same",
-            "proof": ["the program says the same"],
-            "restated": None,
-            "compared": None,
-        }
-        for name in made.plan.graph.sinks
-    }
-    states = {
-        slot: {"change": "kept", "from": [f"state/{slot}"], "rows": _stored(pipeline, spec.name)}
-        for slot, spec in pipeline.state_tables.items()
-    }
-    return {
-        "flow": flow.name,
-        "deployed": serving.number,
-        "next": serving.number,
-        "after": flow.ticks.calendar.window(done - 1).key if done else None,
-        "outputs": outputs,
-        "states": states,
-        "cost": {"before": made.costs.after, "after": made.costs.after},
-        "notes": list(made.notes),
-    }
 
 
 def as_text(change: Change, runner: TickRunner) -> str:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
+from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
+from hydro_core.lang.comments import Comments
 from hydro_core.lang.load import load
+from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration, check_expectations, schemas_of
 from hydro_core.project.discover import module_in
 from hydro_core.project.flow_asset import FlowAsset
+
+from .cutting import check_sharding, in_shards, sharding_of
+
+if TYPE_CHECKING:
+    from hydro_core.compile import Compiled
+    from hydro_core.deploy.make import Given
+    from hydro_core.optimize.optimizer import Optimized
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
@@ -35,11 +46,13 @@ def program_of(flow: FlowAsset) -> Typed:
     check_declaration(flow, graph.sources, graph.sinks)
     typed = infer(graph, schemas_of(flow))
     _check_outputs(flow, typed)
+    check_sharding(flow, typed)
     return typed
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
-    """What the program of `flow` says in place of a deployed one; None where that is the same.
+    """What the program of `flow` says in place of a deployed one; None where that is the same, cut
+    into as many shards.
 
     The optimizer is not asked.
 
@@ -50,12 +63,13 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
     known = deployed.program.typed
-    if _was_read_from(flow, deployed):
+    alike = sharding_of(flow) == deployed.sharding
+    if alike and _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
         _check_outputs(flow, known)
         return None
     now = said(program_of(flow))
-    return None if now == said(known) else now
+    return None if alike and now == said(known) else now
 
 
 def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
@@ -85,8 +99,15 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
+    from hydro_core.deploy.make import plan_of
+    from hydro_core.shards.together import as_written
+
     typed = program_of(flow)
-    return plan(typed, stratify(typed))
+    cut = in_shards(flow, typed, as_written)
+    if cut is None:
+        return plan(typed, stratify(typed))
+    _, shards = cut
+    return plan_of(typed, shards.optimized(), shards.meanings(program_meanings(typed)))
 
 
 def deployment_for(flow: FlowAsset) -> Deployment:
@@ -99,25 +120,44 @@ def deployment_for(flow: FlowAsset) -> Deployment:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
     from hydro_core.compile import Compiled, compile_graph
-    from hydro_core.deploy.make import Given, deployment_of
-    from hydro_core.optimize.optimizer import Optimized, optimize
+    from hydro_core.deploy.make import deployment_of
+    from hydro_core.optimize.optimizer import optimize
+    from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
     typed = program_of(flow)
     program = Compiled(typed, stratify(typed))
-    best = optimize(typed, program.strata, explain=True)
+
+    def best_of(part: Compiled) -> Optimized:
+        return optimize(part.typed, part.strata, explain=True)
+
+    best, about = _planned(flow, program, best_of)
     items = {name: stream.item for name, stream in typed.inputs.items()}
     wrong = validate_randomly(compile_graph(best.graph, items), program, _RUNS, _SEED)
-    given = Given(_texts(flow), {}, Validated(_RUNS, _SEED))
     warned = tuple(_in_a_line(warning) for warning in typed.graph.warnings)
     if wrong is None:
-        made = deployment_of(flow.name, typed, best, given)
+        about = replace(about, validated=Validated(_RUNS, _SEED))
+        made = deployment_of(flow.name, typed, best, about)
         return replace(made, notes=(*warned, *made.notes))
-    same = {node.id: node.id for node in typed.graph}
-    written = Optimized(typed.graph, best.cost_before, best.cost_before, streams=same)
+    written, about = _planned(flow, program, as_written)
+    written = replace(written, cost_before=best.cost_before, cost_after=best.cost_before)
     note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
-    made = deployment_of(flow.name, typed, written, replace(given, validated=None))
+    made = deployment_of(flow.name, typed, written, about)
     return replace(made, notes=(note, *warned, *made.notes))
+
+
+def _planned(
+    flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
+) -> tuple[Optimized, Given]:
+    """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
+    from hydro_core.deploy.make import Given
+
+    cut = in_shards(flow, program.typed, planned)
+    if cut is None:
+        return planned(program), Given(_texts(flow))
+    sharding, shards = cut
+    known = shards.meanings(program_meanings(program.typed))
+    return shards.optimized(), Given(_texts(flow), sharding=sharding, meanings=known)
 
 
 def _in_a_line(warning: Diagnostic) -> str:
@@ -135,6 +175,11 @@ def place_of(flow: FlowAsset) -> str:
     module, _, attribute = program.partition(":")
     beside = module_in(flow.folder, module)
     return program if beside is None else f"{beside}:{attribute}"
+
+
+def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
+    """What the program says of its statements, as it was deployed, or as it is where it was not."""
+    return Comments(_texts(flow) if written is None else written.deployment.program.texts)
 
 
 def _texts(flow: FlowAsset) -> Mapping[str, str]:

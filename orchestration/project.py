@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import Broken, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
 from .settings import PROJECT, ProjectSettings, project_settings
+from .settings_file import FileSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,17 @@ class Project:
         """The names of all flows, also of those whose declarations are wrong."""
         of_all = (*(flow.name for flow in self.flows), *(flow.name for flow in self.broken))
         return tuple(dict.fromkeys(of_all))
+
+
+def project_at(at: Path, given: FileSettings | None = None) -> Project:
+    """The project in a folder, read anew; `given` wins over the settings of its file.
+
+    Raises:
+        HydroError: there is none, or its settings are wrong (code `config`).
+    """
+    settings = project_settings(at=at, given=given)
+    found = found_in(at.absolute())
+    return Project(settings, found.flows, found.broken)
 
 
 def current() -> Project:

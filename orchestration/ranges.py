@@ -15,7 +15,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError, InfrastructureE
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from .report import TickReport, checks_passed, report_of_error, reports_of
+from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 from .ticks import Window
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Ranges:
                 if self.after is not None:
                     self.after.commit = commit.sequence
                 self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
-                return [replace(report, commit=commit.sequence) for report in reports]
+                return list(committed(reports, commit, pipeline))
         except HydroError as error:
             return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
 

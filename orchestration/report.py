@@ -52,13 +52,17 @@ class TickReport:
     """Rows that the tick added, by asset; inputs as "landing/NAME"."""
     totals: Mapping[str, int] = field(default_factory=dict)
     """Rows that the table of each asset has with the tick, where that is known."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the files of each asset's table with the tick, where that is known."""
     tables: Mapping[str, str] = field(default_factory=dict)
     """Where the table of each asset is."""
     judged: bool = True
     again: str = ""
-    """Says so where the tick had been committed before, and nothing was computed."""
+    """Says so where the tick had been committed before, and this run computed nothing."""
     commit: int | None = None
     """The commit that made the tick, by its number in the ledger."""
+    seconds: float | None = None
+    """How long that took, for all its ticks together."""
     corrected: Corrected | None = None
     """The correction by which the tick has been computed again, with others."""
     empty: tuple[str, ...] = ()
@@ -117,6 +121,8 @@ class TickReport:
             **self._about(asset),
             **total,
             **({"dagster/partition_row_count": self.rows[asset]} if asset in self.rows else {}),
+            **({"bytes": self.sizes[asset]} if asset in self.sizes else {}),
+            **({} if self.seconds is None else {"seconds": round(self.seconds, 3)}),
             "dagster/table_name": self.tables[asset],
         }
 
@@ -184,6 +190,15 @@ def reports_of(
     ]
 
 
+def committed(
+    reports: Sequence[TickReport], commit: Commit, pipeline: Pipeline
+) -> Iterator[TickReport]:
+    """The reports of ticks whose commit is made: the tables are as the last of them leaves them."""
+    for report in reports:
+        sizes = sizes_of(pipeline) if report is reports[-1] else {}
+        yield replace(report, commit=commit.sequence, seconds=seconds_of(commit), sizes=sizes)
+
+
 def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickReport:
     """The report of a tick that was not committed because of an error."""
     problems = [diagnostic.says() for diagnostic in error.diagnostics]
@@ -213,10 +228,12 @@ def report_of_committed(
         totals={asset_of(spec): pipeline.store.row_count(spec.name) for spec in specs},
         tables=tables_of(pipeline),
         again=f"{window.key} was committed on {commit.committed:%Y-%m-%d at %H:%M} UTC: "
-        "nothing was computed, it was only recorded again. To compute it and the ticks after it "
-        f"from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
+        "this run computed nothing, it recorded what is there. To compute it and the ticks after "
+        f"it from what is landed now, launch it with the tag `{CORRECT_TAG}` = `{CORRECT}`, or run "
         f"`hydrotick correct {flow.name} --from {window.key}`",
         commit=commit.sequence,
+        seconds=seconds_of(commit),
+        sizes=sizes_of(pipeline) if last else {},
         empty=_empty(commit.inputs, window),
         noticed=noticed_at(
             flow.ticks.calendar, commit.inputs, is_first=window.tick == commit.first
@@ -318,6 +335,16 @@ def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: Window)
 def tables_of(pipeline: Pipeline) -> dict[str, str]:
     """Where the table of each asset is."""
     return {asset_of(spec): str(pipeline.directory / spec.name) for spec in pipeline.tables}
+
+
+def sizes_of(pipeline: Pipeline) -> dict[str, int]:
+    """The bytes of each asset's table as it stands: of the files that it names."""
+    return {asset_of(spec): pipeline.store.size(spec.name) for spec in pipeline.tables}
+
+
+def seconds_of(commit: Commit) -> float:
+    """How long a commit took, from when it looked at its inputs."""
+    return (commit.committed - commit.started).total_seconds()
 
 
 def _says(flow: FlowAsset, asset: str, check: str) -> str:

@@ -56,7 +56,12 @@ def next_tick_sensor(
     @dg.sensor(
         name=f"{flow.name}_next_tick",
         job=job,
-        minimum_interval_seconds=30,
+        minimum_interval_seconds=runner.project.sensor_seconds,
+        default_status=(
+            dg.DefaultSensorStatus.RUNNING
+            if runner.project.sensors_run
+            else dg.DefaultSensorStatus.STOPPED
+        ),
         description="The next tick, once it may run and the tick before it is committed.",
     )
     def next_tick(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:

@@ -5,22 +5,22 @@ the environment, which wins over the project's `hydrotick.toml`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
+from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, SETTINGS, project_above
 from hydro_core.settings import Settings
 
-from .settings_file import FileSettings, settings_in
+from .settings_file import FileSettings, settings_in, wrong_directory
 
 PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
 _SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
 _RANGE = 100
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_SENSOR_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class ProjectSettings:
 
     `root` [HYDROTICK_PROJECT] is the project's folder, None where there is none: the nearest with
     `assets/`, from the current folder upwards.
-    `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records.
+    `home` [HYDROTICK_HOME] holds landing tables, pipelines and Dagster's own records; landing
+    tables are elsewhere where `landing_at` says so.
     `spark_master` [HYDROTICK_SPARK_MASTER] and `spark_memory` [HYDROTICK_SPARK_MEMORY] say where
     Spark runs and what it may take. `range_ticks` [HYDROTICK_RANGE_TICKS] says how many ticks are
     computed together where many are asked for. `why_rows` [HYDROTICK_WHY_ROWS] says how many rows
@@ -37,6 +38,10 @@ class ProjectSettings:
     keys a tick's outputs are judged, 0 for none, where the flow does not. Of a failed tick the
     command `failure_command` [HYDROTICK_FAILURE_COMMAND] is told on its standard input, and the
     address `failure_webhook` [HYDROTICK_FAILURE_WEBHOOK] by a POST, as a JSON object.
+
+    `pool` is Dagster's pool that runs of all flows take a place in, else each flow has its own. The
+    sensors of the flows look every `sensor_seconds`, and run as soon as they are loaded where
+    `sensors_run`, else when somebody starts them.
     """
 
     home: Path = Path("data")
@@ -48,6 +53,10 @@ class ProjectSettings:
     failure_command: str | None = None
     failure_webhook: str | None = None
     root: Path | None = None
+    landing_at: Path | None = None
+    pool: str | None = None
+    sensors_run: bool = False
+    sensor_seconds: int = _SENSOR_SECONDS
 
     @property
     def core(self) -> Settings:
@@ -58,7 +67,7 @@ class ProjectSettings:
     @property
     def landing(self) -> Path:
         """Tables that outside systems write."""
-        return self.home / "landing"
+        return self.landing_at or self.home / "landing"
 
     @property
     def pipelines(self) -> Path:
@@ -71,20 +80,35 @@ class ProjectSettings:
         return self.home / "dagster"
 
 
-def project_settings(environ: Mapping[str, str] | None = None) -> ProjectSettings:
+def project_settings(
+    environ: Mapping[str, str] | None = None,
+    at: Path | None = None,
+    given: FileSettings | None = None,
+) -> ProjectSettings:
     """The settings as the environment and `hydrotick.toml` give them, defaults where both are
     silent.
+
+    Args:
+        environ: the environment; None: that of this process.
+        at: the project's folder; None: the environment or the current folder tell.
+        given: what wins over the file.
 
     Raises:
         HydroError: a value that nothing can be made of (code `config`).
     """
     environ = os.environ if environ is None else environ
     settings_of(environ)
-    root = project_root(environ)
+    root = project_root(environ) if at is None else _project_at(at)
     file = FileSettings() if root is None else settings_in(root / SETTINGS)
+    file = file if given is None else given.over(file)
     ticks = environ.get(_RANGE_TICKS)
+    base = root or Path.cwd()
     return ProjectSettings(
-        home=_home(environ.get(HOME) or str((root or Path.cwd()) / "data")),
+        home=_home(environ[HOME]) if environ.get(HOME) else base / (file.home or "data"),
+        landing_at=None if file.landing is None else base / file.landing,
+        pool=file.pool,
+        sensors_run=file.sensors == "running",
+        sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
         spark_master=environ.get(MASTER) or file.spark_master,
         spark_memory=environ.get(MEMORY) or file.spark_memory,
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,
@@ -123,14 +147,18 @@ def project_root(environ: Mapping[str, str] | None = None) -> Path | None:
     return root
 
 
+def _project_at(at: Path) -> Path:
+    if not (at / ASSETS).is_dir():
+        message = f"{at} is no project: there is no folder `{ASSETS}` in it"
+        cure = "name the folder of one, or make one with `hydrotick init DIR`"
+        raise DataError(Diagnostic("config", message, help=cure))
+    return at.absolute()
+
+
 def _home(value: str) -> Path:
-    if _URL.match(value):
-        raise wrong_variable(
-            HOME,
-            value,
-            "a URL, and a home is a directory of this machine",
-            "mount it, and write the path that it is mounted at",
-        )
+    wrong = wrong_directory(value)
+    if wrong is not None:
+        raise wrong_variable(HOME, value, *wrong)
     home = Path(value).absolute()
     if home.exists() and not home.is_dir():
         raise wrong_variable(HOME, value, "a file", "write the path of a directory")

@@ -7,7 +7,18 @@ memory = "4g"
 
 [ticks]
 range = 100
+
+[paths]
+home = "/mnt/shop"
+landing = "/mnt/landing"
+
+[dagster]
+pool = "spark"
+sensors = "running"
+sensor_seconds = 60
 ```
+
+A Dagster component has the same names in its attributes.
 """
 
 from __future__ import annotations
@@ -15,13 +26,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hydro_core.environment import wrong_master, wrong_memory
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.lang.similar import did_you_mean
+
+SENSORS = ("running", "stopped")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 Wrong = tuple[str, str] | None
 """What is wrong with a value, and the cure; None if nothing is."""
@@ -34,6 +48,16 @@ class FileSettings:
     spark_master: str | None = None
     spark_memory: str | None = None
     range_ticks: int | None = None
+    home: str | None = None
+    landing: str | None = None
+    pool: str | None = None
+    sensors: str | None = None
+    sensor_seconds: int | None = None
+
+    def over(self, other: FileSettings) -> FileSettings:
+        """These settings, and where they are silent what the others say."""
+        said = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(other, **{name: value for name, value in said.items() if value is not None})
 
 
 def settings_in(file: Path) -> FileSettings:
@@ -56,6 +80,27 @@ def settings_in(file: Path) -> FileSettings:
     problems = list(_problems(file, text, tables))
     if problems:
         raise ProgramError(*problems)
+    return _of_tables(tables)
+
+
+def settings_of_tables(tables: Mapping[str, Mapping[str, Any]]) -> FileSettings:
+    """The settings that somebody else has read, with the names of the file.
+
+    Raises:
+        ProgramError: everything that is wrong with the values (code `config`).
+    """
+    problems = [
+        Diagnostic("config", f"`{table}.{key}` is {value!r}, which is {wrong[0]}", help=wrong[1])
+        for table, keys in tables.items()
+        for key, value in keys.items()
+        if (wrong := _KEYS[table][key][1](value)) is not None
+    ]
+    if problems:
+        raise ProgramError(*problems)
+    return _of_tables(tables)
+
+
+def _of_tables(tables: Mapping[str, Mapping[str, Any]]) -> FileSettings:
     found = {
         _KEYS[table][key][0]: value for table, keys in tables.items() for key, value in keys.items()
     }
@@ -72,16 +117,21 @@ def _text(file: Path) -> str:
 
 
 def _problems(file: Path, text: str, tables: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    for table, keys in tables.items():
+    for table, said in tables.items():
         if table not in _KEYS:
-            says = f"there is no setting `[{table}]`" if isinstance(keys, dict) else None
+            says = f"there is no setting `[{table}]`" if isinstance(said, dict) else None
             says = says or f"there is no setting `{table}` outside of a table"
-            yield _wrong(says, _place(file, text, table, None), table, _KEYS)
-        elif not isinstance(keys, dict):
+            span = _place(file, text, table, None)
+            of = [known for known, keys in _KEYS.items() if table in keys]
+            if of:
+                yield Diagnostic("config", says, span, help=f"write it below `[{of[0]}]`")
+            else:
+                yield _wrong(says, span, table, _KEYS)
+        elif not isinstance(said, dict):
             span = _place(file, text, table, None)
             yield Diagnostic("config", f"`{table}` is a table", span, help=f"write `[{table}]`")
         else:
-            yield from _wrong_keys(file, text, table, keys)
+            yield from _wrong_keys(file, text, table, said)
 
 
 def _wrong_keys(file: Path, text: str, table: str, keys: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -126,10 +176,33 @@ def _is_text(judged: Callable[[str], Wrong]) -> Callable[[Any], Wrong]:
     return lambda value: judged(value) if isinstance(value, str) else ("no text", "quote it")
 
 
-def _is_number_of_ticks(value: Any) -> Wrong:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+def _is_number_of(of: str) -> Callable[[Any], Wrong]:
+    def judged(value: Any) -> Wrong:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+            return None
+        return f"no number of {of}", "write 1 or more"
+
+    return judged
+
+
+def wrong_directory(value: str) -> Wrong:
+    """What is wrong with a directory that the project is to use; it need not be there."""
+    if _URL.match(value):
+        cure = "mount it, and write the path that it is mounted at"
+        return "a URL, and a directory of this machine is needed", cure
+    return None if value.strip() else ("empty", "write the path of a directory")
+
+
+def _wrong_pool(value: str) -> Wrong:
+    if re.fullmatch(r"[A-Za-z0-9_/]+", value):
         return None
-    return "no number of ticks", "write 1 or more"
+    return "no pool of Dagster", "take letters, digits, underscores and slashes"
+
+
+def _wrong_status(value: str) -> Wrong:
+    if value in SENSORS:
+        return None
+    return "no status of a sensor", "write `running` or `stopped`"
 
 
 _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
@@ -137,6 +210,15 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
         "master": ("spark_master", _is_text(wrong_master)),
         "memory": ("spark_memory", _is_text(wrong_memory)),
     },
-    "ticks": {"range": ("range_ticks", _is_number_of_ticks)},
+    "ticks": {"range": ("range_ticks", _is_number_of("ticks"))},
+    "paths": {
+        "home": ("home", _is_text(wrong_directory)),
+        "landing": ("landing", _is_text(wrong_directory)),
+    },
+    "dagster": {
+        "pool": ("pool", _is_text(_wrong_pool)),
+        "sensors": ("sensors", _is_text(_wrong_status)),
+        "sensor_seconds": ("sensor_seconds", _is_number_of("seconds")),
+    },
 }
 """The settings: table and key, the field that they are, and what judges a value."""

@@ -30,7 +30,7 @@ _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": 
 class StateShape:
     """A state table; `parents` are the inputs ("landing/NAME") and states ("state/NAME") that it
     is computed from, `earlier` the states that it reads as the tick before left them and that are
-    computed from it themselves.
+    computed from it themselves. `written_by` and `read_by` are the operators that do that.
     """
 
     name: str
@@ -39,7 +39,10 @@ class StateShape:
     columns: Columns
     parents: tuple[str, ...]
     earlier: tuple[str, ...]
-    place: Span | None
+    written_by: str
+    read_by: tuple[str, ...]
+    places: tuple[Span | None, ...]
+    """Where the program says what is kept, and what for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class OutputShape:
     columns: Columns
     parents: tuple[str, ...]
     sources: ColumnSources
+    changed: frozenset[str]
+    """The columns that are computed from these, and not the very value of one."""
     place: Span | None
 
 
@@ -141,18 +146,28 @@ def _state(
     kept = "every tick" if slot.keep is None else f"the last {slot.keep} ticks"
     if slot.mode.value == "last":
         kept = "the last tick"
-    readers = ", ".join(dict.fromkeys(_reader(plan.graph, reader) for reader in slot.readers))
-    says = f"The items of `{slot.stream}` of {kept}, for {readers}."
+    node = plan.graph[slot.stream.node]
+    readers = tuple(dict.fromkeys(_operator(plan.graph, reader) for reader in slot.readers))
+    says = f"The items of `{slot.stream}` of {kept}, for {', '.join(readers)}."
     ordered = (("ord", "bigint"),) if slot.ordered else ()
     columns = (("t", "bigint"), ("item", _sql(slot.item)), *ordered)
-    stratum = plan.strata.of[slot.node]
-    place = plan.graph[slot.node].span
-    return StateShape(slot.id, stratum, says, columns, parents, earlier, place)
+    return StateShape(
+        name=slot.id,
+        stratum=plan.strata.of[slot.node],
+        says=says,
+        columns=columns,
+        parents=parents,
+        earlier=earlier,
+        written_by=_operator(plan.graph, node.id),
+        read_by=readers,
+        places=(node.span, *(plan.graph[reader].span for reader in slot.readers)),
+    )
 
 
-def _reader(graph: Graph, reader: NodeId) -> str:
-    node = graph[reader]
-    return f"`{node.op.name}`" + (f" in line {node.span.line}" if node.span else "")
+def _operator(graph: Graph, name: NodeId) -> str:
+    node = graph[name]
+    what = "input" if node.op.name == "source" else node.op.name
+    return f"`{what}`" + (f" in line {node.span.line}" if node.span else "")
 
 
 def _output(plan: TickPlan, name: str, fields: Lineage) -> OutputShape:
@@ -165,9 +180,9 @@ def _output(plan: TickPlan, name: str, fields: Lineage) -> OutputShape:
     place = (("position", "bigint"),) if ordered else ()
     columns = (("tick", "bigint"), *columns_of(item), *place)
     sources = _sources(plan, item, fields)
-    return OutputShape(
-        name, stratum, columns, tuple(_parents(plan, streams)), sources, sinks[0].span
-    )
+    changed = frozenset(_column(item, path) for path, field in fields.items() if field.computed)
+    parents = tuple(_parents(plan, streams))
+    return OutputShape(name, stratum, columns, parents, sources, changed, sinks[0].span)
 
 
 def _sources(plan: TickPlan, item: ItemType, fields: Lineage) -> ColumnSources:

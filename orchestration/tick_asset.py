@@ -35,7 +35,7 @@ def tick_asset(
         name=tick_step(flow),
         specs=specs,
         can_subset=True,
-        pool=flow.name,
+        pool=runner.project.pool or flow.name,
         backfill_policy=dg.BackfillPolicy.single_run(),
         description=flow.description or None,
     )

@@ -98,7 +98,7 @@ def main() -> int:
                 f"hydrotick needs Python 3.11 or later, and this is {sys.version.split()[0]}: "
                 "name another one with `make PYTHON=python3.12`"
             )
-        steps = (packages, project, java, jars)
+        steps = (packages, project, spark)
         worked = [step(environment) for step in steps]
     except SetupError as error:
         sys.stderr.write(f"setup: {error}\n")
@@ -137,28 +137,19 @@ def project(environment: Environment) -> bool:
     return True
 
 
-def java(environment: Environment) -> bool:
-    """Makes the Java of the packages usable where the machine has none that Spark can use."""
+def spark(environment: Environment) -> bool:
+    """Makes ready what Spark needs beside its package, the last thing that a network is needed for:
+    a Java where the machine has none that Spark can use, and the Delta jars.
+    """
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
-    fingerprint = f"{fingerprint_of(ROOT / 'hydro_core' / 'spark' / 'java.py')} {machine}"
-    if environment.is_done("java", fingerprint):
+    ours = (ROOT / "hydro_core" / "spark" / f"{name}.py" for name in ("java", "jars", "ready"))
+    fingerprint = f"{fingerprint_of(*ours)} {machine}"
+    if environment.is_done("spark", fingerprint):
         return False
-    if not output([environment.python, "-m", "hydro_core.spark.java", "--find"]):
-        say("Java", "this machine has none that Spark can use: that of a package")
-        run([environment.python, "-m", "hydro_core.spark.java"], stdout=subprocess.DEVNULL)
-    environment.done("java", fingerprint)
-    return True
-
-
-def jars(environment: Environment) -> bool:
-    """Fetches the Delta jars, the last thing that a network is needed for."""
-    fingerprint = fingerprint_of(ROOT / "hydro_core" / "spark" / "jars.py")
-    if environment.is_done("jars", fingerprint):
-        return False
-    say("Delta jars", "resolved once by Spark")
-    run([environment.python, "-m", "hydro_core.spark.jars"], stdout=subprocess.DEVNULL)
-    environment.done("jars", fingerprint)
+    say("Spark", "a Java if there is none, and the jars of Delta")
+    run([environment.python, "-m", "hydro_core.spark.ready"], stdout=subprocess.DEVNULL)
+    environment.done("spark", fingerprint)
     return True
 
 
@@ -189,14 +180,6 @@ def run(command: list[str | Path], stdout: int | None = None) -> None:
         raise SetupError(
             f"`{words} …` failed (its message is above); `make setup` goes on from here"
         )
-
-
-def output(command: list[str | Path]) -> str:
-    """What a command prints; empty if it fails."""
-    done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def say(what: str, more: str) -> None:

@@ -22,6 +22,24 @@ in Python and in Spark.
 project that the current folder is in ([projects.md](projects.md)). `KEY` names a tick as `status`
 prints it: `2026-01-31`, or `2026-01-31-06:00` where ticks are shorter than a day.
 """
+_ENVIRONMENT = """\
+## Environment
+
+Settings of a project stand in its `hydrotick.toml` ([projects.md](projects.md#settings)); a
+variable of the same meaning wins.
+
+| variable | |
+| --- | --- |
+| `HYDROTICK_PROJECT` | the project, where it is neither the current folder nor above it |
+| `HYDROTICK_HOME` | where `data/` is: landing, pipelines, Dagster's records |
+| `HYDROTICK_SPARK_MASTER` | where Spark runs |
+| `HYDROTICK_SPARK_MEMORY` | what it may take (2g) |
+| `HYDROTICK_RANGE_TICKS` | so many ticks of a backfill are one job (100) |
+| `HYDROTICK_SAMPLE_KEYS` | so many keys of an output are compared with the program (8) |
+| `HYDROTICK_WHY_ROWS` | so many landed rows of an input `why` looks at (100,000) |
+| `HYDROTICK_FAILURE_COMMAND` | is told of failed runs, as JSON on its standard input |
+| `HYDROTICK_FAILURE_WEBHOOK` | an address that gets the same by a POST |
+"""
 _ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "A program by itself": "run check optimize partition lineage graph simulate",
@@ -41,7 +59,7 @@ def page() -> str:
         found = [name for name in listed.split() if name in there]
         if found:
             parts += [f"## {title}\n", *map(_section, found)]
-    return "\n".join(parts)
+    return "\n".join([*parts, _ENVIRONMENT])
 
 
 def _others(there: list[str]) -> list[str]:

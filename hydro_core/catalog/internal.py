@@ -288,6 +288,7 @@ AGGREGATE_RESULT = OpSpec(
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
+    keeps_single=True,
     lineage=lineage_rules.aggregated,
     stands_for="aggregate",
     example=Example(

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.optimize.cost import Goal
 from hydro_core.running import check_names, cut_into_shards, run_items
+from hydro_core.shards.run import side_by_side
 from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles, OutputFolders
@@ -65,9 +65,9 @@ def _on_spark(
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
     at_once = arguments.ticks_at_once
-    programs = _programs(program, options, "tick" if at_once == 1 else "range")
+    planned = _planned(program, options, "tick" if at_once == 1 else "range")
     with ExitStack() as stack:
-        work = spark_files.prepared(programs, inputs, ticks, stack)
+        work = spark_files.prepared(planned, inputs, ticks, stack)
         folders = _folders(arguments, program, stack)
         came = ", ".join(f"{r.arrived.file.name} {r.summary.rows:,}" for r in work.inputs)
         output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
@@ -82,19 +82,12 @@ def _on_spark(
     _report(rows, arguments)
 
 
-def _programs(program: Compiled, options: Options, goal: Goal) -> Any:
-    """What runs: the program, or those of its shards and of the last step."""
-    programs = files_on_spark().Programs
-    plan = partial(optimized, goal=goal) if options.optimized else _as_written
-    if options.cut is None:
-        return programs([plan(program)], outputs=list(program.typed.outputs))
-    found = cut_into_shards(program, options.cut).changed(plan)
-    of_shards = [found.of(number) for number in range(found.count)]
-    return programs(of_shards, found.last, found.gathered, list(found.outputs))
-
-
-def _as_written(program: Compiled) -> Compiled:
-    return program
+def _planned(program: Compiled, options: Options, goal: Goal) -> Compiled:
+    """What runs: the program, or its shards side by side."""
+    if options.cut is not None:
+        cut = cut_into_shards(program, options.cut)
+        return side_by_side(cut, goal if options.optimized else None)
+    return optimized(program, goal=goal) if options.optimized else program
 
 
 def _declared(graph: Graph) -> dict[str, ItemType]:

@@ -63,6 +63,19 @@ class Validated:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharding:
+    """Into how many shards a program is cut, and how that was asked for."""
+
+    count: int
+    on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By which fields inputs are routed; a derived choice is taken where none is named."""
+    replicate: tuple[str, ...] = ()
+    """The inputs that every shard has whole."""
+    says: str = field(default="", compare=False)
+    """What is done, in words: by which fields each input is routed, and what is made at last."""
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A program, its plan, and how it came to be."""
 
@@ -80,6 +93,8 @@ class Deployment:
     validated: Validated | None = None
     routing: str = ""
     """How the program can be cut into shards, or what forbids it, in words."""
+    sharding: Sharding | None = None
+    """How the plan is cut into shards; None where it is not."""
     repeatable: bool = True
     """Whether a tick that runs again gives the same: no function asks for the time, say."""
     versions: Mapping[str, str] = field(default_factory=dict)

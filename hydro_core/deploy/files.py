@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.deploy.decode import Decoder
-from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.deployment import (
+    Costs,
+    Deployment,
+    Program,
+    Sharding,
+    Table,
+    Validated,
+)
 from hydro_core.deploy.encode import Encoder
 from hydro_core.deploy.records import FORMAT
 from hydro_core.errors import DataError, Diagnostic
@@ -157,6 +164,7 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
         explanation=json.loads(texts[_EXPLANATION]),
         notes=tuple(about["notes"]),
         routing=about.get("routing", ""),
+        sharding=_sharding(about.get("sharding")),
         repeatable=about.get("repeatable", True),
         streams=about["streams"],
         tables=tuple(Table(**{**t, "item": decoder.types[t["item"]]}) for t in plan["stored"]),
@@ -193,6 +201,8 @@ def _files(deployment: Deployment) -> dict[str, str]:
         "notes": list(deployment.notes),
         "routing": deployment.routing,
         "repeatable": deployment.repeatable,
+        # What is not in shards is called as it was before there were any.
+        **({"sharding": asdict(deployment.sharding)} if deployment.sharding else {}),
         "streams": dict(deployment.streams),
         "validated": None if validated is None else asdict(validated),
         "versions": dict(deployment.versions),
@@ -203,6 +213,13 @@ def _files(deployment: Deployment) -> dict[str, str]:
         _PROGRAM: _json(dict(deployment.program.texts)),
         _ABOUT: _json(about),
     }
+
+
+def _sharding(record: Mapping[str, Any] | None) -> Sharding | None:
+    if record is None:
+        return None
+    on = {name: tuple(fields) for name, fields in record["on"].items()}
+    return Sharding(record["count"], on, tuple(record["replicate"]), record["says"])
 
 
 def _json(value: Any, indent: int | None = 1) -> str:

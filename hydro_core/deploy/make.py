@@ -11,12 +11,20 @@ from hydro_core.analysis.identity import functions_in
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.strata import stratify
-from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Program, Table, Validated
+from hydro_core.deploy.deployment import (
+    PACKAGE,
+    Costs,
+    Deployment,
+    Program,
+    Sharding,
+    Table,
+    Validated,
+)
 from hydro_core.deploy.functions import stored_call
-from hydro_core.ir.graph import Endpoint
+from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meaning import meaning_of, program_meanings
+from hydro_core.plan.meaning import NOTHING, meaning_of, program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.stream import Order
@@ -32,6 +40,9 @@ class Given:
     """The program's files, by their names."""
     statistics: Mapping[str, Any] = field(default_factory=dict)
     validated: Validated | None = None
+    sharding: Sharding | None = None
+    meanings: Mapping[NodeId, str] = field(default_factory=dict)
+    """Of a plan in shards, what streams of it mean; of others that is found by their names."""
 
 
 def deployment_of(
@@ -43,7 +54,7 @@ def deployment_of(
         ProgramError: a function cannot be stored (code `config`).
     """
     given = given or Given()
-    made = plan_of(program, optimized)
+    made = plan_of(program, optimized, given.meanings)
     return Deployment(
         flow=flow,
         program=Program(given.texts, program),
@@ -55,6 +66,7 @@ def deployment_of(
         tables=tuple(tables_of(made)),
         validated=given.validated,
         routing=str(partition(program)),
+        sharding=given.sharding,
         repeatable=not any(
             fn.unrepeatable for node in program.graph for fn, _ in functions_in(node, program)
         ),
@@ -62,13 +74,18 @@ def deployment_of(
     )
 
 
-def plan_of(program: Typed, optimized: Optimized) -> TickPlan:
-    """The plan that runs, in which a stored stream of the program is known by what it is there."""
+def plan_of(
+    program: Typed, optimized: Optimized, known: Mapping[NodeId, str] = NOTHING
+) -> TickPlan:
+    """The plan that runs, in which a stored stream of the program is known by what it is there.
+
+    `known` are meanings of further streams of the plan.
+    """
     schemas = {name: stream.item for name, stream in program.inputs.items()}
     typed = infer(optimized.graph, schemas)
     meanings = program_meanings(program)
-    known = {node: meanings[stream] for node, stream in optimized.streams.items()}
-    return plan(typed, stratify(typed), known)
+    own = {node: meanings[stream] for node, stream in optimized.streams.items()}
+    return plan(typed, stratify(typed), {**own, **known})
 
 
 def tables_of(made: TickPlan) -> Iterator[Table]:

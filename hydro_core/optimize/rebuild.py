@@ -1,8 +1,8 @@
 """From a plan back to a graph: every chosen node becomes an operator, with arguments and place.
 
 A node that stood in the program keeps its id; another one is called by its operator and a number.
-It has the span of the statement it came from: the node of the program with its arguments and its
-stream, else one with its arguments.
+It has the span of the statement it came from: the node of the program that gives its stream, else
+one with its arguments, else one that gives what it reads.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
     inputs = tuple(
         _input(work, enode, op, payload.args, position) for position in range(len(enode.inputs))
     )
-    origin = _origin(work, cls, enode) or _relative(work, enode)
+    origin = _origin(work, cls, enode) or _named(work, cls) or _relative(work, enode)
     span = origin.span if origin else None
     work.nodes[endpoint.node] = Node(endpoint.node, op, payload.args, inputs, span)
 
@@ -238,21 +238,29 @@ def _emit_step(work: _Rebuild, enode: ENode) -> None:
 
 def _relative(work: _Rebuild, enode: ENode) -> Node | None:
     """A node of the program that does the same elsewhere: the one that reads most of what this one
-    reads.
+    reads. That says nothing of an operator without arguments, which is where its inputs are.
     """
     payload = _payload(work, enode)
     op = _operator(enode)
     alike = [n for n in work.typed.graph if n.op is op and n.args == payload.args]
     if not alike and enode.shape.payload:
         alike = [n for n in work.typed.graph if n.args == payload.args]
-    if alike:
+    read = None if enode.shape.payload else _first_named(work, enode.inputs)
+    if alike and read is None:
         mine = _sources(work, enode)
         return max(alike, key=lambda n: len(mine & _ancestors(work, n)))
-    for cls in (enode.cls, *enode.inputs):
-        for name in work.named.get(cls, ()):
-            if name in work.loaded.origins:
-                return work.loaded.origins[name]
-    return None
+    return read or _first_named(work, enode.inputs)
+
+
+def _first_named(work: _Rebuild, classes: Sequence[ClassId]) -> Node | None:
+    """Where the first of these streams that the program has is given."""
+    return next((node for cls in classes if (node := _named(work, cls)) is not None), None)
+
+
+def _named(work: _Rebuild, cls: ClassId) -> Node | None:
+    """The node of the program that gives this very stream, by whichever operator."""
+    origins = work.loaded.origins
+    return next((origins[name] for name in work.named.get(cls, ()) if name in origins), None)
 
 
 def _sources(work: _Rebuild, enode: ENode) -> set[NodeId]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
 from hydro_core.project.yaml_text import Document, Value
 
 Kinds = Mapping[str, Callable[[Any], Any]]
@@ -77,6 +77,19 @@ def _expect(document: Document, value: Value) -> dict[str, tuple[Expect, ...]]:
                 expects.append(Expect(**made))
         expected[output] = tuple(expects)
     return expected
+
+
+def _shards(document: Document, value: Value) -> Shards | None:
+    if isinstance(value.of, int):
+        return Shards(**document.fields({"count": value}, _SHARDS, "`shards`"))
+    found = document.mapping(value, "`shards`, if it is no number,")
+    simple = {name: inner for name, inner in found.items() if name != "on"}
+    made = document.fields(simple, _SHARDS, "`shards`")
+    on = document.mapping(found["on"], "`on` of `shards`") if "on" in found else {}
+    made["on"] = document.fields(on, dict.fromkeys(on, _names), "`on` of `shards`")
+    if "count" not in found and isinstance(value.of, dict):
+        document.wrong(value, "`shards` has no `count`", "such as `shards: 4`, if no more is said")
+    return Shards(**made) if "count" in made else None
 
 
 def _texts(document: Document, value: Value) -> dict[str, str]:
@@ -144,6 +157,14 @@ def _choices(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise ValueError("a name or a list of names", "such as `user`, or `[user, day]`")
+    return tuple(value)
+
+
 def _owners(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
@@ -180,6 +201,7 @@ _EXPECT = _of_fields(
         "one_of": _choices,
     },
 )
+_SHARDS: Kinds = {"count": _count, "replicate": _names}
 _SAID: Kinds = {
     "program": _program,
     "description": _text,
@@ -187,6 +209,7 @@ _SAID: Kinds = {
     "sample_keys": _count,
 }
 _READ = {
+    "shards": _shards,
     "ticks": _ticks,
     "inputs": _inputs,
     "expect": _expect,

@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.project.flow_asset import Expect, FlowAsset
+from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
 from hydro_core.ticks.landed import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
@@ -51,6 +51,7 @@ def check_declaration(flow: FlowAsset, inputs: Iterable[str], outputs: Iterable[
             *_name(flow),
             *_owners(flow),
             *_sample(flow),
+            *_shards(flow, sources),
             *_ticks(flow),
             *_inputs(flow, sources),
             *_schemas(flow, sources),
@@ -116,6 +117,14 @@ def _sample(flow: FlowAsset) -> Problems:
     if flow.sample_keys is not None and flow.sample_keys < 0:
         cure = "say how many keys of each output are compared; 0 compares none"
         yield _wrong(flow, "sample_keys", f"{flow.sample_keys} is no number of keys", cure)
+
+
+def _shards(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
+    asked = flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
+    if asked.count < 1:
+        cure = "give a number, 1 or more; 1 does not cut the flow"
+        yield _wrong(flow, "shards", f"there are no {asked.count} shards", cure)
+    yield from _known(flow, "shards", (*asked.on, *asked.replicate), "input", sources)
 
 
 def _ticks(flow: FlowAsset) -> Problems:

@@ -75,13 +75,28 @@ class Expect:
 
 
 @dataclass(frozen=True, slots=True)
+class Shards:
+    """Into how many parts a flow is cut that do not talk to each other: each has its share of the
+    items, and states of its own.
+
+    `on` says by which field or fields an input is routed; where nothing is said, it is derived from
+    the program. `replicate` names inputs that every shard has whole.
+    """
+
+    count: int
+    on: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    replicate: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FlowAsset:
     """A flow as an asset folder gives it.
 
     `program` is a `*.hydro` file, relative to the asset's folder, or `module:attribute`. `schemas`
     types the inputs that the program does not declare, as Spark DDL. `outputs` has a sentence for
     each output, which the UI shows. `sample_keys` says for how many keys of each output a tick is
-    judged by what the program, run over all that is landed, gives; 0 switches it off.
+    judged by what the program, run over all that is landed, gives; 0 switches it off. `shards` cuts
+    the program into so many.
     """
 
     name: str
@@ -94,6 +109,7 @@ class FlowAsset:
     outputs: Mapping[str, str] = field(default_factory=dict)
     owners: tuple[str, ...] = ()
     sample_keys: int | None = None
+    shards: int | Shards = 1
     land: Callable[[Path], None] | None = None
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None

@@ -7,8 +7,8 @@ shard takes its part of it, and what is put out of it is put out by the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
@@ -35,7 +35,16 @@ from hydro_core.shards.route import arguments, badness, whole_item
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import StreamType
 
-Change = Callable[[Compiled], Compiled]
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one writes, where shards are asked for, what cures a refusal."""
+
+    on: str = "`--on`"
+    replicate: Callable[[Sequence[str]], str] = field(
+        default=lambda names: f"--replicate {' --replicate '.join(names)}"
+    )
+    without: str = "run it without `--shards`"
 
 
 @dataclass(frozen=True)
@@ -66,11 +75,6 @@ class Sharded:
         numbered = Graph.of(nodes, graph.name, graph.warnings)
         return Compiled(Typed(numbered, self.first.typed.types), self.first.strata)
 
-    def changed(self, change: Change) -> Sharded:
-        """With other plans of the programs that every shard and the last step run."""
-        last = None if self.last is None else change(self.last)
-        return replace(self, first=change(self.first), last=last)
-
     @cached_property
     def described(self) -> str:
         """What is done, in a line: `4 shards, routed by user (orders), id (users)`."""
@@ -81,8 +85,15 @@ class Sharded:
         return f"{self.count} shards: {ways}{whole}{last}"
 
 
+COMMAND = Spelling()
+
+
 def sharded(
-    program: Compiled, count: int, on: On | None = None, replicate: Collection[str] = ()
+    program: Compiled,
+    count: int,
+    on: On | None = None,
+    replicate: Collection[str] = (),
+    spelling: Spelling = COMMAND,
 ) -> Sharded:
     """Cuts a program into shards.
 
@@ -91,6 +102,7 @@ def sharded(
         count: how many shards.
         on: the fields by which inputs are routed; None: a derived choice is taken.
         replicate: inputs that every shard gets whole.
+        spelling: how the one who asks writes what an error proposes.
 
     Raises:
         ProgramError: it cannot be cut (so), or there is no such input or field.
@@ -104,12 +116,12 @@ def sharded(
     choice = choice_of(steps, on) if on else None
     parts = in_two_steps(steps, whole)
     if parts is None:
-        raise _refusal(typed, on)
+        raise _refusal(typed, on, spelling)
     steps = steps_of(_compiled(parts.cut, typed).typed)
     cut = _Cut(_compiled(parts.shards, typed), steps, whole, count)
     taken = cut.taken(choice)
     if taken is None:
-        raise _refusal(steps.typed, on)
+        raise _refusal(steps.typed, on, spelling)
     last = None if parts.last is None else _compiled(parts.last, typed)
     first = _compiled(cut.graph(taken), typed)
     return Sharded(count, taken, tuple(sorted(whole)), first, last, parts.gathered, typed.outputs)
@@ -149,14 +161,20 @@ class _Cut:
         assert routes is not None
         graph = self.program.graph
         nodes: list[Node] = []
+        routed: dict[tuple[Endpoint, Args], NodeId] = {}
         for node in graph:
             inputs = list(node.inputs)
             for i, reads in enumerate(inputs):
                 taken = routes.get((node.id, i))
-                if taken is not None:
-                    name = f"{node.id}.{i} of shard"
+                if taken is None:
+                    continue
+                name = routed.get((reads, taken))
+                if name is None:
+                    others = sum(end == reads for end, _ in routed)
+                    name = f"{reads} routed{f' {others + 1}' if others else ''}"
+                    routed[reads, taken] = name
                     nodes.append(Node(name, OF_SHARD, taken, (reads,), node.span))
-                    inputs[i] = Endpoint(name)
+                inputs[i] = Endpoint(name)
             nodes.append(node.with_(inputs=tuple(inputs)))
         return Graph.of(nodes, graph.name, graph.warnings)
 
@@ -206,13 +224,13 @@ def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
         yield name
 
 
-def _refusal(typed: Typed, on: On | None) -> ProgramError:
+def _refusal(typed: Typed, on: On | None, spelling: Spelling) -> ProgramError:
     """Which operators forbid to cut the program, and what would help."""
     found = judge(typed, on) if on else partition(typed)
     so = " by this choice" if on else ""
     name = typed.graph.name
     if found.partitionable:
-        return ProgramError(_unmergeable(found))
+        return ProgramError(_unmergeable(found, spelling))
     return ProgramError(
         *(
             Diagnostic(
@@ -221,25 +239,26 @@ def _refusal(typed: Typed, on: On | None) -> ProgramError:
                 f"{' '.join((blocker.why, *blocker.details))}",
                 blocker.place,
                 blocker.operator,
-                help=_cure(found, blocker.help, on),
+                help=_cure(found, blocker.help, spelling, by_choice=bool(on)),
             )
             for blocker in found.blockers
         )
     )
 
 
-def _cure(found: Partitioning, help_: str, on: On | None) -> str:
-    if on:
+def _cure(found: Partitioning, help_: str, spelling: Spelling, *, by_choice: bool) -> str:
+    if by_choice:
         return "`hydrotick partition` tells what else to route on"
-    whole = [f"--replicate {' --replicate '.join(p.replicate)}" for p in found.partial[:3]]
+    whole = [spelling.replicate(p.replicate) for p in found.partial[:3]]
     ways = [*([help_] if help_ else []), *(f"`{way}`: every shard has all of it" for way in whole)]
-    return "; or ".join(ways) or "run it without `--shards`"
+    return "; or ".join(ways) or spelling.without
 
 
-def _unmergeable(found: Partitioning) -> Diagnostic:
+def _unmergeable(found: Partitioning, spelling: Spelling) -> Diagnostic:
     return Diagnostic(
         "config",
         f"{found.name} cannot be run in shards: what they put out cannot be made one "
         f"({', '.join(found.ordered) or 'a function by which items are routed has no text'})",
-        help="sort again behind the operators that need all items, or route by a field: `--on`",
+        help="sort again behind the operators that need all items, or route by a field: "
+        f"{spelling.on}",
     )

@@ -1,18 +1,17 @@
 """The Delta jars: resolved once by Spark's own package resolution, then files that every session
 starts with.
 
-Sessions that name packages instead resolve them each time: two seconds, and a network. `python -m
-hydro_core.spark.jars` fetches them into the environment, and does nothing when they are there.
+Sessions that name packages instead resolve them each time: two seconds, and a network. This module
+is the process that fetches them: `hydro_core.spark.ready` starts it where they are missing.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
-from hydro_core.spark.java import default_share, find_java
+from hydro_core.spark.java import find_java
 from hydro_core.spark.trust import trust_options
 
 DELTA_VERSION = "4.4.0"
@@ -38,6 +37,8 @@ _EXCLUDED = (
     "org.xerial.snappy:*",
 )
 
+_TELLING = ("Server access error", "Host ", "Exception in", "Caused by: ", "unresolved ")
+
 
 def delta_jars(share: Path) -> tuple[Path, ...]:
     """The jars that were fetched, in order; none if those of this Delta version are missing."""
@@ -46,39 +47,30 @@ def delta_jars(share: Path) -> tuple[Path, ...]:
     return jars if complete else ()
 
 
-def fetch_jars(share: Path) -> tuple[Path, ...]:
-    """Resolves the jars by a first Spark start, puts them in place as a whole, and gives their
-    paths.
+def fetch_jars(share: Path, scratch: Path) -> None:
+    """Resolves the jars by a first Spark start, and puts them in place as a whole.
+
+    Args:
+        share: the directory that is to have them.
+        scratch: a directory of the same file system that they come to first.
 
     Raises:
-        SessionError: there is no Java, or the packages cannot be had; it says what to do.
+        SessionError: there is no Java, or the packages cannot be had.
     """
     # Imported late: these need Spark, while looking for the jars does not.
     from hydro_core.spark.launch import SessionError, launch_context
 
     java_home = find_java(share)
     if java_home is None:
-        raise SessionError(
-            "there is no Java to resolve packages with",
-            "run `python -m hydro_core.spark.java`",
-        )
-    share.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=share) as scratch:
-        try:
-            launch_context(_options(Path(scratch), java_home, share), java_home).stop()
-        except SessionError as error:
-            raise SessionError(
-                f"Spark could not resolve {DELTA_PACKAGE}:\n{_reasons(error.message)}",
-                "see that this machine reaches Maven Central, and try again; it is needed once",
-            ) from error
-        new = share / "jars.new"
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
-        for jar in (Path(scratch) / "jars").glob("*.jar"):
-            shutil.copy(jar, new)
-        shutil.rmtree(share / "jars", ignore_errors=True)
-        new.rename(share / "jars")
-    return delta_jars(share)
+        raise SessionError("there is no Java to resolve packages with", "install one")
+    scratch.mkdir(parents=True)
+    launch_context(_options(scratch, java_home, share), java_home).stop()
+    new = scratch / "new"
+    new.mkdir()
+    for jar in (scratch / "jars").glob("*.jar"):
+        shutil.copy(jar, new)
+    shutil.rmtree(share / "jars", ignore_errors=True)
+    new.rename(share / "jars")
 
 
 def _options(scratch: Path, java_home: Path, share: Path) -> dict[str, str]:
@@ -102,30 +94,21 @@ def _options(scratch: Path, java_home: Path, share: Path) -> dict[str, str]:
 def _reasons(printed: str) -> str:
     """The lines of Spark's report that say why; all of it if none does."""
     lines = [line.strip() for line in printed.splitlines()]
-    why = [
-        line for line in lines if line.startswith(("Server access error", "Host ", "Exception in"))
-    ]
+    why = [line for line in lines if line.startswith(_TELLING)]
     return "\n".join(dict.fromkeys(why)) or printed
 
 
-def main() -> int:
-    """Fetches the jars unless they are there, and prints where they are."""
+def main(share: Path, scratch: Path) -> int:
+    """Fetches the jars; on standard error it says why it cannot."""
     from hydro_core.spark.launch import SessionError
 
-    share = default_share()
     try:
-        jars = delta_jars(share) or fetch_jars(share)
+        fetch_jars(share, scratch)
     except SessionError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{_reasons(error.message)}\n")
         return 1
-    if not jars:
-        sys.stderr.write(
-            f"Spark resolved {DELTA_PACKAGE}, but its jar is not in {share / 'jars'}\n"
-        )
-        return 1
-    sys.stdout.write(f"{share / 'jars'}\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

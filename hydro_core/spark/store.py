@@ -237,6 +237,10 @@ class Store:
             for file in table.files()
         )
 
+    def size(self, name: str) -> int:
+        """How many bytes the files of a table have."""
+        return sum(file.size for file in self.tables[name].files())
+
     def _add(self, written: Written, ticks: tuple[int, int], step: Step) -> None:
         name = written.spec.name
         table = self.tables[name]

@@ -1,6 +1,7 @@
 """A process that runs ticks of the small flow and is killed at a given moment: HOME TICK MOMENT.
 
-With a fourth word `correct` it computes the committed ticks from TICK on again.
+With a fourth word `correct` it computes the committed ticks from TICK on again; `shards N` cuts the
+flow into so many.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ def correct(home: Path, tick: int, moment: str) -> None:
     correct_ticks(flow, runner, Planned(window(tick), window(tick), last))
 
 
-def main(home: Path, tick: int, moment: str) -> None:
+def main(home: Path, tick: int, moment: str, shards: int = 1) -> None:
     """Runs all ticks, and dies within `tick`."""
-    flow, runner = opened(home)
+    flow, runner = opened(home, shards)
     pipeline = runner.pipeline(flow)
     compute = RangeJobs.compute
 
@@ -56,5 +57,11 @@ def main(home: Path, tick: int, moment: str) -> None:
 
 
 if __name__ == "__main__":
-    run = correct if sys.argv[4:] == ["correct"] else main
-    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
+    given = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    match sys.argv[4:]:
+        case ["correct"]:
+            correct(*given)
+        case ["shards", number]:
+            main(*given, int(number))
+        case _:
+            main(*given)

@@ -36,8 +36,8 @@ BATCHES: tuple[Sequence[tuple[str, int]], ...] = (
 )
 
 
-def small_flow(directory: Path) -> FlowAsset:
-    """The flow; its program is written below `directory`."""
+def small_flow(directory: Path, shards: int = 1) -> FlowAsset:
+    """The flow, in shards if it is to be; its program is written below `directory`."""
     program = directory / "small.hydro"
     directory.mkdir(parents=True, exist_ok=True)
     program.write_text(PROGRAM, encoding="utf-8")
@@ -47,6 +47,7 @@ def small_flow(directory: Path) -> FlowAsset:
         ticks=Ticks(datetime(2026, 1, 1, tzinfo=UTC), "1d", datetime(2026, 2, 1, tzinfo=UTC)),
         inputs={"payments": Landing("small/payments", "tick")},
         expect={"totals": (Expect("total", at_least=0), Expect("user", unique=True))},
+        shards=shards,
     )
 
 
@@ -63,12 +64,12 @@ def land(project: ProjectSettings, batches: Sequence[Sequence[tuple[str, int]]] 
     write_deltalake(path, pa.Table.from_pylist(rows, schema=schema), mode="overwrite")
 
 
-def opened(home: Path) -> tuple[FlowAsset, TickRunner]:
-    """The flow in a home of its own, with its data."""
+def opened(home: Path, shards: int = 1) -> tuple[FlowAsset, TickRunner]:
+    """The flow in a home of its own, with its data; in shards if it is to be."""
     project = ProjectSettings(home=home, spark_master="local[2]")
     if not project.landing.exists():
         land(project)
-    return small_flow(home / "program"), TickRunner(project)
+    return small_flow(home / "program", shards), TickRunner(project)
 
 
 def serve(

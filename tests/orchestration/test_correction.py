@@ -153,7 +153,7 @@ def test_a_committed_tick_is_not_computed_again_unless_that_is_asked_for(
     assert result.success
     assert contents(flow, runner) == before
     note = run.shown(result, "totals")[DAYS[1]]["note"]
-    assert "nothing was computed" in note
+    assert "this run computed nothing" in note
     assert f"`{CORRECT_TAG}` = `{CORRECT}`" in note
     assert f"hydrotick correct small --from {DAYS[1]}" in note
     result = run(1, tags={CORRECT_TAG: "true"})

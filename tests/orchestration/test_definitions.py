@@ -94,7 +94,7 @@ def test_columns_lead_to_those_of_the_inputs():
     assert ("flights", "carrier") in found["carrier"]
     columns = metadata["dagster/column_schema"].columns
     shown = {column.name: column.description for column in columns}
-    assert shown["airline"] == "from airlines.name"
+    assert shown["airline"] == "computed from airlines.name"  # by a left join: it may be null
     assert all(shown[column] for column in ("carrier", "tick"))
 
 
@@ -188,3 +188,36 @@ def test_every_declared_expectation_is_a_blocking_check():
     assert of_weather == {"rows_landed", "no_late_rows", "committed_rows_stand"}
     for check in graph.asset_check_keys:
         assert graph.get(check).blocking == (check not in warns)
+
+
+def test_assets_say_what_the_program_says_of_them():
+    graph = defs.resolve_asset_graph()
+
+    def shown(asset):
+        return graph.get(dg.AssetKey(["flights", *asset.split("/")]))
+
+    today = shown("state/today_state")
+    comment, mechanics = today.description.split("\n\n")
+    assert comment == "Aircraft that fly today and did not fly yesterday."
+    assert mechanics == "The items of `today` of the last tick, for `prev` in line 43."
+    assert today.metadata["written by"] == "`unique` in line 42"
+    assert today.metadata["stratum"].startswith("0 of 3: as rows arrive")
+    assert shown("delay_statistics").metadata["stratum"] == "2 of 3: delta"
+    weather = shown("landing/weather")
+    assert "cut into ticks by `day`" in weather.description
+    (where,) = weather.metadata["dagster/code_references"].code_references
+    assert where.line_number == 4
+
+
+def test_a_job_says_what_its_flow_is_about(tmp_path):
+    declare_yaml(tmp_path, "told")
+    (program,) = tmp_path.glob("assets/told/*.hydro")
+    text = program.read_text(encoding="utf-8")
+    program.write_text(f"# What every user has paid.\n\n{text}", encoding="utf-8")
+    from hydro_core.project.discover import found_in
+
+    (flow,) = found_in(tmp_path).flows
+    found = project_definitions([flow], TickRunner(ProjectSettings(home=tmp_path)))
+    job = found.resolve_job_def("told_job")
+    assert job.description.startswith("What every user has paid.\n\nRuns ticks of told")
+    assert "data:image/svg+xml" in job.metadata["program"].value

@@ -133,7 +133,7 @@ def test_a_committed_tick_says_that_it_was_not_run_again(run: Run) -> None:
     assert again.success
     said = run.shown(again, "totals")[DAYS[0]]["note"]
     assert said.startswith(f"{DAYS[0]} was committed on ")
-    assert "nothing was computed" in said
+    assert "this run computed nothing" in said
     logs = [log.user_message for log in run.instance.all_logs(again.run_id)]
     assert said in logs
 

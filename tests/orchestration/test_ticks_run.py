@@ -69,6 +69,9 @@ def test_a_tick_shows_rows_and_tables(tmp_path: Path, instance: dg.DagsterInstan
         if event.asset_key is not None
     }
     assert shown["totals"]["dagster/row_count"].value == 2
+    files = Path(shown["totals"]["dagster/table_name"].value).glob("*.parquet")
+    assert shown["totals"]["bytes"].value == sum(file.stat().st_size for file in files) > 0
+    assert shown["totals"]["seconds"].value > 0
     assert str(tmp_path) in str(shown["totals"]["dagster/table_name"].value)
     (read,) = result.get_asset_observation_events()
     assert read.asset_observation_data.asset_observation.metadata["rows read"].value == 2

@@ -66,3 +66,12 @@ def test_every_option_is_on_the_page(command: str) -> None:
             assert word in ("-h", "--help") or f"`{word}" in section[1], word
         for choice in action.choices or ():
             assert str(choice) in section[1]
+
+
+def test_every_variable_is_on_the_page() -> None:
+    page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+    sources = [*ROOT.glob("hydro_core/**/*.py"), *ROOT.glob("orchestration/**/*.py")]
+    text = "".join(file.read_text(encoding="utf-8") for file in sources)
+    named = set(re.findall(r"\bHYDROTICK_[A-Z_]+\b", text))
+    assert len(named) > 5
+    assert {name for name in named if f"| `{name}`" not in page} == set()

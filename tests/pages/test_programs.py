@@ -27,8 +27,10 @@ from tests.pages.blocks import ALL, Block, following, rewritten
 from tests.pages.tick_tables import Batches, Column, names_of, read, written
 
 LANGUAGES = {
-    *("hydrotick", "ticks", "error", "console", "sh", "python", "yaml", "toml", "json", "text"),
-    "mermaid",
+    *("hydrotick", "ticks", "error", "console"),  # here
+    *("python", "yaml", "toml", "json"),  # in `test_files`
+    "sh",  # in `test_commands`
+    *("csv", "text", "mermaid"),
 }
 PROGRAMS = [block for block in ALL if block.language == "hydrotick"]
 CONSOLES = [block for block in ALL if block.language == "console"]
@@ -68,32 +70,32 @@ def _found(block: Block, said: list[Block]) -> list[str]:
     """What the blocks after a program ought to say."""
     match [after.language for after in said]:
         case []:
-            compiled = _compiled(block, partial=True)
+            compiled = compiled_of(block, partial=True)
             _check_comments(block, compiled)
             return []
         case ["ticks"]:
-            return [written(*_run(_compiled(block), said[0].text))]
+            return [written(*_run(compiled_of(block), said[0].text))]
         case ["error"]:
             with pytest.raises(HydroError) as refused:
-                _compiled(block)
+                compiled_of(block)
             return [f"{refused.value}\n"]
         case ["ticks", "error"]:
-            compiled = _compiled(block)
+            compiled = compiled_of(block)
             with pytest.raises(HydroError) as failed:
                 _run(compiled, said[0].text)
-            streams = _streams(compiled, said[0].text)
-            shown = [stream for stream in streams if not stream.out]
-            return [written(shown, read(said[0].text, streams)), f"{failed.value}\n"]
+            inputs = [s for s in streams_of(compiled, said[0].text) if not s.out]
+            return [written(inputs, read(said[0].text, inputs)), f"{failed.value}\n"]
         case languages:
             raise AssertionError(f"{block.place} is followed by {languages}")
 
 
-def _compiled(block: Block, partial: bool = False) -> Compiled:
+def compiled_of(block: Block, partial: bool = False) -> Compiled:
+    """The program of a block."""
     file = block.file or "program.hydro"
     return compile_graph(parse(block.text, file=file, name=Path(file).stem), partial=partial)
 
 
-def _streams(compiled: Compiled, table: str) -> list[Column]:
+def streams_of(compiled: Compiled, table: str) -> list[Column]:
     """The streams that a table names, inputs first; all outputs where it names none."""
     typed = compiled.typed
     names = [name for name, out in names_of(table) if not out]
@@ -106,14 +108,13 @@ def _streams(compiled: Compiled, table: str) -> list[Column]:
 
 def _run(compiled: Compiled, table: str) -> tuple[list[Column], Batches]:
     """The streams of a table, with what came in and what comes out of them."""
-    streams = _streams(compiled, table)
-    inputs = [stream.name for stream in streams if not stream.out]
-    given = [{name: tick[name] for name in inputs} for tick in read(table, streams)]
+    streams = streams_of(compiled, table)
+    given = read(table, [stream for stream in streams if not stream.out])
     gives = run(compiled, given)
     return streams, [{**i, **o} for i, o in zip(given, gives, strict=True)]
 
 
-def run(compiled: Compiled, ticks: list[dict[str, list[Any]]]) -> Batches:
+def run(compiled: Compiled, ticks: Batches) -> Batches:
     """What a program gives on the reference, as it is written and as it is optimized."""
     naive = run_json(compiled.graph, {}, ticks, Options(optimized=False))
     assert run_json(compiled.graph, {}, ticks, Options()) == naive

@@ -66,7 +66,7 @@ def _groups(line: str) -> list[tuple[bool, list[str]]]:
 
 
 def read(text: str, streams: Sequence[Column]) -> Batches:
-    """The batches of the streams, tick by tick; those of outputs too."""
+    """The batches of the streams, tick by tick; they are the first of the table."""
     ticks: list[dict[str, list[Any]]] = []
     for line in text.splitlines()[2:]:
         number = re.match(r"\d+", line)

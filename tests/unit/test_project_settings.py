@@ -8,6 +8,7 @@ import pytest
 
 from hydro_core.errors import HydroError
 from hydrotick.settings import ProjectSettings, environment_of, project_settings
+from hydrotick.settings_file import settings_of_tables
 
 
 @pytest.fixture
@@ -25,6 +26,33 @@ def test_what_it_says_holds(root: Path) -> None:
     found = settings(root, '[spark]\nmaster = "local[3]"\nmemory = "3g"\n[ticks]\nrange = 7\n')
     assert (found.spark_master, found.spark_memory, found.range_ticks) == ("local[3]", "3g", 7)
     assert (found.root, found.home) == (root, root / "data")
+
+
+def test_where_data_is_and_how_dagster_runs(root: Path) -> None:
+    text = (
+        '[paths]\nhome = "there"\nlanding = "/mnt/landing"\n'
+        '[dagster]\npool = "spark"\nsensors = "running"\nsensor_seconds = 60\n'
+    )
+    found = settings(root, text)
+    assert (found.home, found.pipelines) == (root / "there", root / "there" / "pipelines")
+    assert found.landing == Path("/mnt/landing")
+    assert (found.pool, found.sensors_run, found.sensor_seconds) == ("spark", True, 60)
+    assert settings(root, text, HYDROTICK_HOME="/mnt/home").home == Path("/mnt/home")
+    assert settings(root, "[paths]\nlanding = 'in'\n").landing == root / "in"
+
+
+def test_what_is_given_wins_over_the_file(root: Path) -> None:
+    (root / "hydrotick.toml").write_text('[spark]\nmaster = "local[3]"\nmemory = "3g"\n')
+    given = settings_of_tables({"spark": {"master": "local[2]"}, "ticks": {"range": 5}})
+    found = project_settings({"HYDROTICK_SPARK_MEMORY": "1g"}, root, given)
+    assert (found.spark_master, found.spark_memory, found.range_ticks) == ("local[2]", "1g", 5)
+    with pytest.raises(HydroError, match=r"`spark\.memory` is 'much', which is no size"):
+        settings_of_tables({"spark": {"memory": "much"}})
+
+
+def test_a_folder_without_flows_is_no_project(tmp_path: Path) -> None:
+    with pytest.raises(HydroError, match="is no project: there is no folder `assets` in it"):
+        project_settings({}, tmp_path)
 
 
 def test_what_it_does_not_say_is_as_ever(root: Path) -> None:
@@ -56,7 +84,12 @@ def test_another_process_finds_the_same(root: Path) -> None:
     ("text", "line", "says", "cure"),
     [
         ("[sparc]\n", 1, "there is no setting `[sparc]`", "did you mean `spark`?"),
-        ('\nmaster = "local"\n', 2, "there is no setting `master` outside of a table", "there are"),
+        (
+            '\nmaster = "local"\n',
+            2,
+            "there is no setting `master` outside of a table",
+            "write it below `[spark]`",
+        ),
         ("spark = 3\n", 1, "`spark` is a table", "write `[spark]`"),
         (
             '[spark]\n\nmastr = "x"\n',
@@ -67,6 +100,11 @@ def test_another_process_finds_the_same(root: Path) -> None:
         ('[spark]\nmaster = "lokal"\n', 2, "`master` is 'lokal', which is no master", "write `loc"),
         ('[spark]\nmemory = "2"\n', 2, "`memory` is '2', which is no size", "write a whole number"),
         ("[spark]\nmemory = 2\n", 2, "`memory` is 2, which is no text", "quote it"),
+        ('[paths]\nhome = "s3://b/x"\n', 2, "`home` is 's3://b/x', which is a URL", "mount it"),
+        ('[paths]\nlanding = ""\n', 2, "`landing` is '', which is empty", "write the path"),
+        ('[dagster]\npool = "a b"\n', 2, "`pool` is 'a b', which is no pool", "take letters"),
+        ('[dagster]\nsensors = "on"\n', 2, "`sensors` is 'on', which is no status", "write `run"),
+        ("[dagster]\nsensor_seconds = 0\n", 2, "which is no number of seconds", "write 1 or more"),
         ("[ticks]\nrange = 0\n", 2, "`range` is 0, which is no number of ticks", "write 1 or more"),
         ("[ticks]\nrange = true\n", 2, "`range` is True, which is no number", "write 1 or more"),
         ("ticks.range = 0\n", 1, "`range` is 0, which is no number of ticks", "write 1 or more"),

@@ -12,7 +12,7 @@ def dot(picture: Picture) -> str:
     lines = [f"digraph {_quote(picture.name)} {{", '  node [fontname="Helvetica", fontsize=10];']
     for stratum in picture.strata:
         lines.append(f"  subgraph cluster_{stratum} {{")
-        lines.append(f'    label="stratum {stratum}"; style=rounded; color=gray;')
+        lines.append(f"    label={_quote(picture.label(stratum))}; style=rounded; color=gray;")
         lines += [f"    {_box(b)}" for b in picture.boxes if b.stratum == stratum]
         lines.append("  }")
     lines += [f"  {_arrow(a)}" for a in picture.arrows]

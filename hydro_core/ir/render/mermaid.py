@@ -12,7 +12,7 @@ def mermaid(picture: Picture) -> str:
     ids = {box.id: f"n{i}" for i, box in enumerate(picture.boxes)}
     lines = ["flowchart TD"]
     for stratum in picture.strata:
-        lines.append(f'  subgraph stratum_{stratum}["stratum {stratum}"]')
+        lines.append(f'  subgraph stratum_{stratum}["{_escape(picture.label(stratum))}"]')
         lines += [f"    {_box(ids[b.id], b)}" for b in picture.boxes if b.stratum == stratum]
         lines.append("  end")
     lines += [f"  {_arrow(ids[a.source], ids[a.target], a)}" for a in picture.arrows]

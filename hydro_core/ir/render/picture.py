@@ -17,6 +17,9 @@ from hydro_core.types.stream import StreamType
 _LONGEST = 34
 """Longest text of an argument in a box, in characters."""
 
+_MOST_NAMES = 5
+"""Operators that the name of a stratum lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -53,6 +56,12 @@ class Picture:
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
     strata: tuple[int, ...] = field(default=())
+    does: Mapping[int, str] = field(default_factory=dict)
+    """What each stratum does, in a few words."""
+
+    def label(self, stratum: int) -> str:
+        """What a stratum is called: by its number and by what it does."""
+        return f"stratum {stratum}: {self.does[stratum]}"
 
 
 def picture_of(
@@ -69,7 +78,28 @@ def picture_of(
         for node in graph
     )
     arrows = tuple(arrow for node in graph for arrow in _arrows(node, types or {}))
-    return Picture(graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})))
+    does = {number: stratum_does(graph, strata, number) for number in sorted({*strata.values(), 0})}
+    return Picture(graph.name, boxes, arrows, tuple(sorted({box.stratum for box in boxes})), does)
+
+
+def stratum_does(graph: Graph, strata: Mapping[NodeId, int], number: int) -> str:
+    """What a stratum does: the operators in it that wait for streams to be complete, by the names
+    that the program has for them.
+    """
+    waiting = [node for node in graph if strata.get(node.id, 0) == number and _waits(node)]
+    names = list(dict.fromkeys(map(_known_as, waiting)))
+    more = ", …" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more or "as rows arrive"
+
+
+def _waits(node: Node) -> bool:
+    return any(port.barrier is Barrier.STRATUM for port, _ in node.reads())
+
+
+def _known_as(node: Node) -> str:
+    """The name of the statement, or the operator's where the program gives it none."""
+    operator, _, number = node.id.rpartition("_")
+    return node.op.name if number.isdigit() and operator == node.op.name else _name(node)
 
 
 def title(node: Node) -> str:

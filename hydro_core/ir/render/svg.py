@@ -40,7 +40,10 @@ def svg(picture: Picture) -> str:
         f"<title>{escape(picture.name)}</title><style>{_STYLE}</style>",
         _head("fwd", "#5b616b") + _head("late", "#b0562f"),
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-        *(_band(number, top, bottom, width) for number, top, bottom in layout.bands),
+        *(
+            _band(number, picture.label(number), (top, bottom, width))
+            for number, top, bottom in layout.bands
+        ),
         *(
             _arrow(route, layout, entry)
             for route, entry in zip(layout.routes, entries, strict=True)
@@ -91,12 +94,13 @@ def _head(name: str, colour: str) -> str:
     )
 
 
-def _band(number: int, top: float, bottom: float, width: float) -> str:
+def _band(number: int, label: str, sizes: tuple[float, float, float]) -> str:
+    top, bottom, width = sizes
     shade = "#f7f8fa" if number % 2 == 0 else "#eff1f5"
     return (
         f'<rect x="0" y="{top:.1f}" width="{width:.0f}" height="{bottom - top:.1f}" '
         f'fill="{shade}"/>'
-        f'<text class="band" x="10" y="{top + 16:.1f}">stratum {number}</text>'
+        f'<text class="band" x="10" y="{top + 16:.1f}">{escape(label)}</text>'
     )
 
 

@@ -14,7 +14,7 @@ def text(picture: Picture) -> str:
         reads.setdefault(arrow.target, []).append(arrow)
     lines = []
     for stratum in picture.strata:
-        lines.append(f"stratum {stratum}")
+        lines.append(picture.label(stratum))
         for box in picture.boxes:
             if box.stratum == stratum:
                 inputs = ", ".join(_read(a, names[a.source]) for a in reads.get(box.id, ()))

@@ -5,15 +5,14 @@ What a range leaves for the next one stays with Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
 from pathlib import Path
 from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
@@ -22,15 +21,15 @@ from hydro_core.plan.parts import longest_range
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor import RangeResult, run_range
+from hydro_core.spark.executor import run_range
 from hydro_core.spark.failures import data_error, is_spark_error
-from hydro_core.spark.few_rows import for_few_rows, together
+from hydro_core.spark.few_rows import for_few_rows
 from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
 from hydro_core.spark.past import NoPast, Overlay
-from hydro_core.spark.relation import TICK, Relation
+from hydro_core.spark.relation import TICK
 from hydro_core.spark.session import shared_session
-from hydro_core.spark.settle import checkpointed, exactly, released
+from hydro_core.spark.settle import checkpointed, released
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.outputs import OutputFolders
@@ -61,45 +60,6 @@ class Program(Protocol):
         """Its strata."""
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
-    """What runs: one program, or one for each shard, and maybe one on what they give."""
-
-    shards: Sequence[Program]
-    """Each takes its own part of the inputs."""
-    last: Program | None = None
-    gathered: Collection[str] = ()
-    """The outputs of the shards that the last program reads."""
-    outputs: Collection[str] = ()
-    """The outputs that are wanted, in their order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plans:
-    """The same, planned."""
-
-    shards: Sequence[TickPlan]
-    last: TickPlan | None
-    gathered: Collection[str]
-    outputs: Collection[str]
-
-    @staticmethod
-    def of(programs: Programs) -> Plans:
-        """The plans of programs."""
-        last = programs.last
-        return Plans(
-            [plan(program.typed, program.strata) for program in programs.shards],
-            None if last is None else plan(last.typed, last.strata),
-            programs.gathered,
-            programs.outputs,
-        )
-
-    @property
-    def all(self) -> list[TickPlan]:
-        """Every plan, in the order in which they run."""
-        return [*self.shards, *([self.last] if self.last else [])]
-
-
 Report = Callable[[int, int, Counts], None]
 """Is told of each range that is done: its ticks, and the rows of its outputs."""
 
@@ -108,7 +68,7 @@ Report = Callable[[int, int, Counts], None]
 class FileRun:
     """What is the same for every range of a run."""
 
-    plans: Plans
+    plan: TickPlan
     spark: SparkSession
     inputs: Sequence[Rows]
     cut: FrameCut
@@ -180,36 +140,35 @@ def told(typed: Typed | None = None) -> Iterator[None]:
 
 
 def prepared(
-    programs: Programs, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
+    program: Program, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
 ) -> FileRun:
     """Reads all inputs once and cuts them into ticks."""
-    first = programs.shards[0]
-    types = {name: stream.item for name, stream in first.typed.inputs.items()}
+    types = {name: stream.item for name, stream in program.typed.inputs.items()}
     stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
     with told():
         found = cut(rows, *ticks)
-    return FileRun(Plans.of(programs), inputs.spark, rows, found, inputs.settings)
+    made = plan(program.typed, program.strata)
+    return FileRun(made, inputs.spark, rows, found, inputs.settings)
 
 
 def run(
     work: FileRun, out: OutputFolders | None, at_once: int | None, report: Report
 ) -> Mapping[str, Mapping[int, int]]:
     """Runs all ticks, `at_once` of them to a range (None: all); gives the rows of the outputs."""
-    counts: dict[str, dict[int, int]] = {name: {} for name in work.plans.outputs}
-    pasts = [Overlay(NoPast(), checkpointed) for _ in work.plans.all]
+    counts: dict[str, dict[int, int]] = {name: {} for name in work.plan.graph.sinks}
+    past = Overlay(NoPast(), checkpointed)
     count = work.cut.count
-    longest = [n for p in work.plans.all if (n := longest_range(p, work.settings)) is not None]
-    step = at_once or min(longest, default=None) or max(count, 1)
-    with told(work.plans.shards[0].typed):
+    step = at_once or longest_range(work.plan, work.settings) or max(count, 1)
+    with told(work.plan.typed):
         for first in range(0, count, step):
             last = min(first + step, count) - 1
-            found, pasts = _range(work, out, (first, last), pasts)
+            found, past = _range(work, out, (first, last), past)
             for name, of_ticks in found.items():
                 counts[name].update(of_ticks)
             report(first, last, found)
         if out is not None and not count:
-            _range(work, out, (0, 0), pasts, nothing=True)
+            _range(work, out, (0, 0), past, nothing=True)
     return counts
 
 
@@ -217,65 +176,32 @@ def _range(
     work: FileRun,
     out: OutputFolders | None,
     ticks: tuple[int, int],
-    pasts: list[Overlay],
+    past: Overlay,
     *,
     nothing: bool = False,
-) -> tuple[Counts, list[Overlay]]:
+) -> tuple[Counts, Overlay]:
     first, last = ticks
-    results = list(_results(work, ticks, pasts))
-    outputs = {
-        name: _one([r.outputs[name] for r in results if name in r.outputs], ticks)
-        for name in work.plans.outputs
-    }
+    within = F.col(TICK).between(first, last)
+    result = run_range(
+        work.plan,
+        first,
+        last,
+        spark=work.spark,
+        sources={r.arrived.file.name: r.items(work.cut).where(within) for r in work.inputs},
+        past=past,
+        settings=work.settings,
+        times=work.cut.times(first, last),
+        settle=checkpointed,
+    )
     if out is None:
-        counts = counts_of(outputs, first, last)
+        counts = counts_of(result.outputs, first, last)
     else:
         folders: dict[str, Path] = {}
-        for name, relation in outputs.items():
+        for name, relation in result.outputs.items():
             frame = relation.with_(frame=relation.frame.where(F.lit(not nothing)))
             folders[name] = out.folder(name).absolute()
             write(frame, folders[name], first, last)
         counts = counts_of_files(work.spark, folders, first)
     if last + 1 < work.cut.count:
-        kept = zip(work.plans.all, pasts, results, strict=True)
-        pasts = [
-            past.after({slot: result.state[slot.id] for slot in made.slots})
-            for made, past, result in kept
-        ]
-    return counts, pasts
-
-
-def _results(
-    work: FileRun, ticks: tuple[int, int], pasts: Sequence[Overlay]
-) -> Iterator[RangeResult]:
-    """What every program gives for a range; the last one reads what those before it gave."""
-    within = F.col(TICK).between(*ticks)
-    sources = {
-        rows.arrived.file.name: together(rows.items(work.cut).where(within)) for rows in work.inputs
-    }
-    found: list[RangeResult] = []
-    for made, past in zip(work.plans.all, pasts, strict=True):
-        if made is work.plans.last:
-            for name in work.plans.gathered:
-                sources[name] = _one([r.outputs[name].unordered() for r in found], ticks).frame
-        result = run_range(
-            made,
-            *ticks,
-            spark=work.spark,
-            sources=sources,
-            past=past,
-            settings=work.settings,
-            times=work.cut.times(*ticks),
-            settle=checkpointed,
-        )
-        found.append(result)
-        yield result
-
-
-def _one(parts: Sequence[Relation], ticks: tuple[int, int]) -> Relation:
-    """The relation of which each shard gives a part; what has an order comes from one alone."""
-    if len(parts) == 1 or parts[0].ordered:
-        return parts[0]
-    events = [part.events(*ticks) for part in parts]
-    frames = (exactly(part.frame, part.item) for part in events)
-    return events[0].with_(frame=reduce(DataFrame.unionByName, frames))
+        past = past.after({slot: result.state[slot.id] for slot in work.plan.slots})
+    return counts, past

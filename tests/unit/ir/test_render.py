@@ -40,13 +40,13 @@ def drawn(program: str) -> Picture:
 
 def test_text_reads_by_strata():
     assert text(drawn(CHAT)) == (
-        "stratum 0\n"
+        "stratum 0: as rows arrive\n"
         "  add_member  source\n"
         "  messages    source\n"
         "  persist_1   persist  <- add_member\n"
         "  persist_2   persist  <- messages\n"
         "  broadcast   cross  <- [0] persist_1, [1] persist_2\n"
-        "stratum 1\n"
+        "stratum 1: delta\n"
         "  delta_1     delta  <- broadcast (complete)\n"
         "  notify      sink  <- delta_1\n"
     )
@@ -123,3 +123,24 @@ def test_a_chain_of_thousands_is_drawn():
     program = 'a = source("long")\na' + " -> map(lambda x: x)" * 1000 + ' -> sink("out")'
     assert len(drawn(program).boxes) == 1002
     assert svg(drawn(program)).count("<g>") == 1002
+
+
+def test_a_stratum_is_called_by_what_waits_in_it():
+    picture = drawn("""
+    payments = source("user string, amount long")
+    totals = payments -> persist() -> aggregate(by="user", total=sum("amount"))
+    totals -> join(right=payments, on="user", how="left") -> delta() -> changed
+    """)
+    assert [picture.label(stratum) for stratum in picture.strata] == [
+        "stratum 0: as rows arrive",
+        "stratum 1: totals, join",
+        "stratum 2: delta",
+    ]
+    assert "stratum 1: totals" in svg(picture)
+    assert "stratum 1: totals, join" in mermaid(picture)
+
+
+def test_the_name_of_a_stratum_stays_short():
+    lines = [f"x -> sort() -> enumerate() -> many_{i}" for i in range(8)]
+    picture = drawn("\n".join(['x = source("n long")', *lines]))
+    assert all(len(picture.label(stratum)) < 100 for stratum in picture.strata)

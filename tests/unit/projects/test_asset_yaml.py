@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
 from hydrotick.programs import plan_as_written
 from tests.unit.projects.declared import PROGRAM
 
@@ -19,6 +19,7 @@ program: totals.hydro            # or module:attribute
 description: What was paid.
 owners: [ann@example.org, team:data]
 sample_keys: 4
+shards: {count: 4, on: {payments: [user, day]}, replicate: []}
 ticks: {start: 2026-01-01, every: 1d, delay: 2h, end: 2026-02-01 06:00, zone: Europe/Amsterdam}
 inputs:
   payments: {path: payments, column: day, wait: landed, late: correct}
@@ -67,6 +68,7 @@ def test_all_that_can_be_said(file: Path) -> None:
         description="What was paid.",
         owners=("ann@example.org", "team:data"),
         sample_keys=4,
+        shards=Shards(4, {"payments": ("user", "day")}),
         ticks=Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1, 6), "2h", "Europe/Amsterdam"),
         inputs={"payments": Landing("payments", "day", "landed", "correct")},
         schemas={"payments": "user string, day date, amount long, rate double, paid boolean"},
@@ -183,6 +185,12 @@ def test_what_is_wrong_by_itself(
         ("owners: ann", 4, "'ann' is no owner"),
         ("owners: {a: b}", 4, "is to be a list of texts"),
         ("sample_keys: -1", 4, "is to be a number, 0 or more"),
+        ("shards: 0", 4, "there are no 0 shards"),
+        ("shards: many", 4, "if it is no number, has names with values, and this is the text"),
+        ("shards: {on: {payments: user}}", 4, "`shards` has no `count`"),
+        ("shards: {count: 2, on: {payment: user}}", 4, "the program has no input `payment`"),
+        ("shards: {count: 2, on: {payments: {a: b}}}", 4, "is to be a name or a list of names"),
+        ("shards: {count: 2, on: {payments: usr}}", 4, "usr"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_the_program_has_its_line_too(

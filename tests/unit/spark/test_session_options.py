@@ -42,23 +42,6 @@ def test_a_spark_connect_server_is_refused_in_words() -> None:
     assert "spark://HOST:PORT" in str(caught.value)
 
 
-def test_missing_jars_are_said_with_their_cure(tmp_path: Path) -> None:
-    with pytest.raises(SessionError, match="Delta jars are not in") as caught:
-        start_session(SparkSettings(share=tmp_path))
-    assert caught.value.code == "config"
-    assert "make setup" in str(caught.value)
-
-
-def test_missing_java_is_said_with_its_cure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jar(tmp_path, "io.delta_delta-spark_4.2_2.13-4.4.0.jar")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(SessionError, match="no Java 17 or later"):
-        start_session(SparkSettings(share=tmp_path))
-
-
 def test_jars_of_another_version_do_not_count(tmp_path: Path) -> None:
     jar(tmp_path, "io.delta_delta-spark_4.2_2.13-4.3.0.jar")
     assert delta_jars(tmp_path) == ()

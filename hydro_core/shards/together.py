@@ -1,0 +1,192 @@
+"""The programs of all shards as one: they stand beside each other, and what they give is added up.
+
+A pipeline runs it like any other program. Every shard has states of its own in it, the last step
+stands behind the shards, and each output is one. What no shard has a part of is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from hydro_core.catalog.internal import OF_SHARD, operator
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import Successors, predecessors, reachable
+from hydro_core.optimize.optimizer import Optimized
+from hydro_core.plan.meaning import meaning_of, program_meanings
+from hydro_core.shards.program import Sharded
+
+_UNION = operator("union")
+
+
+@dataclass(frozen=True)
+class Together:
+    """A program that is cut into shards, with the plans by which a shard and the last step run."""
+
+    cut: Sharded
+    shard: Optimized
+    """The plan of the first shard: those of the others have another number in them."""
+    last: Optimized | None = None
+
+    @staticmethod
+    def of(cut: Sharded, planned: Callable[[Compiled], Optimized]) -> Together:
+        """A program that is cut, with the plan that is found for each of its two parts."""
+        return Together(cut, planned(cut.first), None if cut.last is None else planned(cut.last))
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """All of it as a program that can be run."""
+        inputs = self.cut.first.typed.inputs
+        return compile_graph(self.graph, {name: stream.item for name, stream in inputs.items()})
+
+    @cached_property
+    def graph(self) -> Graph:
+        """All of it as one program, with the inputs and outputs of the whole."""
+        nodes = {node.id: node for node in self._nodes()}
+        sinks = [node for node in nodes.values() if node.op.outputs == "none"]
+        used = reachable(
+            {name: [end.node for end in node.inputs] for name, node in nodes.items()},
+            [*(sink.id for sink in sinks), *(n.id for n in self._graph.sources.values())],
+        )
+        order = list(self.cut.outputs)
+        sinks.sort(key=lambda sink: order.index(sink.args["name"]))
+        inner = [n for n in nodes.values() if n.id in used and n.op.outputs != "none"]
+        graph = self.cut.first.graph
+        return Graph.of([*inner, *sinks], graph.name, graph.warnings)
+
+    def optimized(self) -> Optimized:
+        """The same as a plan, with what is to be said of it; costs are those of all shards."""
+        parts = [self.shard] * self.cut.count + ([self.last] if self.last else [])
+        once = [self.shard] + ([self.last] if self.last else [])
+        return Optimized(
+            self.graph,
+            sum(part.cost_before for part in parts),
+            sum(part.cost_after for part in parts),
+            tuple(step for part in once for step in part.steps),
+            tuple(note for part in once for note in part.notes),
+            self.shard.saturation,
+            self.shard.statistics,
+            tuple(limit for part in once for limit in part.limits),
+        )
+
+    def meanings(self, program: Mapping[NodeId, str]) -> Mapping[NodeId, str]:
+        """What streams of `graph` mean, whatever plan was found for a shard.
+
+        Args:
+            program: the meanings of the streams of the whole program.
+        """
+        found: dict[NodeId, str] = {}
+        for number in range(self.cut.count):
+            own = program_meanings(self.cut.of(number).typed)
+            for node, stream in self.shard.streams.items():
+                found[self._of_shard(node, number)] = own[stream]
+        if self.last is not None:
+            same = {n: s for n, s in self.last.streams.items() if s in program}
+            found |= {self._of_last(node): program[stream] for node, stream in same.items()}
+        written = self.cut.first.graph
+        for name, sinks in written.sinks.items():
+            for sink in sinks:
+                reads = sink.inputs[0] if name in self.cut.outputs else None
+                while reads is not None and written[reads.node].op is OF_SHARD:
+                    reads = written[reads.node].inputs[0]
+                if reads is not None and reads.node in program:
+                    meaning = meaning_of(reads, program) if reads.port else program[reads.node]
+                    found[_whole(sink)] = meaning
+        return {node: meaning for node, meaning in found.items() if node in self.graph.nodes}
+
+    def _nodes(self) -> Iterator[Node]:
+        for node in self._graph:
+            if node.id not in self._in_shards:
+                yield node
+        for number in range(self.cut.count):
+            for node in self._graph:
+                if node.id in self._in_shards and node.op.outputs != "none":
+                    yield self._copied(node, number)
+        for sinks in self._graph.sinks.values():
+            for sink in sinks:
+                if sink.id in self._in_shards:
+                    yield from self._put_out(sink)
+        yield from self._last_nodes()
+
+    def _copied(self, node: Node, number: int) -> Node:
+        args = node.args.with_(shard=number) if node.op is OF_SHARD else node.args
+        inputs = tuple(self._end(end, number) for end in node.inputs)
+        return node.with_(id=self._of_shard(node.id, number), args=args, inputs=inputs)
+
+    def _put_out(self, sink: Node) -> Iterator[Node]:
+        """What a sink of the shards gives: all parts of it, or what the first shard alone has."""
+        reads, name = sink.inputs[0], sink.args["name"]
+        given = self._end(reads, 0)
+        if reads.node in self._routed:
+            ends = tuple(self._end(reads, number) for number in range(self.cut.count))
+            gathered = name in self.cut.gathered
+            union = Node(name if gathered else _whole(sink), _UNION, inputs=ends, span=sink.span)
+            yield union
+            given = Endpoint(union.id)
+        if name in self.cut.outputs:
+            yield sink.with_(inputs=(given,))
+
+    def _last_nodes(self) -> Iterator[Node]:
+        if self.last is None:
+            return
+        graph = self.last.graph
+        for node in graph:
+            if node.op.name == "source":
+                continue
+            inputs = tuple(self._behind_last(graph, end) for end in node.inputs)
+            yield node.with_(id=self._of_last(node.id), inputs=inputs)
+
+    def _behind_last(self, graph: Graph, end: Endpoint) -> Endpoint:
+        """What the last step reads as a node of the whole."""
+        node = graph[end.node]
+        if node.op.name != "source":
+            return Endpoint(self._of_last(end.node), end.port)
+        name = node.args["name"]
+        return Endpoint(name if name in self.cut.gathered else self._graph.sources[name].id)
+
+    @property
+    def _graph(self) -> Graph:
+        return self.shard.graph
+
+    @cached_property
+    def _successors(self) -> Successors:
+        found: dict[NodeId, list[NodeId]] = {name: [] for name in self._graph.nodes}
+        for name, reads in predecessors(self._graph).items():
+            for read in reads:
+                found[read].append(name)
+        return found
+
+    @cached_property
+    def _in_shards(self) -> set[NodeId]:
+        """What stands behind an operator that takes the items of a shard."""
+        cuts = [node.id for node in self._graph if node.op is OF_SHARD]
+        return reachable(self._successors, cuts)
+
+    @cached_property
+    def _routed(self) -> set[NodeId]:
+        """The same where items do not all go to the first shard."""
+        cuts = (node for node in self._graph if node.op is OF_SHARD)
+        return reachable(
+            self._successors, [n.id for n in cuts if n.args["by"] or n.args["f"] is not None]
+        )
+
+    def _end(self, end: Endpoint, number: int) -> Endpoint:
+        return Endpoint(self._of_shard(end.node, number), end.port)
+
+    def _of_shard(self, node: NodeId, number: int) -> NodeId:
+        return f"{node} of shard {number}" if node in self._in_shards else node
+
+    def _of_last(self, node: NodeId) -> NodeId:
+        taken = node in self._graph.nodes and node not in self._in_shards
+        return f"{node} of the last step" if taken else node
+
+
+def as_written(program: Compiled) -> Optimized:
+    """A program as its own plan."""
+    return Optimized(program.graph, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
+
+
+def _whole(sink: Node) -> NodeId:
+    return f"{sink.id} of all shards"

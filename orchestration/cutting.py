@@ -1,0 +1,85 @@
+"""A flow in shards: how its asset asks for them, and its program cut into so many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.strata import stratify
+from hydro_core.deploy.deployment import Sharding
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.project.flow_asset import FlowAsset, Shards
+
+if TYPE_CHECKING:
+    from hydro_core.compile import Compiled
+    from hydro_core.optimize.optimizer import Optimized
+    from hydro_core.shards.program import Sharded
+    from hydro_core.shards.together import Together
+
+
+def sharding_of(flow: FlowAsset) -> Sharding | None:
+    """The shards that an asset asks for; None where it is not to be cut."""
+    asked = flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
+    if asked.count == 1:
+        return None
+    on = {name: (by,) if isinstance(by, str) else tuple(by) for name, by in asked.on.items()}
+    return Sharding(asked.count, on, tuple(asked.replicate))
+
+
+def served(sharding: Sharding | None) -> str:
+    """How what serves is cut, in words."""
+    return "what serves is not in shards" if sharding is None else f"what serves: {sharding.says}"
+
+
+def check_sharding(flow: FlowAsset, program: Typed) -> None:
+    """Judges whether the program can be cut as the asset asks.
+
+    Raises:
+        ProgramError: it cannot, and what forbids it (code `config`).
+    """
+    asked = sharding_of(flow)
+    if asked is not None:
+        _cut(flow, program, asked)
+
+
+def in_shards(
+    flow: FlowAsset, program: Typed, planned: Callable[[Compiled], Optimized]
+) -> tuple[Sharding, Together] | None:
+    """The shards of a flow, by a plan for one of them and one for the last step.
+
+    None where it is not to be cut.
+
+    Raises:
+        ProgramError: it cannot be cut as the asset asks (code `config`).
+    """
+    from hydro_core.shards.together import Together
+
+    asked = sharding_of(flow)
+    if asked is None:
+        return None
+    cut = _cut(flow, program, asked)
+    return replace(asked, says=cut.described), Together.of(cut, planned)
+
+
+def _cut(flow: FlowAsset, program: Typed, asked: Sharding) -> Sharded:
+    from hydro_core.compile import Compiled
+    from hydro_core.shards.program import Spelling, sharded
+
+    def replicate(names: Sequence[str]) -> str:
+        return f"replicate: [{', '.join(names)}]"
+
+    spelling = Spelling(
+        "`on`", replicate, f"leave `shards` of `{flow.name}` out: it runs as a whole then"
+    )
+    compiled = Compiled(program, stratify(program))
+    try:
+        return sharded(compiled, asked.count, asked.on or None, asked.replicate, spelling)
+    except ProgramError as error:
+        raise ProgramError(*(_of_asset(flow, found) for found in error.diagnostics)) from None
+
+
+def _of_asset(flow: FlowAsset, found: Diagnostic) -> Diagnostic:
+    said = f"flow `{flow.name}`, `shards`: {found.message}"
+    return replace(found, code="config", message=said, span=found.span or flow.places.get("shards"))

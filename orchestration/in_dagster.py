@@ -1,0 +1,108 @@
+"""The flows of a project in somebody's own Dagster project: as `Definitions`, as a component."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import dagster as dg
+from pydantic import Field
+
+from . import project
+from .factory import project_definitions
+from .init import put_project
+from .runner import TickRunner
+from .settings_file import FileSettings, settings_of_tables
+
+
+def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.Definitions:
+    """The flows of a project as Dagster definitions, to be merged with others.
+
+    They have no executor of their own but for their jobs, so that those of the others stay what
+    they are. Nothing is run and Spark is not started.
+
+    Args:
+        at: the folder of the project, which has `assets/`.
+        given: settings that win over its `hydrotick.toml`; the environment wins over both.
+
+    Raises:
+        HydroError: there is no project, or its settings are wrong.
+    """
+    found = project.project_at(Path(at), given)
+    return project_definitions(found.flows, TickRunner(found.settings), found.broken)
+
+
+class Spark(dg.Resolvable, dg.Model):
+    """Where Spark runs and what it may take."""
+
+    master: Annotated[str | None, Field(description="such as `local[4]`")] = None
+    memory: Annotated[str | None, Field(description="such as `4g`")] = None
+
+
+class Ticks(dg.Resolvable, dg.Model):
+    """How ticks run."""
+
+    range: Annotated[int | None, Field(description="so many ticks of a backfill are one job")] = (
+        None
+    )
+
+
+class Paths(dg.Resolvable, dg.Model):
+    """Where data is; relative to the project."""
+
+    home: Annotated[str | None, Field(description="outputs, state and ledgers: `data`")] = None
+    landing: Annotated[str | None, Field(description="what flows read: `landing` of `home`")] = None
+
+
+class InDagster(dg.Resolvable, dg.Model):
+    """How Dagster runs the flows."""
+
+    pool: Annotated[
+        str | None,
+        Field(description="the pool of all flows; each has its own where it is left out"),
+    ] = None
+    sensors: Annotated[
+        str | None, Field(description="`running` as soon as they are loaded, or `stopped`")
+    ] = None
+    sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
+
+
+class ProjectScaffolder(dg.Scaffolder[Any]):
+    """Makes a project that runs in the folder of the component."""
+
+    def scaffold(self, request: dg.ScaffoldRequest[Any]) -> None:
+        """Writes the project, and a `defs.yaml` that names it."""
+        from dagster.components.component_scaffolding import scaffold_component
+
+        put_project(request.target_path, request.target_path.name)
+        scaffold_component(request, {"project": "."})
+
+
+@dg.scaffold_with(ProjectScaffolder)
+class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
+    """The flows of a hydrotick project as partitioned assets, with their checks and sensors."""
+
+    project: Annotated[
+        str,
+        dg.Resolver(lambda context, path: str(context.resolve_source_relative_path(path))),
+        Field(description="the folder with `assets/`, relative to this file"),
+    ] = "."
+    spark: Spark | None = None
+    ticks: Ticks | None = None
+    paths: Paths | None = None
+    dagster: InDagster | None = None
+
+    def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
+        """The definitions of the flows; see `load_definitions`."""
+        return load_definitions(Path(self.project), settings_of_tables(self._tables))
+
+    @property
+    def _tables(self) -> Mapping[str, Mapping[str, Any]]:
+        given = (self.spark, self.ticks, self.paths, self.dagster)
+        names = ("spark", "ticks", "paths", "dagster")
+        return {
+            name: table.model_dump(exclude_none=True)
+            for name, table in zip(names, given, strict=True)
+            if table is not None
+        }

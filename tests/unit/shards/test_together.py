@@ -1,0 +1,40 @@
+"""Shards side by side in one program: its inputs, outputs and types, and what its streams mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydro_core.compile import Compiled
+from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.plan.meaning import program_meanings
+from hydro_core.shards.run import side_by_side
+from hydro_core.shards.together import Together, as_written
+from tests.golden.test_shards import PROGRAMS, cut, whole
+
+
+def best(program: Compiled) -> Optimized:
+    return optimize(program.typed, program.strata)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_has_the_inputs_and_outputs_of_the_whole(name: str) -> None:
+    found = cut(name, 3)
+    if found is None:
+        return
+    typed, program = side_by_side(found, None).typed, whole(name)[0].typed
+    assert typed.outputs == program.outputs
+    assert list(typed.inputs) == list(program.inputs)
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if len(name) % 7 == 0])
+def test_a_stream_means_the_same_however_a_shard_is_planned(name: str) -> None:
+    """And in the other shard, or in the whole, it means something else."""
+    found = cut(name, 2)
+    if found is None:
+        return
+    own = program_meanings(whole(name)[0].typed)
+    one, other = (Together.of(found, how).meanings(own) for how in (as_written, best))
+    both = one.keys() & other.keys()
+    assert {n: one[n] for n in both} == {n: other[n] for n in both}
+    shards = {n: m for n, m in one.items() if n.endswith(" of shard 1")}
+    assert not {*shards.values()} & {m for n, m in one.items() if n not in shards}
