@@ -10,14 +10,33 @@ if TYPE_CHECKING:
     from hydro_core.lang.flow import Flow
     from hydro_core.lang.stream import Stream
     from hydro_core.lang.typed import typed
-    from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
+    from hydro_core.project.flow_asset import (
+        Expect,
+        FlowAsset,
+        FlowOutput,
+        Landing,
+        Shards,
+        Ticks,
+    )
 
-__all__ = ["Expect", "Flow", "FlowAsset", "Landing", "Shards", "Stream", "Ticks", "agg", "typed"]
+__all__ = [
+    "Expect",
+    "Flow",
+    "FlowAsset",
+    "FlowOutput",
+    "Landing",
+    "Shards",
+    "Stream",
+    "Ticks",
+    "agg",
+    "typed",
+]
 
 _HOMES = {
     "Expect": "hydro_core.project.flow_asset",
     "Flow": "hydro_core.lang.flow",
     "FlowAsset": "hydro_core.project.flow_asset",
+    "FlowOutput": "hydro_core.project.flow_asset",
     "Landing": "hydro_core.project.flow_asset",
     "Shards": "hydro_core.project.flow_asset",
     "Stream": "hydro_core.lang.stream",

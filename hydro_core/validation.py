@@ -86,33 +86,37 @@ def random_ticks(program: Compiled, rng: Random) -> Ticks:
 
 
 def random_batches(
-    inputs: Mapping[Key, ItemType], rng: Random, constants: Sequence[Any]
+    inputs: Mapping[Key, ItemType], rng: Random, constants: Sequence[Any], nulls: float = NULLS
 ) -> Sequence[Mapping[Key, list[Any]]]:
-    """A few ticks of a few random items for every input, by any keys."""
+    """A few ticks of a few random items for every input, by any keys; so many scalars are null."""
     return [
         {
-            key: [random_item(item, rng, constants) for _ in range(rng.randint(0, MAX_BATCH))]
+            key: [
+                random_item(item, rng, constants, nulls) for _ in range(rng.randint(0, MAX_BATCH))
+            ]
             for key, item in inputs.items()
         }
         for _ in range(rng.randint(1, MAX_TICKS))
     ]
 
 
-def random_item(item: ItemType, rng: Random, constants: Sequence[Any] = ()) -> Any:
+def random_item(
+    item: ItemType, rng: Random, constants: Sequence[Any] = (), nulls: float = NULLS
+) -> Any:
     """An item of this type, a constant now and then where one fits."""
     match item:
         case Tuple(parts):
-            return Struct(random_item(p, rng, constants) for p in parts)
+            return Struct(random_item(p, rng, constants, nulls) for p in parts)
         case Row(columns):
-            return RowItem({c.name: random_item(c.type, rng, constants) for c in columns})
+            return RowItem({c.name: random_item(c.type, rng, constants, nulls) for c in columns})
         case Array(element):
-            return [random_item(element, rng, constants) for _ in range(rng.randint(0, 2))]
+            return [random_item(element, rng, constants, nulls) for _ in range(rng.randint(0, 2))]
         case _:
-            return _random_scalar(item, rng, constants)
+            return _random_scalar(item, rng, constants, nulls)
 
 
-def _random_scalar(item: ItemType, rng: Random, constants: Sequence[Any]) -> Any:
-    if rng.random() < NULLS:
+def _random_scalar(item: ItemType, rng: Random, constants: Sequence[Any], nulls: float) -> Any:
+    if rng.random() < nulls:
         return None
     fitting = [c for c in constants if _fits(c, item)] if rng.random() < 0.4 else []
     return conform(rng.choice(fitting), item) if fitting else _scalar(item, rng)

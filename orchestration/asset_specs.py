@@ -53,8 +53,14 @@ def tick_step(flow: FlowAsset) -> str:
 
 
 def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
-    """The key of an asset of the flow: of "state/NAME", "landing/NAME", or an output."""
+    """The key of an asset of the flow: of "state/NAME", "landing/NAME", or an output.
+
+    An input that is another flow's output has the key that it has there.
+    """
     kind, _, name = asset.rpartition("/")
+    if kind == "landing" and name in flow.reads:
+        read = flow.reads[name]
+        return dg.AssetKey([read.flow, read.output])
     # The UI shows the last part of a key, and a state often has the name of an input.
     match kind:
         case "":
@@ -165,8 +171,8 @@ def input_specs(
     flow: FlowAsset, shape: FlowShape, about: About, root: Path
 ) -> Iterator[dg.AssetSpec]:
     """The landing tables, which others write; `root` is the project's landing directory."""
-    for name, columns in shape.inputs.items():
-        landing, place = flow.inputs[name], shape.plan.graph.sources[name].span
+    for name, landing in flow.landings.items():
+        columns, place = shape.inputs[name], shape.plan.graph.sources[name].span
         by = (
             f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
         )
@@ -229,7 +235,7 @@ def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
     why = "is broken" if error.code == "state" else "does not compile"
     says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:"
     outputs = dict.fromkeys((*flow.outputs, *flow.expect))
-    for asset in (*(f"landing/{name}" for name in flow.inputs), *outputs, "program"):
+    for asset in (*(f"landing/{name}" for name in flow.landings), *outputs, "program"):
         yield _broken(flow.name, asset, f"{says}\n\n", error, str(flow.program))
 
 

@@ -16,10 +16,11 @@ from hydro_core.project.flow_asset import FlowAsset
 from .arguments import add_format, agreed, flow_parser, parsed, told_to
 from .corrected import Corrected
 from .correction import Planned, planned
+from .progress import Progress
 from .ranges import span
 from .readiness import Ready
 from .runner import TickRunner
-from .ticking import correct_ticks, run_ticks
+from .ticking import TickDone, correct_ticks, run_ticks
 from .ticks import Window
 
 
@@ -107,22 +108,31 @@ def _backfill(
         return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
     began = time.monotonic()
     together, total = runner.project.range_ticks, last - begun + 1
-    runner.told = _say
-    for done in run_ticks(flow, runner, last, lambda _: None, together=together):
-        ticks = done.window.tick - done.first.tick + 1
-        _say(
-            f"{_between(done.first, done.window)}: {ticks} tick(s) committed in "
-            f"{done.seconds:.1f} s; {done.window.tick - begun + 1:,} of {total:,} done",
-            to,
-        )
+    progress = Progress(total, to)
+    runner.told = progress.say
+    with progress.shown():
+        for done in run_ticks(flow, runner, last, lambda _: None, together=together):
+            ticks = done.window.tick - done.first.tick + 1
+            read = _rows_read(flow, runner, done)
+            progress.done(_between(done.first, done.window), ticks, read, done.seconds)
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s", to)
     return {
         "flow": flow.name,
         "ticks": total,
         "committed": last + 1,
         "first": window(begun).key,
         "last": window(last).key,
-        "seconds": round(time.monotonic() - began, 1),
+        "rows": progress.rows,
+        "seconds": round(spent, 1),
     }
+
+
+def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
+    """The rows that ticks have read, as far as that was counted."""
+    made = runner.deployments.ledger(flow).commits(since=done.first.tick)
+    reads = (read for commit in made if commit.last <= done.window.tick for read in commit.inputs)
+    return sum(read.rows or 0 for read in reads)
 
 
 def _correct(

@@ -104,6 +104,25 @@ def test(arguments: Sequence[str]) -> int:
     return run_tests(arguments)
 
 
+def simulate(arguments: Sequence[str]) -> int:
+    """Runs a program on random ticks in ways that must not matter, and shows the least that does.
+
+    What the program gives tick by tick, as it is written, is compared with its optimized plan, with
+    the rows of each tick in another order, and with pipelines on Spark whose ticks are cut into
+    ranges and whose process ends in the middle of a commit.
+    """
+    from .simulate import simulate as run_simulation
+
+    return run_simulation(arguments)
+
+
+def completion(arguments: Sequence[str]) -> int:
+    """Prints the script by which a shell completes commands, options, flows and outputs."""
+    from .completion import completion as print_script
+
+    return print_script(arguments)
+
+
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
     from .arguments import add_format, flow_parser, parsed

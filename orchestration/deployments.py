@@ -6,6 +6,7 @@ and is no more than a draft until a row of the ledger names it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.reads import no_such_output, takes_back
 from hydro_core.ticks.landed import declared_columns
 
 from .cutting import served, sharding_of
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from hydro_core.analysis.infer import Typed
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
+
+
+COPIES = "copies"
+"""The column by which the log of an output says how often a row comes, or goes."""
 
 
 class Deployments:
@@ -38,12 +44,35 @@ class Deployments:
 
     def ledger(self, flow: FlowAsset) -> Ledger:
         """The ledger of a flow's pipeline, read anew: what is new since it was read last."""
+        return self.ledger_of(flow.name)
+
+    def ledger_of(self, flow: str) -> Ledger:
+        """The same of a flow by its name."""
         from hydro_core.spark.ledger import Ledger
 
-        if flow.name not in self._ledgers:
-            self._ledgers[flow.name] = Ledger(self._pipelines / flow.name)
-        self._ledgers[flow.name].refresh()
-        return self._ledgers[flow.name]
+        if flow not in self._ledgers:
+            self._ledgers[flow] = Ledger(self._pipelines / flow)
+        self._ledgers[flow].refresh()
+        return self._ledgers[flow]
+
+    def output_of(self, flow: FlowAsset, name: str, columns: Collection[str]) -> Path:
+        """The table of another flow's output, which an input of this one is, to read the columns.
+
+        Raises:
+            ProgramError: it has no such output; or that is a log of changes, and what it takes back
+                would be read as what it gives (code `config`).
+        """
+        read = flow.reads[name]
+        directory, commit = self._pipelines / read.flow, self.ledger_of(read.flow).last
+        if commit is None:
+            return directory / "outputs" / read.output
+        tables = {r["of"]: (t, r) for t, r in commit.tables.items() if r["role"] == "output"}
+        if read.output not in tables:
+            raise no_such_output(flow, name, tables)
+        table, record = tables[read.output]
+        if record["mode"] == Mode.CHANGES.value and COPIES not in columns:
+            raise takes_back(flow, name)
+        return directory / table
 
     def commit(self, flow: FlowAsset) -> Commit | None:
         """The last commit of a flow's pipeline, read anew; None before the first."""

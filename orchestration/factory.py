@@ -7,7 +7,7 @@ job; the other flows are not touched by it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from hydro_core.errors import HydroError
 from hydro_core.project.check import check_alone
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.reads import no_such_output
 
 from .about import About
 from .asset_specs import (
@@ -57,7 +58,8 @@ def project_definitions(
     """The definitions of several flows whose ticks `runner` runs; of those that are `broken` it is
     shown why.
     """
-    built = [_whole_or_broken(flow, runner) for flow in flows]
+    made = {flow.name: _whole_or_broken(flow, runner) for flow in flows}
+    built = [_fed(flow, made) for flow in flows]
     # Two folders may declare a flow of one name, which is wrong, and shown once.
     wrong = {broken_spec(flow).key: broken_spec(flow) for flow in broken}
     return dg.Definitions(
@@ -110,6 +112,25 @@ def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
     plan = runner.plan(flow)
     tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
     return asset_key(flow, tables[-1])
+
+
+def _fed(flow: FlowAsset, made: Mapping[str, FlowDefinitions]) -> FlowDefinitions:
+    """The definitions of a flow; of one that reads what another flow does not give, why not."""
+    for name, read in flow.reads.items():
+        other = made.get(read.flow)
+        if other is None or not other.jobs:
+            continue
+        keys = [
+            key
+            for asset in other.assets
+            if isinstance(asset, dg.AssetsDefinition)
+            for key in asset.keys
+        ]
+        outputs = [key.path[1] for key in keys if len(key.path) == 2]
+        if read.output not in outputs:
+            error = no_such_output(flow, name, outputs)
+            return FlowDefinitions(tuple(broken_specs(flow, error)))
+    return made[flow.name]
 
 
 def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:

@@ -22,7 +22,7 @@ from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration, check_expectations, schemas_of
-from hydro_core.project.discover import module_in
+from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 
 from .cutting import check_sharding, in_shards, sharding_of
@@ -163,18 +163,6 @@ def _planned(
 def _in_a_line(warning: Diagnostic) -> str:
     place = f"{warning.span.file}:{warning.span.line}: " if warning.span else ""
     return f"{place}{warning.message}\n  help: {warning.help}"
-
-
-def place_of(flow: FlowAsset) -> str:
-    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
-    program = str(flow.program)
-    if flow.folder is None:
-        return program
-    if isinstance(flow.program, Path) or program.endswith(".hydro"):
-        return str(flow.folder / program)
-    module, _, attribute = program.partition(":")
-    beside = module_in(flow.folder, module)
-    return program if beside is None else f"{beside}:{attribute}"
 
 
 def comments_of(flow: FlowAsset, written: Written | None) -> Comments:

@@ -12,6 +12,9 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, Window
 
+Committed = Callable[[str], int]
+"""How many ticks of a flow are committed, by its name."""
+
 Latest = Callable[[str], int | datetime | None]
 """The last tick, or the last moment, that a row of an input is of; None: it has no rows."""
 
@@ -56,18 +59,24 @@ class Ready:
         )
 
 
-def ready(flow: FlowAsset, calendar: Calendar, latest: Latest, now: datetime) -> Ready:
-    """Which ticks may run at `now`: their windows have ended, and what they wait for has landed.
+def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) -> Ready:
+    """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
     Args:
         flow: whose inputs may be waited for.
-        calendar: its ticks.
-        latest: asked of each input that is waited for.
+        latest: asked of each landing that is waited for.
+        committed: asked of each flow that is read.
         now: the time.
     """
+    calendar = flow.ticks.calendar
     until = calendar.closed(now)
     why = _why_open(calendar, until)
-    for name, landing in flow.inputs.items():
+    for name, read in flow.reads.items():
+        done = committed(read.flow)
+        if done < until:
+            key = calendar.window(done).key
+            until, why = done, f"it waits for tick {key} of `{read.flow}`, which gives `{name}`"
+    for name, landing in flow.landings.items():
         if landing.wait != "landed":
             continue
         found = latest(name)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
+from hydro_core.ticks.landed import declared_columns
 
 from .changes import started_empty
 from .deployments import Deployments, fitted
@@ -125,7 +126,11 @@ class TickRunner:
         def latest(name: str) -> int | datetime | None:
             return self.inputs(flow).latest(name)
 
-        return ready(flow, flow.ticks.calendar, latest, self.now())
+        def committed(other: str) -> int:
+            last = self.deployments.ledger_of(other).last_tick
+            return 0 if last is None else last + 1
+
+        return ready(flow, latest, committed, self.now())
 
     def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
         """The inputs of which the last committed tick had no row; the ledger tells."""
@@ -255,8 +260,13 @@ class TickRunner:
         for name in plan.graph.sources if names is None else names:
             node = plan.graph.sources[name]
             where = flow.inputs[name]
-            landings[name] = Landing(self.project.landing / where.path, where.column)
             items[name] = plan.typed.types[Endpoint(node.id)].item
+            if isinstance(where, FlowOutput):
+                columns = declared_columns(items[name])
+                place = self.deployments.output_of(flow, name, columns)
+            else:
+                place = self.project.landing / where.path
+            landings[name] = Landing(place, where.column)
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
         past = Past(self.directory(flow), flow.ticks.calendar)

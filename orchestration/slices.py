@@ -24,8 +24,8 @@ from hydro_core.sliced import SlicedRun
 from hydro_core.ticks.calendar import Calendar, Window
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import Limits, Wanted, meets
-from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
-from hydro_core.types.values import RowItem, Struct, canonical
+from hydro_core.types.item import FieldPath, ItemType
+from hydro_core.types.values import canonical
 
 from .landed_past import rows_read
 
@@ -266,22 +266,12 @@ def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
     """The items of the rows of an output that have the values."""
     import pyarrow.dataset as ds
 
-    from hydro_core.spark.arrow import from_arrow
     from hydro_core.spark.batches_wanted import condition_of
-    from hydro_core.spark.store_schema import flattened, stored
+    from hydro_core.spark.pipeline_rows import items_of_columns
 
     forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
     within = condition_of(Wanted("", (forms,), 0), table.schema, item)
     found = table if within is None else ds.dataset(table).to_table(filter=within)
-    columns = [from_arrow(found[name].combine_chunks(), stored(of)) for name, of in flattened(item)]
-    match item:
-        case Row():
-            items = [
-                RowItem(zip(item.names, row, strict=True)) for row in zip(*columns, strict=True)
-            ]
-        case Tuple():
-            items = [Struct(row) for row in zip(*columns, strict=True)]
-        case _:
-            (items,) = columns
+    items = items_of_columns(found, item)
     tests = [(path, known.forms) for path, known in where.items()]
     return [item for item in items if meets(item, tests)]

@@ -135,7 +135,8 @@ def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservati
     """How many rows the tick read of each input, on the asset of the input."""
     for asset, rows in report.rows.items():
         kind, _, name = asset.partition("/")
-        if kind == "landing":
+        # What another flow gave, that flow has told.
+        if kind == "landing" and name not in flow.reads:
             late = report.noticed[name].metadata if name in report.noticed else {}
             yield dg.AssetObservation(
                 asset_key(flow, asset),

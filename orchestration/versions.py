@@ -43,6 +43,9 @@ class Versions:
             DATA_VERSION_TAG: version,
         }
         for parent in self._parents.get(asset, ()):
+            if parent.removeprefix("landing/") in self._flow.reads and "/" in parent:
+                # Another flow says which version its outputs have.
+                continue
             key = asset_key(self._flow, parent).to_user_string()
             # What has landed is nothing that Dagster has made, and has no versions there.
             landed = parent.startswith("landing/")

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "docs/commands.md": "tools.commands_page",
+    "docs/functions.md": "tools.functions_page",
     "docs/operators.md": "hydro_core.catalog.table",
     "docs/rules.md": "hydro_core.optimize.table",
 }

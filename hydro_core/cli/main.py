@@ -29,7 +29,6 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "partition": "how a program can be cut into shards",
         "lineage": "which input fields an output field comes from",
         "graph": "draws a program with its strata",
-        "simulate": "random ticks, splits and crashes through both engines",
     }
 )
 """The commands of the core; each is a module of its own here, as soon as it exists."""

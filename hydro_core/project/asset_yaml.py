@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.errors import Span
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
+from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards, Ticks
 from hydro_core.project.yaml_text import Document, Value
 
 Kinds = Mapping[str, Callable[[Any], Any]]
@@ -51,13 +51,21 @@ def _ticks(document: Document, value: Value) -> Ticks | None:
     return Ticks(**made) if "start" in made else None
 
 
-def _inputs(document: Document, value: Value) -> dict[str, Landing]:
-    inputs = {}
+def _inputs(document: Document, value: Value) -> dict[str, Landing | FlowOutput]:
+    inputs: dict[str, Landing | FlowOutput] = {}
     for name, landing in document.mapping(value, "`inputs`").items():
         found = document.mapping(landing, f"the input `{name}`")
+        if "flow" in found:
+            made = document.fields(found, _FLOW_OUTPUT, f"the input `{name}`")
+            if "flow" in made:
+                inputs[name] = FlowOutput(**{"output": name, **made})
+            continue
         made = document.fields(found, _LANDING, f"the input `{name}`")
         if "path" not in found:
-            cure = f"say where it lands: `{name}: {{path: {name}, column: day}}`"
+            cure = (
+                f"say where it lands: `{name}: {{path: {name}, column: day}}`; or of which flow it "
+                f"is an output: `{name}: {{flow: NAME, output: {name}}}`"
+            )
             document.wrong(landing, f"the input `{name}` has no `path`", cure)
         if "path" in made:
             inputs[name] = Landing(**made)
@@ -191,6 +199,7 @@ _EXAMPLE = (
 )
 _TICKS = _of_fields(Ticks, {"start": _moment, "end": _moment})
 _LANDING = _of_fields(Landing, {})
+_FLOW_OUTPUT = _of_fields(FlowOutput, {})
 _EXPECT = _of_fields(
     Expect,
     {

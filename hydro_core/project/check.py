@@ -141,7 +141,11 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         if name not in flow.inputs:
             cure = f"say where it lands: `inputs` has a `Landing` for `{name}`"
             yield _wrong(flow, "inputs", f"`{name}`, which the program reads, is missing", cure)
-    for name, landing in flow.inputs.items():
+    for name, read in flow.inputs.items():
+        if read.late not in LATES:
+            place = f"inputs.{name}.late"
+            yield _wrong(flow, place, f"there is no {read.late!r}", _choice(read.late, LATES))
+    for name, landing in flow.landings.items():
         place = f"inputs.{name}"
         if landing.wait not in WAITS:
             yield _wrong(
@@ -150,10 +154,6 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
-        if landing.late not in LATES:
-            yield _wrong(
-                flow, f"{place}.late", f"there is no {landing.late!r}", _choice(landing.late, LATES)
-            )
         if "://" in str(landing.path):
             yield _wrong(
                 flow, f"{place}.path", f"{landing.path} is a URL", "let it land in a directory"

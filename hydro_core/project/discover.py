@@ -18,6 +18,7 @@ from types import ModuleType
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.reads import reads_wrong
 
 ASSETS = "assets"
 SETTINGS = "hydrotick.toml"
@@ -73,7 +74,10 @@ def found_in(root: Path) -> Found:
     for flow in twice:
         others = [other.folder for other in twice if other.name == flow.name]
         broken.append(Broken(flow.name, flow.folder or root, _twice(flow.name, others)))
-    return Found(tuple(flow for flow in flows if of_name[flow.name] == 1), tuple(broken))
+    once = [flow for flow in flows if of_name[flow.name] == 1]
+    wrong = dict(reads_wrong(once, [flow.name for flow in broken]))
+    broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
+    return Found(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
 
 
 def module_in(folder: Path, module: str) -> str | None:
@@ -84,6 +88,18 @@ def module_in(folder: Path, module: str) -> str | None:
     if not there or package is None or [str(folder.parent)] != list(package.__path__):
         return None
     return f"{PACKAGE}.{folder.name}.{module}"
+
+
+def place_of(flow: FlowAsset) -> str:
+    """The program as it is loaded: a file, or a module if it lies there, of the asset's folder."""
+    program = str(flow.program)
+    if flow.folder is None:
+        return program
+    if isinstance(flow.program, Path) or program.endswith(".hydro"):
+        return str(flow.folder / program)
+    module, _, attribute = program.partition(":")
+    beside = module_in(flow.folder, module)
+    return program if beside is None else f"{beside}:{attribute}"
 
 
 def _declarations(root: Path) -> list[Path]:

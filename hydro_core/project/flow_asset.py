@@ -38,6 +38,28 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowOutput:
+    """An output of another flow of the project, which has the same ticks.
+
+    A tick reads what the same tick of the other flow has added to the output's table, once that is
+    committed. `late` is as a `Landing` has it: what the other flow computes again is followed by
+    "correct".
+    """
+
+    flow: str
+    output: str
+    late: Literal["next", "correct", "refuse"] = "correct"
+
+    @property
+    def column(self) -> str:
+        """The column of an output's table that tells the tick."""
+        return "tick"
+
+    def __str__(self) -> str:
+        return f"the output `{self.output}` of `{self.flow}`"
+
+
+@dataclass(frozen=True, slots=True)
 class Ticks:
     """The tick axis: windows of length `every` (`15m 1h 1d 1w 1mo` and others that divide an hour,
     a day or a year) from `start`, up to `end` where the flow has an end.
@@ -102,7 +124,7 @@ class FlowAsset:
     name: str
     program: Path | str
     ticks: Ticks
-    inputs: Mapping[str, Landing]
+    inputs: Mapping[str, Landing | FlowOutput]
     description: str = ""
     expect: Mapping[str, tuple[Expect, ...]] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
@@ -116,3 +138,13 @@ class FlowAsset:
     """The asset's folder, by whoever has found it there."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     """Where a declaration that has lines says what: "inputs.payments.column", and all the rest."""
+
+    @property
+    def landings(self) -> Mapping[str, Landing]:
+        """The inputs that outside systems write."""
+        return {name: of for name, of in self.inputs.items() if isinstance(of, Landing)}
+
+    @property
+    def reads(self) -> Mapping[str, FlowOutput]:
+        """The inputs that are outputs of other flows."""
+        return {name: of for name, of in self.inputs.items() if isinstance(of, FlowOutput)}

@@ -98,7 +98,7 @@ class Together:
 
     def _nodes(self) -> Iterator[Node]:
         for node in self._graph:
-            if node.id not in self._in_shards:
+            if node.id not in self._in_shards and node.op.outputs != "none":
                 yield node
         for number in range(self.cut.count):
             for node in self._graph:
@@ -106,8 +106,7 @@ class Together:
                     yield self._copied(node, number)
         for sinks in self._graph.sinks.values():
             for sink in sinks:
-                if sink.id in self._in_shards:
-                    yield from self._put_out(sink)
+                yield from self._put_out(sink)
         yield from self._last_nodes()
 
     def _copied(self, node: Node, number: int) -> Node:
@@ -118,10 +117,10 @@ class Together:
     def _put_out(self, sink: Node) -> Iterator[Node]:
         """What a sink of the shards gives: all parts of it, or what the first shard alone has."""
         reads, name = sink.inputs[0], sink.args["name"]
-        given = self._end(reads, 0)
-        if reads.node in self._routed:
-            ends = tuple(self._end(reads, number) for number in range(self.cut.count))
-            gathered = name in self.cut.gathered
+        is_cut, gathered = reads.node in self._routed, name in self.cut.gathered
+        ends = tuple(self._end(reads, n) for n in range(self.cut.count if is_cut else 1))
+        given = ends[0]
+        if is_cut or gathered:
             union = Node(name if gathered else _whole(sink), _UNION, inputs=ends, span=sink.span)
             yield union
             given = Endpoint(union.id)

@@ -42,7 +42,9 @@ class Batch:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The batch as a DataFrame (item, t)."""
         if isinstance(self.rows, pa.Table):
-            return together(spark.createDataFrame(self.rows, relation_schema(self.item)))
+            # What is left of a selection may be a table without any array, which Spark refuses.
+            rows = self.rows if self.rows.num_rows else self.rows.schema.empty_table()
+            return together(spark.createDataFrame(rows, relation_schema(self.item)))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:

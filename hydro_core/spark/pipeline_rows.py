@@ -18,9 +18,10 @@ from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.pipeline import Pipeline
 from hydro_core.spark.pipeline_tables import refuse_another_program
-from hydro_core.spark.store_schema import TableSpec, stored
-from hydro_core.types.item import Row
+from hydro_core.spark.store_schema import TableSpec, flattened, stored
+from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.json import to_json
+from hydro_core.types.values import RowItem, Struct
 
 STATE = "state/"
 
@@ -63,6 +64,26 @@ def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) 
     elif spec.role == "output":
         found = sorted_rows(found.select([name for name, _ in spec.items]))
     return _rows(found, spec, limit)
+
+
+def output_items(table: pa.Table, spec: TableSpec) -> list[Any]:
+    """The items of rows of an output, in their order where it has one."""
+    if spec.place is not None:
+        table = table.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
+    return items_of_columns(table, spec.item)
+
+
+def items_of_columns(table: pa.Table, item: ItemType) -> list[Any]:
+    """The items whose columns a table has, as outputs have them."""
+    columns = [from_arrow(table[name].combine_chunks(), stored(of)) for name, of in flattened(item)]
+    match item:
+        case Row():
+            rows = zip(*columns, strict=True)
+            return [RowItem(zip(item.names, row, strict=True)) for row in rows]
+        case Tuple():
+            return [Struct(row) for row in zip(*columns, strict=True)]
+        case _:
+            return columns[0]
 
 
 def sorted_rows(table: pa.Table) -> pa.Table:

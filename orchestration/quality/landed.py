@@ -22,8 +22,8 @@ _SAYS = {
 
 
 def landed_checks(flow: FlowAsset) -> dict[str, Mapping[str, str]]:
-    """The checks of each input, by its asset; of one that arrives whole not whether a tick has any
-    rows.
+    """The checks of each landing, by its asset; of one that arrives whole not whether a tick has
+    any rows.
     """
     return {
         f"landing/{name}": {
@@ -31,7 +31,7 @@ def landed_checks(flow: FlowAsset) -> dict[str, Mapping[str, str]]:
             for check, says in _SAYS.items()
             if check != ROWS_LANDED or landing.column is not None
         }
-        for name, landing in flow.inputs.items()
+        for name, landing in flow.landings.items()
     }
 
 
@@ -45,7 +45,7 @@ def landed_verdicts(
         empty: those that had no row of the tick.
         found: what was noticed of the others.
     """
-    for name, landing in flow.inputs.items():
+    for name, landing in flow.landings.items():
         asset, one = f"landing/{name}", found.get(name, NOTHING)
         if landing.column is not None:
             yield asset, _verdict(ROWS_LANDED, name not in empty, {})

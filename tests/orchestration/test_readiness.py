@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
+from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Ticks
 from hydrotick import commands
 from hydrotick.factory import flow_definitions, last_key
-from hydrotick.readiness import Latest, ready
+from hydrotick.readiness import Committed, Latest, ready
 from hydrotick.runner import TickRunner
 from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import BATCHES, opened, serve
@@ -23,6 +23,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
 DAYS = Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1))
 NEVER: Latest = lambda name: pytest.fail(f"{name} need not be looked at")  # noqa: E731
+
+
+NO_FLOW: Committed = lambda name: pytest.fail(f"{name} is not read")  # noqa: E731
 
 
 def at(day: int, hour: int = 0) -> datetime:
@@ -55,7 +58,7 @@ def flow_of(ticks: Ticks = DAYS, **landings: Landing) -> FlowAsset:
     ],
 )
 def test_a_tick_waits_for_its_window(ticks: Ticks, now: datetime, until: int, why: str) -> None:
-    found = ready(flow_of(ticks, x=Landing("x", "day")), ticks.calendar, NEVER, now)
+    found = ready(flow_of(ticks, x=Landing("x", "day")), NEVER, NO_FLOW, now)
     assert found.until == until
     assert why in found.why
 
@@ -73,9 +76,17 @@ def test_a_tick_waits_for_its_window(ticks: Ticks, now: datetime, until: int, wh
 def test_a_tick_waits_for_what_lands(latest: object, until: int, why: str) -> None:
     flow = flow_of(x=Landing("x", "day", wait="landed"), y=Landing("y", "day"))
     asked: dict[str, object] = {"x": latest}
-    found = ready(flow, DAYS.calendar, asked.__getitem__, at(6))  # type: ignore[arg-type]
+    found = ready(flow, asked.__getitem__, NO_FLOW, at(6))  # type: ignore[arg-type]
     assert found.until == until
     assert why in found.why
+
+
+def test_a_tick_waits_for_the_flow_that_it_reads() -> None:
+    flow = replace(flow_of(), inputs={"x": FlowOutput("other", "out")})
+    found = ready(flow, NEVER, {"other": 2}.__getitem__, at(6))
+    assert found.until == 2
+    assert found.why == "it waits for tick 2026-01-03 of `other`, which gives `x`"
+    assert ready(flow, NEVER, {"other": 31}.__getitem__, at(6)).until == 5
 
 
 def test_a_tick_of_the_future_is_not_committed(tmp_path: Path) -> None:

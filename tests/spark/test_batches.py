@@ -15,6 +15,7 @@ from hydro_core.spark.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.batches_landing import InputBatches, Landing, Past
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
+from hydro_core.types.item import ItemType
 
 pytestmark = pytest.mark.spark
 
@@ -37,6 +38,15 @@ def test_declared_columns_make_the_item_and_others_are_left_out(spark: SparkSess
     expected = [({"user": "a", "n": 1}, 3), ({"user": None, "n": None}, 3)]
     for given in (data, spark.createDataFrame(data)):
         assert items(batch_of("x", given, ROW, 3), spark) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("item", [ROW, parse_ddl("long")], ids=str)
+def test_ticks_without_rows_within_a_batch(spark: SparkSession, item: ItemType) -> None:
+    data = pa.table({"user": ["a"], "n": [1]} if item is ROW else {"item": [1]})
+    batch = batch_of("x", data, item, 1)
+    assert len(items(batch.within(0, 1), spark)) == 1
+    assert items(batch.within(0, 0), spark) == []
+    assert items(batch.within(0, 1).within(2, 2).within(2, 2), spark) == []
 
 
 @pytest.mark.parametrize("ddl", ["long", "(long, string)", "array<long>", "(long)"])

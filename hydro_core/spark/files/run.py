@@ -23,7 +23,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.failures import data_error, is_spark_error
-from hydro_core.spark.few_rows import for_few_rows
+from hydro_core.spark.few_rows import for_few_rows, together
 from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
 from hydro_core.spark.past import NoPast, Overlay
@@ -187,7 +187,9 @@ def _range(
         first,
         last,
         spark=work.spark,
-        sources={r.arrived.file.name: r.items(work.cut).where(within) for r in work.inputs},
+        sources={
+            r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs
+        },
         past=past,
         settings=work.settings,
         times=work.cut.times(first, last),

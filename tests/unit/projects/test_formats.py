@@ -8,7 +8,7 @@ import pytest
 
 from hydro_core.cli.main import COMMANDS, PLUGINS, main
 
-TALKS = {"demo", "dev", "simulate"}
+TALKS = {"completion", "demo", "dev"}
 """They tell what they do while they do it, and give nothing."""
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, compile_text
 from hydro_core.optimize.optimizer import Optimized, optimize
 from hydro_core.plan.meaning import program_meanings
+from hydro_core.shards.program import sharded
 from hydro_core.shards.run import side_by_side
 from hydro_core.shards.together import Together, as_written
 from tests.golden.test_shards import PROGRAMS, cut, whole
+
+Plan = Callable[[Compiled], Optimized]
 
 
 def best(program: Compiled) -> Optimized:
@@ -38,3 +43,19 @@ def test_a_stream_means_the_same_however_a_shard_is_planned(name: str) -> None:
     assert {n: one[n] for n in both} == {n: other[n] for n in both}
     shards = {n: m for n, m in one.items() if n.endswith(" of shard 1")}
     assert not {*shards.values()} & {m for n, m in one.items() if n not in shards}
+
+
+@pytest.mark.parametrize("planned", [as_written, best], ids=["as written", "planned"])
+def test_what_the_last_step_reads_may_be_in_no_shard(planned: Plan) -> None:
+    program = compile_text(
+        """
+        a = source("k string, v long")
+        a -> aggregate(by="k", n=count()) -> counted
+        nothing = source_iter([], schema="long")
+        nothing -> delta() -> sort() -> chain(right=later) -> out
+        later = a -> map(lambda r: r.v) -> sort()
+        """
+    )
+    found = sharded(program, 2)
+    assert "out" not in found.first.typed.outputs
+    assert {*Together.of(found, planned).compiled.typed.outputs} == {"counted", "out"}

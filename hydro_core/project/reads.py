@@ -1,0 +1,101 @@
+"""Flows that read outputs of other flows: these are there, have the same ticks, and no circle."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from hydro_core.errors import Diagnostic, HydroError, ProgramError
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+
+
+def reads_wrong(
+    flows: Sequence[FlowAsset], broken: Sequence[str] = ()
+) -> Iterator[tuple[str, ProgramError]]:
+    """What is wrong with what flows read of each other, by their names (code `config`).
+
+    Args:
+        flows: those of a project.
+        broken: the names of its other flows, whose declarations are wrong by themselves.
+    """
+    known = {flow.name: flow for flow in flows}
+    for flow in flows:
+        problems = [
+            _problem(flow, name, said)
+            for name, read in flow.reads.items()
+            if (said := _wrong(flow, read, known, broken)) is not None
+        ]
+        if problems:
+            yield flow.name, ProgramError(*problems)
+
+
+def _wrong(
+    flow: FlowAsset, read: FlowOutput, known: Mapping[str, FlowAsset], broken: Sequence[str]
+) -> tuple[str, str] | None:
+    """What is wrong with one input, and the cure."""
+    other = known.get(read.flow)
+    if other is None:
+        if read.flow in broken:
+            return f"the flow `{read.flow}` cannot be loaded", "mend that flow"
+        there = ", ".join(f"`{name}`" for name in known)
+        cure = did_you_mean(read.flow, known) or f"there are {there}"
+        return f"there is no flow `{read.flow}`", cure
+    circle = _circle(flow.name, known, [read.flow])
+    if circle:
+        listed = ", which reads ".join(f"`{name}`" for name in circle)
+        return f"a circle: it reads {listed}", "let one of them read what has landed instead"
+    return _ticks_differ(flow, other)
+
+
+def _circle(end: str, known: Mapping[str, FlowAsset], way: list[str]) -> list[str]:
+    """The flows up to `end`, each of which reads the next; none: empty."""
+    if way[-1] == end:
+        return way
+    flow = known.get(way[-1])
+    for read in flow.reads.values() if flow else ():
+        if read.flow not in way and (found := _circle(end, known, [*way, read.flow])):
+            return found
+    return []
+
+
+def _ticks_differ(flow: FlowAsset, other: FlowAsset) -> tuple[str, str] | None:
+    try:
+        mine, theirs = flow.ticks.calendar, other.ticks.calendar
+    except HydroError:
+        # What is wrong with the ticks of one of them is told where it is said.
+        return None
+    if (mine.origin, flow.ticks.every, flow.ticks.zone) == (
+        theirs.origin,
+        other.ticks.every,
+        other.ticks.zone,
+    ):
+        return None
+    says = f"every {other.ticks.every} from {theirs.shown(theirs.origin)}"
+    own = f"every {flow.ticks.every} from {mine.shown(mine.origin)}"
+    message = f"`{other.name}` has other ticks: {says}, and `{flow.name}` {own}"
+    return message, "give both the same `start`, `every` and `zone`"
+
+
+def no_such_output(flow: FlowAsset, name: str, outputs: Collection[str]) -> ProgramError:
+    """An input of a flow is to be an output that another flow, which has these, does not have."""
+    read = flow.reads[name]
+    there = ", ".join(f"`{output}`" for output in outputs)
+    cure = did_you_mean(read.output, outputs) or f"there are {there}"
+    says = f"the flow `{read.flow}` has no output `{read.output}`"
+    return ProgramError(_problem(flow, name, (says, cure)))
+
+
+def takes_back(flow: FlowAsset, name: str) -> ProgramError:
+    """An input of a flow is a log of changes, and its program does not read what they do."""
+    says = f"{flow.reads[name]} takes rows back: they are in its table with negative `copies`"
+    cure = (
+        "have the program read the column `copies long` too, or the other flow end that output "
+        "with `delta()`, whose rows are events"
+    )
+    return ProgramError(_problem(flow, name, (says, cure)))
+
+
+def _problem(flow: FlowAsset, name: str, said: tuple[str, str]) -> Diagnostic:
+    place = f"inputs.{name}"
+    span = flow.places.get(f"{place}.flow") or flow.places.get(place)
+    return Diagnostic("config", f"flow `{flow.name}`, `{place}`: {said[0]}", span, help=said[1])

@@ -1,0 +1,77 @@
+"""Flows that read outputs of other flows, as a project declares them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydro_core.project.discover import Found, found_in
+from hydro_core.project.flow_asset import FlowOutput
+
+DAYS = "{start: 2026-01-01}"
+
+
+def declare(root: Path, name: str, inputs: str, ticks: str = DAYS) -> None:
+    folder = root / "assets" / name
+    folder.mkdir(parents=True)
+    text = f"program: {name}.hydro\nticks: {ticks}\ninputs: {inputs}\n"
+    (folder / "asset.yaml").write_text(text, encoding="utf-8")
+    (folder / f"{name}.hydro").write_text("x = source('n long')\nx -> y\n", encoding="utf-8")
+
+
+def wrong(found: Found) -> dict[str, str]:
+    return {flow.name: str(flow.error) for flow in found.broken}
+
+
+def test_an_input_is_an_output_of_another_flow(tmp_path: Path) -> None:
+    declare(tmp_path, "first", "{x: {path: x, column: day}}")
+    declare(tmp_path, "second", "{x: {flow: first, output: y}, y: {flow: first, late: next}}")
+    found = found_in(tmp_path)
+    assert not found.broken
+    first, second = found.flows
+    assert second.inputs == {"x": FlowOutput("first", "y"), "y": FlowOutput("first", "y", "next")}
+    assert not second.landings
+    assert not first.reads
+    assert str(second.inputs["x"]) == "the output `y` of `first`"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ticks", "says"),
+    [
+        ("{x: {flow: frist}}", DAYS, "there is no flow `frist`"),
+        ("{x: {flow: second}}", DAYS, "a circle: it reads `second`"),
+        ("{x: {flow: first}}", "{start: 2026-01-02}", "`first` has other ticks: every 1d from"),
+        ("{x: {flow: first}}", "{start: 2026-01-01, every: 1h}", "has other ticks"),
+        ("{x: {flow: first}}", "{start: 2026-01-01, zone: Asia/Tokyo}", "has other ticks"),
+        ("{x: {flow: first, column: day}}", DAYS, "the input `x` has no `column`"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_line(
+    tmp_path: Path, inputs: str, ticks: str, says: str
+) -> None:
+    declare(tmp_path, "first", "{x: {path: x, column: day}}")
+    declare(tmp_path, "second", inputs, ticks)
+    found = found_in(tmp_path)
+    assert [flow.name for flow in found.flows] == ["first"]
+    assert says in wrong(found)["second"]
+    assert "asset.yaml:3" in wrong(found)["second"]
+    assert "help: " in wrong(found)["second"]
+
+
+def test_flows_in_a_circle_are_all_wrong_and_others_are_not(tmp_path: Path) -> None:
+    declare(tmp_path, "a", "{x: {flow: b, output: y}}")
+    declare(tmp_path, "b", "{x: {flow: c, output: y}}")
+    declare(tmp_path, "c", "{x: {flow: a, output: y}}")
+    declare(tmp_path, "d", "{x: {flow: a, output: y}}")
+    declare(tmp_path, "e", "{x: {path: x, column: day}}")
+    found = found_in(tmp_path)
+    assert "it reads `b`, which reads `c`, which reads `a`" in wrong(found)["a"]
+    assert {"a", "b", "c"} <= set(wrong(found))
+    assert [flow.name for flow in found.flows] == ["d", "e"]
+
+
+def test_a_flow_that_reads_one_that_is_broken_says_so(tmp_path: Path) -> None:
+    declare(tmp_path, "a", "{x: {path: x, colum: day}}")
+    declare(tmp_path, "b", "{x: {flow: a, output: y}}")
+    assert "the flow `a` cannot be loaded" in wrong(found_in(tmp_path))["b"]

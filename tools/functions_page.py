@@ -1,0 +1,89 @@
+"""What functions of text programs may contain: `docs/functions.md` is what `page()` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hydro_core.functions.allowed import (
+    BUILTINS,
+    CLASS_ATTRIBUTES,
+    IMPURE,
+    METHODS,
+    MODULES,
+    PROPERTIES,
+)
+
+_HEAD = """\
+# Functions
+
+Written from the lists of what is allowed (`hydro_core/functions/allowed.py`) by `make docs`. What
+stands nowhere here is refused when the program is read, on either engine; the rules that functions
+follow are in [language.md](language.md#functions).
+
+In text programs a function is an expression of Python:
+
+- constants, names, `x.field`, `x["field"]`, `x[0]`, slices, calls with positional, named and
+  starred arguments;
+- `+ - * / // % ** & | ^ << >> ~`, comparisons and their chains, `in`, `is`, `and`, `or`, `not`;
+- `a if p else b`, tuples, lists, sets, dicts, comprehensions, generator expressions, f-strings,
+  lambdas, `(name := value)`.
+
+```hydrotick
+words = source("string")
+words
+  -> map(lambda w: w.strip().lower())
+  -> filter(lambda w: w.isalpha() and len(w) > 1)
+  -> map(lambda w: (w, sum([1 for c in w if c in "aeiou"]), f"{w[0]}{len(w)}"))
+  -> counted
+# tick 0: words [" Tick ", "a", "42"] gives counted [["tick", 1, "t4"]]
+```
+
+A flow in Python takes `def`s too, with assignments, `if`, `for`, `match`, `assert` and `raise`, and
+whatever they close over, which counts as constant. One whose source cannot be read, or that uses
+something else, is called as it is; then its result type is given: `returns="long"`.
+"""
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    return "\n".join(
+        [
+            _HEAD,
+            "## Builtins\n",
+            f"{_listed(BUILTINS)}.\n",
+            "## Of values\n",
+            _table(["type", "methods", "properties"], _of_values()),
+            "## Of types\n",
+            f"{_listed(CLASS_ATTRIBUTES)}.\n",
+            "## What is asked for, and not there\n",
+            _table(["written", "instead"], _instead()),
+        ]
+    )
+
+
+def _of_values() -> list[list[str]]:
+    names = {"Struct": "tuple of an item", "RowItem": "row"}
+    rows = []
+    for kind, methods in METHODS.items():
+        properties = PROPERTIES.get(kind, frozenset())
+        if methods or properties:
+            shown = names.get(kind.__name__, f"`{kind.__name__}`")
+            rows.append([shown, _listed(sorted(methods)), _listed(sorted(properties))])
+    return rows
+
+
+def _instead() -> list[list[str]]:
+    by_cure: dict[str, list[str]] = {}
+    for names in (IMPURE, MODULES):
+        for name, cure in names.items():
+            by_cure.setdefault(cure, []).append(name)
+    return [[_listed(names), cure] for cure, names in by_cure.items()]
+
+
+def _listed(names: Iterable[str] | Mapping[str, object]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "–"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
