@@ -102,7 +102,7 @@ class RangeJobs:
 
     def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
         """Whether little arrives, and little is stored that it can meet."""
-        most = self._settings.spark.few_rows
+        most = min(self._settings.spark.few_rows, self._bound)
         counts = [
             *(batch.rows_at_hand for batch in inputs.values()),
             *(file.rows for file in self._stored()),
