@@ -9,6 +9,7 @@
 | `deployments` | changes of a program after a year: `plan`, three ways to deploy, a correction |
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
 | `keyed_state` | a log of changes with MERGE, for running state by key |
+| `key_buckets` | 1,000 keys read of a state of ten million, by hash bucket, sorted, or neither |
 | `keyed_tick` | a tick of a running aggregate of a million keys with one of ten thousand |
 | `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
@@ -38,6 +39,7 @@ BENCHMARKS = (
     "deployments",
     "functions",
     "keyed_state",
+    "key_buckets",
     "keyed_tick",
     "shards",
     "incremental",

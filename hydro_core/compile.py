@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata, stratify
@@ -13,11 +13,12 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.cost import Goal
-from hydro_core.optimize.optimizer import optimize
-from hydro_core.optimize.statistics import Statistics
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
+
+if TYPE_CHECKING:
+    from hydro_core.optimize.cost import Goal
+    from hydro_core.optimize.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class Compiled:
 
     def __str__(self) -> str:
         return as_text(self.typed, self.strata)
+
+    def _repr_html_(self) -> str:
+        """The drawing with its strata and types, in a notebook."""
+        picture = render.picture_of(self.graph, self.strata.of, self.typed.types)
+        return render.svg(picture)
 
 
 def compile_text(
@@ -72,6 +78,9 @@ def compile_flow(
 
 def optimized(compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick") -> Compiled:
     """The cheapest plan of a program: what runs, unless the program shall run as written."""
+    # Imported here: most commands take a program as it is.
+    from hydro_core.optimize.optimizer import optimize
+
     plan = optimize(compiled.typed, compiled.strata, stats, goal)
     return compile_graph(plan.graph, {n: t.item for n, t in compiled.typed.inputs.items()})
 

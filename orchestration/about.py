@@ -55,6 +55,7 @@ class About:
         return {
             **program,
             "deployment": self.written.number,
+            **({"in shards": made.sharding.says} if made.sharding else {}),
             **({"not deployed": self.undeployed} if self.undeployed else {}),
             **({"not incremental": dg.MetadataValue.md(_listed(made.notes))} if made.notes else {}),
         }

@@ -55,6 +55,13 @@ def accept(arguments: Sequence[str]) -> int:
     return run_accept(arguments)
 
 
+def docs(arguments: Sequence[str]) -> int:
+    """Writes what flows are as a small site: program, plan, columns, state, cost, checks."""
+    from .site.command import docs as write_docs
+
+    return write_docs(arguments)
+
+
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
     from .show import show as show_rows

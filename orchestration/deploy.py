@@ -25,7 +25,6 @@ from .plan_shown import (
 )
 from .ranges import span
 from .runner import TickRunner
-from .ticking import record_deployed
 from .ticks import Window
 
 NOTHING, CHANGES = 0, 3
@@ -75,7 +74,7 @@ def deploy(arguments: Sequence[str]) -> int:
         return 1
     began = time.monotonic()
     commit = take_over(found, runner, _progress(flow, runner, began, to))
-    record_deployed(flow, runner)
+    _record(flow, runner)
     number = runner.deployments.prepared(flow).number
     spent = time.monotonic() - began
     said = f"{flow.name}: deployment {number} serves after {spent:.1f} s"
@@ -109,7 +108,7 @@ def rollback(arguments: Sequence[str]) -> int:
         return 1
     began = time.monotonic()
     commit = roll_back(flow, runner, to, _progress(flow, runner, began, out))
-    record_deployed(flow, runner)
+    _record(flow, runner)
     spent = time.monotonic() - began
     _say(
         f"{flow.name}: deployment {to.target.number} serves again after {spent:.1f} s "
@@ -124,6 +123,13 @@ def rollback(arguments: Sequence[str]) -> int:
         again = {"computed_again": since, "commit": commit.sequence}
         sys.stdout.write(json.dumps({**done, **again}) + "\n")
     return 0
+
+
+def _record(flow: FlowAsset, runner: TickRunner) -> None:
+    # Imported here: `plan` does without the second that Dagster takes.
+    from .ticking import record_deployed
+
+    record_deployed(flow, runner)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.reads import no_such_output, takes_back
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 
 from .cutting import served, sharding_of
 from .programs import deployment_for, plan_as_written, program_of, said_instead
@@ -205,7 +205,7 @@ class Deployments:
         changed = {name for name, meant in was[1].items() if now[1].get(name) != meant}
         has = serving.deployment.sharding
         if not changed and now[0] == was[0] and sharding_of(flow) != has:
-            return Undeployed(f"the shards that its asset asks for are not deployed: {served(has)}")
+            return Undeployed(f"the shards that its asset asks for are not deployed; {served(has)}")
         return Undeployed(f"`{_named(flow)}` has changes that are not deployed", frozenset(changed))
 
 

@@ -50,9 +50,11 @@ def failed_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
         if judged
         else "its sensor tries it again; the log of the run says more"
     )
-    return FailedRun(
-        flow_of(run), keys_of(run.tags), run.run_id, judged, said.strip(), cure.strip() or default
-    )
+    keys, cause = keys_of(run.tags), said.strip()
+    if keys and keys[0] == keys[1]:
+        # The run says which tick it is; of a range the failure does.
+        cause = cause.removeprefix(f"{keys[0]}: ")
+    return FailedRun(flow_of(run), keys, run.run_id, judged, cause, cure.strip() or default)
 
 
 def failure_sensor(flows: Sequence[FlowAsset], project: ProjectSettings) -> dg.SensorDefinition:

@@ -68,6 +68,15 @@ class InDagster(dg.Resolvable, dg.Model):
     sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
 
 
+class Lineage(dg.Resolvable, dg.Model):
+    """Who is told what ticks read and write."""
+
+    openlineage: Annotated[
+        str | None, Field(description="`file:PATH`, or the URL of an OpenLineage server")
+    ] = None
+    namespace: Annotated[str | None, Field(description="of the jobs: `default`")] = None
+
+
 class ProjectScaffolder(dg.Scaffolder[Any]):
     """Makes a project that runs in the folder of the component."""
 
@@ -92,6 +101,7 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
     ticks: Ticks | None = None
     paths: Paths | None = None
     dagster: InDagster | None = None
+    lineage: Lineage | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the flows; see `load_definitions`."""
@@ -99,8 +109,8 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
 
     @property
     def _tables(self) -> Mapping[str, Mapping[str, Any]]:
-        given = (self.spark, self.ticks, self.paths, self.dagster)
-        names = ("spark", "ticks", "paths", "dagster")
+        given = (self.spark, self.ticks, self.paths, self.dagster, self.lineage)
+        names = ("spark", "ticks", "paths", "dagster", "lineage")
         return {
             name: table.model_dump(exclude_none=True)
             for name, table in zip(names, given, strict=True)

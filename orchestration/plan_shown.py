@@ -119,6 +119,7 @@ def first_as_text(flow: FlowAsset, first: Written) -> str:
     lines += _section("outputs", list(made.plan.graph.sinks))
     lines += _section("states", slots or ["none"])
     lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
+    lines += _shards(made)
     return "\n".join([*lines, *_section("notes", _notes(made))]) + "\n"
 
 
@@ -130,10 +131,15 @@ def as_text(change: Change, runner: TickRunner) -> str:
     lines += _section("outputs", _outputs(change))
     lines += _section("states", _states(change, runner))
     lines += _section("cost", [_cost(*_costs(change), "before")])
+    lines += _shards(change.target.deployment)
     lines += _section("notes", _notes(change.target.deployment))
     if change.is_nothing:
         lines += ["", "  No table changes: it would be deployed without computing anything."]
     return "\n".join(lines) + "\n"
+
+
+def _shards(made: Deployment) -> list[str]:
+    return [] if made.sharding is None else _section("shards", [made.sharding.says])
 
 
 def _cost(before: float, after: float, was: str) -> str:

@@ -76,7 +76,7 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
     """Whether reading the program would give the deployed one: it is all in the same text."""
     if flow.schemas or Path(place_of(flow)).suffix != ".hydro":
         return False
-    texts = _texts(flow)
+    texts = texts_of(flow)
     return (
         bool(texts)
         and texts == deployed.program.texts
@@ -154,10 +154,10 @@ def _planned(
 
     cut = in_shards(flow, program.typed, planned)
     if cut is None:
-        return planned(program), Given(_texts(flow))
+        return planned(program), Given(texts_of(flow))
     sharding, shards = cut
     known = shards.meanings(program_meanings(program.typed))
-    return shards.optimized(), Given(_texts(flow), sharding=sharding, meanings=known)
+    return shards.optimized(), Given(texts_of(flow), sharding=sharding, meanings=known)
 
 
 def _in_a_line(warning: Diagnostic) -> str:
@@ -167,10 +167,10 @@ def _in_a_line(warning: Diagnostic) -> str:
 
 def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
     """What the program says of its statements, as it was deployed, or as it is where it was not."""
-    return Comments(_texts(flow) if written is None else written.deployment.program.texts)
+    return Comments(texts_of(flow) if written is None else written.deployment.program.texts)
 
 
-def _texts(flow: FlowAsset) -> Mapping[str, str]:
+def texts_of(flow: FlowAsset) -> Mapping[str, str]:
     """The file that the program was read from, by its name."""
     place = Path(place_of(flow))
     if place.suffix != ".hydro":

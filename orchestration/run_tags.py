@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import dagster as dg
+if TYPE_CHECKING:
+    import dagster as dg
 
 FLOW_TAG = "flow"
 JUDGED_TAG = "hydrotick/judged"

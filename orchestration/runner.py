@@ -19,16 +19,19 @@ from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.settings import Settings
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 
 from .changes import started_empty
 from .deployments import Deployments, fitted
+from .openlineage.events import Run
+from .openlineage.telling import told
 from .quality.landed import landed_verdicts
 from .quality.sample import Sample, sample_of
 from .ranges import Log, is_of_the_tick, times_of
 from .readiness import Ready, ready
 from .report import TickReport, report_of_committed
 from .settings import ProjectSettings
+from .shape import shape_of
 from .ticks import Window
 
 if TYPE_CHECKING:
@@ -169,7 +172,11 @@ class TickRunner:
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         for part in self._parts(flow, windows, may_run.until):
-            for report in self._run_part(flow, part, log, may_run):
+            reports = self._run_part(flow, part, log, may_run)
+            if part[0].tick >= self.next_tick(flow):
+                begin = partial(self._begun, flow)
+                reports = told(reports, part, begin, self.project, log)
+            for report in reports:
                 self._reports[flow.name] = report
                 yield report
                 if not report.committed:
@@ -186,7 +193,10 @@ class TickRunner:
         from .correction import correct
 
         self._reports.pop(flow.name, None)
-        for report in correct(self, flow, first, log, reading):
+        last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
+        windows = (first,) if first == last else (first, last)
+        reports = correct(self, flow, first, log, reading)
+        for report in told(reports, windows, partial(self._begun, flow), self.project, log):
             self._reports[flow.name] = report
             yield report
 
@@ -246,6 +256,15 @@ class TickRunner:
             yield self._committed(flow, windows[0])
         else:
             yield from run_open(self, flow, windows, log, ready.refuse)
+
+    def _begun(self, flow: FlowAsset, windows: Sequence[Window]) -> Run:
+        """A run of ticks, as it is told of."""
+        pipeline, where = self.pipeline(flow), self.inputs(flow).landings.sources
+        inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
+        tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
+        outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
+        shape, flow = shape_of(self.plan(flow)), self.asset(flow)
+        return Run(flow, shape, inputs, outputs, windows, self.project.openlineage_namespace)
 
     def inputs(
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
@@ -14,7 +14,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, SETTINGS, project_above
 from hydro_core.settings import Settings
 
-from .settings_file import FileSettings, settings_in, wrong_directory
+from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
 
 PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
@@ -42,6 +42,10 @@ class ProjectSettings:
     `pool` is Dagster's pool that runs of all flows take a place in, else each flow has its own. The
     sensors of the flows look every `sensor_seconds`, and run as soon as they are loaded where
     `sensors_run`, else when somebody starts them.
+
+    Runs of ticks are told as OpenLineage events to `openlineage` [OPENLINEAGE_URL], which is
+    `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
+    server knows them by `openlineage_key` [OPENLINEAGE_API_KEY]. [OPENLINEAGE_DISABLED] tells none.
     """
 
     home: Path = Path("data")
@@ -57,6 +61,9 @@ class ProjectSettings:
     pool: str | None = None
     sensors_run: bool = False
     sensor_seconds: int = _SENSOR_SECONDS
+    openlineage: str | None = None
+    openlineage_namespace: str = "default"
+    openlineage_key: str | None = field(default=None, repr=False)
 
     @property
     def core(self) -> Settings:
@@ -116,8 +123,26 @@ def project_settings(
         sample_keys=_number(_SAMPLE_KEYS, environ.get(_SAMPLE_KEYS) or "8", "keys", least=0),
         failure_command=environ.get("HYDROTICK_FAILURE_COMMAND"),
         failure_webhook=environ.get("HYDROTICK_FAILURE_WEBHOOK"),
+        openlineage=_openlineage(environ, file.openlineage, base),
+        openlineage_namespace=environ.get("OPENLINEAGE_NAMESPACE") or file.namespace or "default",
+        openlineage_key=environ.get("OPENLINEAGE_API_KEY") or None,
         root=root,
     )
+
+
+def _openlineage(environ: Mapping[str, str], said: str | None, base: Path) -> str | None:
+    """Where OpenLineage events go: a server, or a file below `base` where it is relative."""
+    if environ.get("OPENLINEAGE_DISABLED", "").lower() in ("true", "1"):
+        return None
+    given = environ.get("OPENLINEAGE_URL")
+    wrong = wrong_openlineage(given) if given else None
+    if given and wrong is not None:
+        raise wrong_variable("OPENLINEAGE_URL", given, *wrong)
+    to = given or said
+    if to is None or not to.startswith("file:"):
+        return to
+    path = to.removeprefix("file:")
+    return f"file:{base / (path.removeprefix('//') if path.startswith('///') else path)}"
 
 
 def environment_of(settings: ProjectSettings) -> dict[str, str]:

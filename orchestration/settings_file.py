@@ -16,6 +16,10 @@ landing = "/mnt/landing"
 pool = "spark"
 sensors = "running"
 sensor_seconds = 60
+
+[lineage]
+openlineage = "http://marquez:5000"
+namespace = "shop"
 ```
 
 A Dagster component has the same names in its attributes.
@@ -53,6 +57,8 @@ class FileSettings:
     pool: str | None = None
     sensors: str | None = None
     sensor_seconds: int | None = None
+    openlineage: str | None = None
+    namespace: str | None = None
 
     def over(self, other: FileSettings) -> FileSettings:
         """These settings, and where they are silent what the others say."""
@@ -193,6 +199,18 @@ def wrong_directory(value: str) -> Wrong:
     return None if value.strip() else ("empty", "write the path of a directory")
 
 
+def wrong_openlineage(value: str) -> Wrong:
+    """What is wrong with where OpenLineage events are to go."""
+    if re.fullmatch(r"file:.+|https?://[^/\s]\S*", value):
+        return None
+    cure = "write `file:lineage.jsonl`, or the server's URL such as `http://marquez:5000`"
+    return "no file and no server", cure
+
+
+def _wrong_namespace(value: str) -> Wrong:
+    return None if value.strip() else ("empty", "write the name that the jobs are found below")
+
+
 def _wrong_pool(value: str) -> Wrong:
     if re.fullmatch(r"[A-Za-z0-9_/]+", value):
         return None
@@ -219,6 +237,10 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
         "pool": ("pool", _is_text(_wrong_pool)),
         "sensors": ("sensors", _is_text(_wrong_status)),
         "sensor_seconds": ("sensor_seconds", _is_number_of("seconds")),
+    },
+    "lineage": {
+        "openlineage": ("openlineage", _is_text(wrong_openlineage)),
+        "namespace": ("namespace", _is_text(_wrong_namespace)),
     },
 }
 """The settings: table and key, the field that they are, and what judges a value."""

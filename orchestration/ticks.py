@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cached_property
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from hydro_core.project.flow_asset import Ticks
 from hydro_core.ticks.calendar import Calendar, Window
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 __all__ = ["TickAxis", "Window"]
 
@@ -26,6 +28,9 @@ class TickAxis(Calendar):
     @cached_property
     def partitions(self) -> dg.TimeWindowPartitionsDefinition:
         """The axis as Dagster knows it."""
+        # Imported here: commands that only read tables do without the second that Dagster takes.
+        import dagster as dg
+
         return dg.TimeWindowPartitionsDefinition(
             # Dagster takes wall clocks' times, whatever zone they say they are of.
             start=self.local(self.origin),

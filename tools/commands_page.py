@@ -43,7 +43,7 @@ variable of the same meaning wins.
 _ABOUT: Mapping[str, str] = MappingProxyType(
     {
         "A program by itself": "run check optimize partition lineage graph simulate",
-        "A project": "init test land dev demo docs",
+        "A project": "init test land dev demo docs completion",
         "Ticks": "backfill correct accept status show why",
         "What is deployed": "plan deploy rollback",
         "Tables": "compact copy reset",

@@ -8,8 +8,13 @@ from collections.abc import Sequence
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
-from hydro_core.compile import compile_graph
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.errors import ProgramError
 from hydro_core.lang.load import load
+from hydro_core.shards.program import sharded
+
+SHOWN = 2
+"""Shards of which the way is shown: it is the same for every number."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +51,8 @@ def wrong_on(arguments: argparse.Namespace) -> str | None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints all choices, or what forbids to cut the program and what would help."""
     graph = load(arguments.file)
-    typed = compile_graph(graph, schemas_of(arguments, graph)).typed
+    program = compile_graph(graph, schemas_of(arguments, graph))
+    typed = program.typed
     on = choice_of(arguments.on)
     found = judge(typed, on) if on else partition(typed)
     if arguments.format == "json":
@@ -54,7 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         output.print_warnings(graph.warnings)
         output.print_text(str(found))
+        if not found.partitionable and not on:
+            _print_with_exchanges(program)
     return 0
+
+
+def _print_with_exchanges(program: Compiled) -> None:
+    """How it would run in shards all the same, if it does."""
+    try:
+        cut = sharded(program, SHOWN)
+    except ProgramError:
+        return
+    output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")
 
 
 def choice_of(texts: Sequence[str]) -> dict[str, list[str]]:

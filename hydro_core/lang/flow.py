@@ -162,7 +162,8 @@ class Flow:
         schemas: Mapping[str, Schema] | None = None,
         **options: Any,
     ) -> Iterator[Any]:
-        """The outputs of every tick, in order, as they are computed.
+        """The outputs of every tick, in order, as they are computed: lists of items by the names of
+        the outputs, which a notebook shows as tables.
 
         Options are `optimize`, `as_range`, `settings` and `spark`; and `shards`, to run in so many
         shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
@@ -172,7 +173,7 @@ class Flow:
         found: Iterator[Any] = running.run_flow(
             self._warned(), self._schemas(schemas), ticks, engine=engine, **options
         )
-        return found
+        return map(import_module("hydro_core.shown").TickOutputs, found)
 
     def _warned(self) -> Graph:
         """The program; what it warns of is told as Python tells warnings."""

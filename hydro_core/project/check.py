@@ -15,7 +15,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.item import Decimal as DecimalType
@@ -121,7 +121,7 @@ def _sample(flow: FlowAsset) -> Problems:
 
 def _shards(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
     asked = flow.shards if isinstance(flow.shards, Shards) else Shards(flow.shards)
-    if asked.count < 1:
+    if isinstance(asked.count, bool) or not isinstance(asked.count, int) or asked.count < 1:
         cure = "give a number, 1 or more; 1 does not cut the flow"
         yield _wrong(flow, "shards", f"there are no {asked.count} shards", cure)
     yield from _known(flow, "shards", (*asked.on, *asked.replicate), "input", sources)

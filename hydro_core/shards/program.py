@@ -8,7 +8,7 @@ shard takes its part of it, and what is put out of it is put out by the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from hydro_core.analysis.infer import Typed
@@ -31,6 +31,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.shards.exchange import exchanged
 from hydro_core.shards.route import arguments, badness, whole_item
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import StreamType
@@ -64,6 +65,10 @@ class Sharded:
     """What the shards give to the last step, by the names of their outputs and its inputs."""
     outputs: Mapping[str, StreamType]
     """The outputs of the whole program."""
+    exchanged: Mapping[str, str | None] = field(default_factory=dict)
+    """Inputs of the shards that are none of the program: what all shards give under that name goes
+    to other shards; or, where one is named, that input, which is routed in more than one way.
+    """
 
     def of(self, shard: int) -> Compiled:
         """The program of one shard."""
@@ -82,7 +87,9 @@ class Sharded:
         whole = f"; every shard has all of {', '.join(self.replicated)}" if self.replicated else ""
         made = [name for name in self.outputs if self.last and name in self.last.typed.outputs]
         last = f"; a last step makes {', '.join(made)}" if made else ""
-        return f"{self.count} shards: {ways}{whole}{last}"
+        moved = [name for name, source in self.exchanged.items() if source is None]
+        between = f"; exchanged between them: {', '.join(moved)}" if moved else ""
+        return f"{self.count} shards: {ways}{whole}{between}{last}"
 
 
 COMMAND = Spelling()
@@ -110,18 +117,33 @@ def sharded(
     if count < 1:
         help_ = "give the number of shards, 1 or more"
         raise ProgramError(Diagnostic("config", f"there are no {count} shards", help=help_))
-    typed = program.typed
-    whole = frozenset(_inputs(typed, replicate))
+    whole = frozenset(_inputs(program.typed, replicate))
+    found = _sharded(program.typed, count, on, whole)
+    if found is None and not on:
+        # Only what somebody has chosen is to be right as it is.
+        parts = exchanged(program.typed, whole)
+        if parts is not None and parts.streams:
+            found = _sharded(parts.typed, count, None, whole)
+            if found is not None:
+                outputs = program.typed.outputs
+                found = replace(found, outputs=outputs, exchanged=parts.streams)
+    if found is None:
+        raise _refusal(program.typed, on, spelling)
+    return found
+
+
+def _sharded(typed: Typed, count: int, on: On | None, whole: frozenset[str]) -> Sharded | None:
+    """A program that is cut without exchanges; None where it cannot be."""
     steps = steps_of(typed)
     choice = choice_of(steps, on) if on else None
     parts = in_two_steps(steps, whole)
     if parts is None:
-        raise _refusal(typed, on, spelling)
+        return None
     steps = steps_of(_compiled(parts.cut, typed).typed)
     cut = _Cut(_compiled(parts.shards, typed), steps, whole, count)
     taken = cut.taken(choice)
     if taken is None:
-        raise _refusal(steps.typed, on, spelling)
+        return None
     last = None if parts.last is None else _compiled(parts.last, typed)
     first = _compiled(cut.graph(taken), typed)
     return Sharded(count, taken, tuple(sorted(whole)), first, last, parts.gathered, typed.outputs)

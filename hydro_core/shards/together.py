@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hydro_core.catalog.internal import OF_SHARD, operator
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, predecessors, reachable
@@ -38,8 +39,8 @@ class Together:
     @cached_property
     def compiled(self) -> Compiled:
         """All of it as a program that can be run."""
-        inputs = self.cut.first.typed.inputs
-        return compile_graph(self.graph, {name: stream.item for name, stream in inputs.items()})
+        types, graph = self.cut.first.typed.inputs, self.graph
+        return compile_graph(graph, {n: t.item for n, t in types.items() if n in graph.sources})
 
     @cached_property
     def graph(self) -> Graph:
@@ -48,7 +49,7 @@ class Together:
         sinks = [node for node in nodes.values() if node.op.outputs == "none"]
         used = reachable(
             {name: [end.node for end in node.inputs] for name, node in nodes.items()},
-            [*(sink.id for sink in sinks), *(n.id for n in self._graph.sources.values())],
+            [*(sink.id for sink in sinks), *(n for n in nodes if nodes[n].op is SOURCE)],
         )
         order = list(self.cut.outputs)
         sinks.sort(key=lambda sink: order.index(sink.args["name"]))
@@ -78,10 +79,14 @@ class Together:
             program: the meanings of the streams of the whole program.
         """
         found: dict[NodeId, str] = {}
+        # As they are written, and together: what is exchanged is what was made before it.
+        plain = Together.of(self.cut, as_written)
+        own = program_meanings(plain.compiled.typed)
         for number in range(self.cut.count):
-            own = program_meanings(self.cut.of(number).typed)
             for node, stream in self.shard.streams.items():
-                found[self._of_shard(node, number)] = own[stream]
+                meant = own.get(plain.name_in(stream, number))
+                if meant is not None:
+                    found[self.name_in(node, number)] = meant
         if self.last is not None:
             same = {n: s for n, s in self.last.streams.items() if s in program}
             found |= {self._of_last(node): program[stream] for node, stream in same.items()}
@@ -96,9 +101,13 @@ class Together:
                     found[_whole(sink)] = meaning
         return {node: meaning for node, meaning in found.items() if node in self.graph.nodes}
 
+    def name_in(self, node: NodeId, number: int) -> NodeId:
+        """The name that a node of a shard's plan has in the graph, for one of the shards."""
+        return f"{node} of shard {number}" if node in self._in_shards else node
+
     def _nodes(self) -> Iterator[Node]:
         for node in self._graph:
-            if node.id not in self._in_shards and node.op.outputs != "none":
+            if node.op is not SINK and node.id not in self._in_shards | self._exchanged.keys():
                 yield node
         for number in range(self.cut.count):
             for node in self._graph:
@@ -112,20 +121,20 @@ class Together:
     def _copied(self, node: Node, number: int) -> Node:
         args = node.args.with_(shard=number) if node.op is OF_SHARD else node.args
         inputs = tuple(self._end(end, number) for end in node.inputs)
-        return node.with_(id=self._of_shard(node.id, number), args=args, inputs=inputs)
+        return node.with_(id=self.name_in(node.id, number), args=args, inputs=inputs)
 
     def _put_out(self, sink: Node) -> Iterator[Node]:
         """What a sink of the shards gives: all parts of it, or what the first shard alone has."""
         reads, name = sink.inputs[0], sink.args["name"]
-        is_cut, gathered = reads.node in self._routed, name in self.cut.gathered
-        ends = tuple(self._end(reads, n) for n in range(self.cut.count if is_cut else 1))
-        given = ends[0]
-        if is_cut or gathered:
-            union = Node(name if gathered else _whole(sink), _UNION, inputs=ends, span=sink.span)
-            yield union
-            given = Endpoint(union.id)
+        is_whole = reads.node not in self._routed
+        ends = [self._end(reads, n) for n in range(1 if is_whole else self.cut.count)]
+        if name in self.cut.outputs and is_whole:
+            yield sink.with_(inputs=(ends[0],))
+            return
+        union = _whole(sink) if name in self.cut.outputs else name
+        yield Node(union, _UNION, inputs=tuple(ends), span=sink.span)
         if name in self.cut.outputs:
-            yield sink.with_(inputs=(given,))
+            yield sink.with_(inputs=(Endpoint(union),))
 
     def _last_nodes(self) -> Iterator[Node]:
         if self.last is None:
@@ -171,11 +180,19 @@ class Together:
             self._successors, [n.id for n in cuts if n.args["by"] or n.args["f"] is not None]
         )
 
-    def _end(self, end: Endpoint, number: int) -> Endpoint:
-        return Endpoint(self._of_shard(end.node, number), end.port)
+    @cached_property
+    def _exchanged(self) -> Mapping[NodeId, NodeId]:
+        """The nodes that stand for inputs which the program has not, and what they are."""
+        sources = self._graph.sources
+        found = {}
+        for name, source in self.cut.exchanged.items():
+            if name in sources:
+                found[sources[name].id] = name if source is None else sources[source].id
+        return found
 
-    def _of_shard(self, node: NodeId, number: int) -> NodeId:
-        return f"{node} of shard {number}" if node in self._in_shards else node
+    def _end(self, end: Endpoint, number: int) -> Endpoint:
+        end = Endpoint(self._exchanged.get(end.node, end.node), end.port)
+        return Endpoint(self.name_in(end.node, number), end.port)
 
     def _of_last(self, node: NodeId) -> NodeId:
         taken = node in self._graph.nodes and node not in self._in_shards

@@ -26,7 +26,8 @@ from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.landed import ArrowRows, misfit, required_columns
+from hydro_core.ticks.landed import ArrowRows, misfit
+from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem
 

@@ -45,7 +45,7 @@ from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.landed import required_columns
+from hydro_core.types.columns import required_columns
 from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
 from hydro_core.types.values import ValueProblem
 

@@ -15,7 +15,7 @@ from hydro_core.spark.files.frames import Arrived
 from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.ticks.batches import InputFile, refuse, require_columns
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.values import ValueProblem
 
 

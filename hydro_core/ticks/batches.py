@@ -17,8 +17,9 @@ from zoneinfo import ZoneInfo
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.files import read
-from hydro_core.ticks.landed import Landed, declared_columns, required_columns
+from hydro_core.ticks.landed import Landed
 from hydro_core.ticks.tick import TickInput
+from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import TIMESTAMP, UNKNOWN, Field, ItemType, Row, Tuple
 from hydro_core.types.moments import print_moment
 from hydro_core.types.values import UNFIT, Struct, ValueProblem, conform

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from hydro_core.ticks.arrow import item_of, item_type
-from hydro_core.types.item import STRING, UNKNOWN, ItemType, Row, Tuple
+from hydro_core.types.columns import Required
+from hydro_core.types.item import STRING, ItemType, Row
 from hydro_core.types.json import from_json, infer
 from hydro_core.types.values import NOT_NULL, RowItem, ValueProblem, conform_input
 
@@ -16,8 +17,6 @@ Reading = Callable[[Any], Any]
 """From a value as it lies in a file to an item; `ValueProblem` where it is none."""
 
 
-Required = frozenset[str]
-"""The columns that a schema declares `not null`."""
 _NONE: Required = frozenset()
 
 
@@ -163,22 +162,3 @@ class JsonRows:
             yield RowItem(
                 (name, _read(read, name, place, row.get(name))) for name, read in readings.items()
             )
-
-
-def required_columns(item: ItemType) -> Required:
-    """The columns of an item's type that are declared `not null`."""
-    fields = item.fields if isinstance(item, Row) else ()
-    return frozenset(field.name for field in fields if not field.nullable)
-
-
-def declared_columns(item: ItemType) -> Mapping[str, ItemType] | None:
-    """The columns that hold items of a type: a row's own, `_1 … _n`, or `item`; None: not known."""
-    match item:
-        case Row(fields):
-            return {field.name: field.type for field in fields}
-        case Tuple(fields):
-            return {f"_{i + 1}": t for i, t in enumerate(fields)}
-        case _ if item == UNKNOWN:
-            return None
-        case _:
-            return {"item": item}

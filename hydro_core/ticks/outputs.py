@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.ticks.arrow import arrow_type, value_of
-from hydro_core.ticks.landed import declared_columns
+from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.stream import Order, StreamType
 

@@ -1,4 +1,4 @@
-"""A tick on a Spark cluster: executors are processes of their own, here on the same machine."""
+"""A tick, a range and a deployment on a cluster: executors are processes of their own, here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from hydrotick.ticking import run_ticks
-from tests.orchestration.small import opened
+from hydrotick.changes import Asked, change_of
+from hydrotick.deploying import deploy
 from hydrotick.runner import TickRunner
+from hydrotick.ticking import run_ticks
+from tests.orchestration.small import contents, opened
 
 flow, runner = opened(Path(sys.argv[1]))
 project = replace(runner.project, spark_master="local-cluster[2,1,1024]", spark_memory="1500m")
@@ -36,8 +38,9 @@ program = flow.program.read_text().replace(
     "payments -> map(lambda r: (r.user, str(sorted([r.amount, 0])))) -> prev() -> before",
 )
 flow.program.write_text(program)
-ticks = [done.window.key for done in run_ticks(flow, runner, 2, lambda _: None)]
-assert ticks == ["2026-01-01", "2026-01-02", "2026-01-03"], ticks
+ticks = [done.window.key for done in run_ticks(flow, runner, 0, lambda _: None)]
+ranges = [done.window.key for done in run_ticks(flow, runner, 3, lambda _: None, together=3)]
+assert (ticks, ranges) == (["2026-01-01"], ["2026-01-04"]), (ticks, ranges)
 before = runner.pipeline(flow).output("before", every=True).to_pylist()
 assert ("ann", "[0, 10]") in {(row["_1"], row["_2"]) for row in before}, before
 
@@ -54,6 +57,18 @@ def where(batches):
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"file": [hydro_core.__file__]})
 
+
+def outputs():
+    found = contents(flow, runner)
+    return {name: rows for name, rows in found.items() if name.startswith("outputs/")}
+
+
+# Its states are computed from what has landed, in shards.
+there, cut = outputs(), replace(flow, shards=2)
+deploy(change_of(cut, runner, Asked()), runner, lambda _: None)
+assert runner.deployments.undeployed(cut).says == ""
+assert len(runner.pipeline(flow).state_tables) == 4
+assert outputs() == there, (outputs(), there)
 
 files = {row.file for row in spark.range(2).mapInArrow(where, "file string").collect()}
 assert files, files
@@ -72,7 +87,7 @@ def _no_traces() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_traces")
-def test_a_tick_runs_on_a_cluster(tmp_path: Path) -> None:
+def test_a_flow_runs_on_a_cluster(tmp_path: Path) -> None:
     # In a file: what is given by `-c` looks to PySpark like doctests, which end the process.
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

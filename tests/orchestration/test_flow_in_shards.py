@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from assets.flights.asset import FLIGHTS
 from assets.flights.landing import land
 from hydro_core.cli.main import main
-from hydro_core.project.flow_asset import FlowAsset, Shards
+from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline_verify import verify
 from hydrotick.quality.facts import measure
 from hydrotick.runner import TickRunner
@@ -80,14 +80,15 @@ def test_another_number_of_shards_is_deployed_as_a_program_is(
     list(run_ticks(flow, runner, 1, lambda _: None, together=2))
     flow = replace(flow, shards=3)
     small.serve(monkeypatch, [flow], runner.project)
-    assert "what serves: 2 shards" in runner.deployments.undeployed(flow).says
+    assert "what serves has 2 shards" in runner.deployments.undeployed(flow).says
     assert main(["status", "small"]) == 0
-    assert "what serves: 2 shards" in capsys.readouterr().out
+    assert "what serves has 2 shards" in capsys.readouterr().out
     list(run_ticks(flow, runner, 2, lambda _: None))
     code, found = planned(capsys)
     assert code == 3
     assert {o["change"] for o in found["outputs"].values()} == {"same"}  # type: ignore[attr-defined]
     assert main(["deploy", "small", "--yes"]) == 0
+    assert "3 shards: payments by user" in capsys.readouterr().out
     runner = TickRunner(runner.project)
     assert runner.deployments.undeployed(flow).says == ""
     list(run_ticks(flow, runner, LAST, lambda _: None))
@@ -115,8 +116,7 @@ def test_a_program_that_cannot_be_cut_says_why(
 @pytest.mark.slow
 def test_flights_in_shards(spark: SparkSession, tmp_path: Path) -> None:
     assert spark is not None
-    whole = ("flights", "weather", "planes", "airlines")
-    flow = replace(FLIGHTS, shards=Shards(2, replicate=whole))
+    flow = replace(FLIGHTS, shards=2)
     runner, by_hand = TickRunner(ProjectSettings(home=tmp_path)), ByHand()
     land(runner.project.landing / "flights", days=3)
     list(run_ticks(flow, runner, 2, lambda _: None))

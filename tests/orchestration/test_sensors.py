@@ -282,6 +282,26 @@ def test_status_is_for_monitoring_too(
     assert not found["running"]
 
 
+@pytest.mark.parametrize(
+    ("keys", "cause"),
+    [
+        (("2026-01-18", "2026-01-18"), "a check failed"),
+        (("2026-01-18", "2026-01-20"), "2026-01-18: a check failed"),
+    ],
+)
+def test_a_failed_tick_is_named_once(
+    case: Case, keys: tuple[str, str], cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its run names it; of the ticks of a range the failure says which."""
+    message = "2026-01-18: a check failed\nhelp: mend its cause"
+    monkeypatch.setattr("hydrotick.failures._message", lambda *_: message)
+    first, last = keys
+    tags = {PARTITION: first} if first == last else range_tags(first, last)
+    run = dg.DagsterRun(job_name="small", tags={FLOW_TAG: "small", **tags})
+    found = failed_run(case.instance, run)
+    assert (found.ticks, found.cause) == (keys, cause)
+
+
 def test_status_makes_nothing(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,8 +109,9 @@ class Steps:
         cut = self.cut(replicated)
         part: dict[NodeId, set[NodeId]] = {}
         for step in (step for step in self if step.node.id in cut):
-            together = {step.node.id}
-            for name in cut.intersection(step.inputs):
+            together = set[NodeId]()
+            # In a cycle, what reads a stream may have come before it.
+            for name in (step.node.id, *cut.intersection(step.inputs)):
                 together |= part.get(name, {name})
             part |= dict.fromkeys(together, together)
         distinct = {id(members): members for members in part.values()}.values()

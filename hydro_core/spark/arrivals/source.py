@@ -31,7 +31,7 @@ from hydro_core.spark.row_hashes import row_hashes
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.files import base_of
-from hydro_core.ticks.landed import declared_columns, required_columns
+from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
 
 _HERE = 64 * MEBIBYTE

@@ -47,7 +47,8 @@ from hydro_core.ticks.batches import (
     start_of,
 )
 from hydro_core.ticks.every import Every
-from hydro_core.ticks.landed import declared_columns, misfit, required_columns
+from hydro_core.ticks.landed import misfit
+from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, is_integer
 from hydro_core.types.values import UNFIT, ValueProblem
 

@@ -24,8 +24,9 @@ from hydro_core.spark.arrow import arrow_type, to_arrow
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type
 from hydro_core.ticks.batches import moment_of
-from hydro_core.ticks.landed import ArrowRows, Landed, Required, asked
+from hydro_core.ticks.landed import ArrowRows, Landed, asked
 from hydro_core.ticks.pieces import Form, pieces
+from hydro_core.types.columns import Required
 from hydro_core.types.item import (
     DATE,
     DOUBLE,

@@ -260,3 +260,16 @@ def test_what_can_be_done_in_two_steps_is_told() -> None:
     assert "in two steps; it routes orders by user" in str(found)
     distinct = answer(orders + 'orders -> aggregate(n=count_distinct("amount")) -> out')
     assert distinct.as_json()["two_steps"] == {}
+
+
+def test_a_cycle_has_to_do_with_what_it_reads() -> None:
+    text = """
+    edges = source("(long, long)"); all_nodes = source("long")
+    reached = union() -> unique()
+    source_iter([0]) -> reached
+    reached -> map(lambda v: (v, 0)) -> join(right=edges) -> map(lambda k, v: v[1]) -> reached
+    missed = difference(); all_nodes -> [pos]missed; reached -> [neg]missed; missed -> out
+    """
+    found = answer(text)
+    assert not found.partitionable
+    assert [blocker.operator for blocker in found.blockers] == ["unique"]

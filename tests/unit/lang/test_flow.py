@@ -203,6 +203,26 @@ def test_what_a_notebook_shows() -> None:
     assert repr(chat().stream("broadcast")) == "<stream broadcast>"
 
 
+def test_a_notebook_shows_what_is_checked_and_run() -> None:
+    flow = Flow("f")
+    pay = flow.source("pay", "user string, items long")
+    pay.sink("all")
+    pay.map(lambda p: (p.user, p.items)).sink("pairs")
+    pay.map(lambda p: p.items).sink("n")
+    assert flow.check()._repr_html_().startswith("<svg")
+    (tick,) = flow.run([{"pay": [{"user": "<ann>", "items": i} for i in range(25)]}])
+    assert tick["n"] == list(range(25))
+    shown = tick._repr_html_()
+    assert shown.count("<table>") == 3
+    assert "<caption>all: 25 item(s)</caption><thead><tr><th>user</th><th>items</th></tr>" in shown
+    assert "<tr><td>&lt;ann&gt;</td><td>19</td></tr>" in shown
+    assert "<td>20</td>" not in shown
+    assert shown.count("<p>… 5 more</p>") == 3
+    assert "<thead><tr><th>_1</th><th>_2</th></tr>" in shown
+    (empty,) = flow.run([{}])
+    assert empty._repr_html_().count("0 item(s)") == 3
+
+
 def test_a_stream_is_not_iterated() -> None:
     with pytest.raises(TypeError, match="before its flow runs"):
         list(Flow().tick())

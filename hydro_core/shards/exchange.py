@@ -1,0 +1,138 @@
+"""Where the items of a stream go to other shards, since the operator behind it has another key.
+
+A program that no routing serves as a whole is cut at some of its streams. On the far side of a cut
+stands an input, which is routed by itself: the parts are programs that can be cut into shards. What
+the shards have of the stream on the near side is that input: its items are exchanged. A cut right
+behind an input exchanges nothing: every shard reads it, and takes a part for each routing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.partition.search import Search
+from hydro_core.analysis.partition.steps import Steps, steps_of
+from hydro_core.analysis.partition.two_steps import in_two_steps
+from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.spec import Args
+from hydro_core.compile import compile_graph
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.types.stream import Order
+
+Edge = tuple[NodeId, int]
+"""An operator, and which of its inputs is exchanged before it enters."""
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """A program that is cut at some of its streams."""
+
+    typed: Typed
+    streams: Mapping[str, str | None]
+    """The inputs on the far sides, by their names; of a cut right behind an input, its name."""
+
+
+def exchanged(typed: Typed, replicated: frozenset[str]) -> Exchanged | None:
+    """The program with as few exchanges as make it one that can be cut; None where none do."""
+    cuts = _candidates(typed, replicated)
+    if cuts is None:
+        return None
+    # What costs most is first given up: items that are computed, then those that come in.
+    for edge in sorted(cuts, key=lambda edge: _is_input(typed, edge)):
+        fewer = cuts - {edge}
+        if _serves(_with(typed, fewer), replicated):
+            cuts = fewer
+    return _with(typed, cuts)
+
+
+def _candidates(typed: Typed, replicated: frozenset[str]) -> frozenset[Edge] | None:
+    """Cuts that are enough; each round adds those before the operators that are in the way."""
+    cuts: frozenset[Edge] = frozenset()
+    while True:
+        found = _with(typed, cuts)
+        steps = _cut_steps(found.typed, replicated)
+        if steps is None:
+            return None
+        search = Search(steps)
+        if search.exists(replicated):
+            return cuts
+        blocked = [step.node.id for step in search.blockers() if step.node.id in typed.graph.nodes]
+        ways = (edges for node in blocked for edges in _before(typed, node))
+        more = {edge for edges in ways for edge in [e for e in edges if e not in cuts][:1]}
+        if not more:
+            return None
+        cuts |= more
+
+
+def _before(typed: Typed, node: NodeId) -> Iterator[list[Edge]]:
+    """The edges that lead to each input of an operator, as far up as one stream alone leads there.
+
+    The farthest comes first: what is kept of a stream is kept behind the exchange.
+    """
+    graph = typed.graph
+    for position in range(len(graph[node].inputs)):
+        edges = [(node, position)]
+        while True:
+            end = _read_by(typed, edges[0])
+            above = graph[end.node]
+            if len(above.inputs) != 1 or len(graph.readers(above.id)) != 1 or end.port:
+                break
+            edges.insert(0, (above.id, 0))
+        kinds = [(edge, typed.types.get(_read_by(typed, edge))) for edge in edges]
+        yield [e for e, k in kinds if k is not None and k.order is Order.NONE and not k.single]
+
+
+def _is_input(typed: Typed, edge: Edge) -> bool:
+    return typed.graph[_read_by(typed, edge).node].op is SOURCE
+
+
+def _read_by(typed: Typed, edge: Edge) -> Endpoint:
+    node, position = edge
+    return typed.graph[node].inputs[position]
+
+
+def _serves(found: Exchanged, replicated: frozenset[str]) -> bool:
+    steps = _cut_steps(found.typed, replicated)
+    return steps is not None and Search(steps).exists(replicated)
+
+
+def _cut_steps(typed: Typed, replicated: frozenset[str]) -> Steps | None:
+    """What of a program must be cut well; None where it is not made in two steps either."""
+    steps = steps_of(typed)
+    parts = in_two_steps(steps, replicated)
+    if parts is None:
+        return None
+    return steps_of(_typed(parts.cut, typed))
+
+
+def _typed(graph: Graph, typed: Typed) -> Typed:
+    given = {name: typed.inputs[name].item for name in graph.sources if name in typed.inputs}
+    return compile_graph(graph, given).typed
+
+
+def _with(typed: Typed, cuts: Collection[Edge]) -> Exchanged:
+    """The program, cut at these edges."""
+    graph, streams = typed.graph, dict[str, str | None]()
+    nodes: dict[NodeId, Node] = {}
+    for node in graph:
+        inputs = list(node.inputs)
+        for position, end in enumerate(node.inputs):
+            if (node.id, position) not in cuts:
+                continue
+            above = graph[end.node]
+            name = f"{end} for {node.id}" + (f".{position}" if position else "")
+            item = typed.types[end].item
+            fds = above.args["fds"] if above.op is SOURCE else ()
+            args = Args((("schema", item), ("name", name), ("fds", fds)))
+            nodes[name] = Node(name, SOURCE, args, (), node.span)
+            inputs[position] = Endpoint(name)
+            streams[name] = above.args["name"] if above.op is SOURCE else None
+            if streams[name] is None:
+                given = f"{name} given"
+                nodes[given] = Node(given, SINK, Args((("name", name),)), (end,), node.span)
+        nodes[node.id] = node.with_(inputs=tuple(inputs))
+    if not streams:
+        return Exchanged(typed, {})
+    return Exchanged(_typed(Graph.of(nodes.values(), graph.name, graph.warnings), typed), streams)

@@ -1,0 +1,139 @@
+"""The events of a run: that it starts, and how it ended, with columns and where they come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+from uuid import uuid4
+
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..report import TickReport
+from ..shape import Columns, FlowShape, OutputShape
+from ..ticks import Window
+
+Ended = Literal["COMPLETE", "FAIL", "ABORT"]
+
+_SPEC = "https://openlineage.io/spec"
+_PRODUCER = "https://pypi.org/project/hydrotick"
+_FILES = "file"
+"""The namespace of datasets that are files; their names are paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Ticks that are to be committed together."""
+
+    flow: FlowAsset
+    shape: FlowShape
+    inputs: Mapping[str, str]
+    """Where each input is."""
+    outputs: Mapping[str, str]
+    """Where each output's table is."""
+    windows: Sequence[Window]
+    namespace: str
+    id: str = field(default_factory=lambda: str(uuid4()))
+
+    def started(self) -> dict[str, Any]:
+        """The event of its begin."""
+        return self._event("START", [], {})
+
+    def ended(self, how: Ended, reports: Sequence[TickReport]) -> dict[str, Any]:
+        """The event of its end."""
+        failed = [report.failure for report in reports if not report.committed]
+        says = {"message": failed[0], "programmingLanguage": "PYTHON"} if failed else None
+        facets = {"errorMessage": _facet("1-0-1/ErrorMessageRunFacet", says)} if says else {}
+        return self._event(how, reports, facets)
+
+    def _event(
+        self, kind: str, reports: Sequence[TickReport], more: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        rows = Counter[str]()
+        for report in reports:
+            rows.update(report.rows if report.committed else {})
+        times = {
+            "nominalStartTime": _time(self.windows[0].start),
+            "nominalEndTime": _time(self.windows[-1].end),
+        }
+        return {
+            "eventType": kind,
+            "eventTime": _time(datetime.now(UTC)),
+            "producer": _producer(),
+            "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent",
+            "run": {
+                "runId": self.id,
+                "facets": {"nominalTime": _facet("1-0-1/NominalTimeRunFacet", times), **more},
+            },
+            "job": {"namespace": self.namespace, "name": self.flow.name, "facets": self._job()},
+            "inputs": list(self._inputs()),
+            "outputs": [self._output(output, rows) for output in self.shape.outputs],
+        }
+
+    def _job(self) -> dict[str, Any]:
+        kind = {"processingType": "BATCH", "integration": "HYDROTICK", "jobType": "FLOW"}
+        facets = {"jobType": _facet("2-0-3/JobTypeJobFacet", kind)}
+        if self.flow.description:
+            said = {"description": self.flow.description}
+            facets["documentation"] = _facet("1-0-1/DocumentationJobFacet", said)
+        if self.flow.owners:
+            owners = {"owners": [{"name": owner} for owner in self.flow.owners]}
+            facets["ownership"] = _facet("1-0-1/OwnershipJobFacet", owners)
+        return facets
+
+    def _inputs(self) -> Iterator[dict[str, Any]]:
+        for name, columns in self.shape.inputs.items():
+            facets = {"schema": _schema(columns)}
+            yield {"namespace": _FILES, "name": self.inputs[name], "facets": facets}
+
+    def _output(self, output: OutputShape, rows: Mapping[str, int]) -> dict[str, Any]:
+        facets = {"schema": _schema(output.columns), "columnLineage": self._lineage(output)}
+        found = {"namespace": _FILES, "name": self.outputs[output.name], "facets": facets}
+        if output.name in rows:
+            count = {"rowCount": rows[output.name]}
+            statistics = _facet("1-0-2/OutputStatisticsOutputDatasetFacet", count)
+            found["outputFacets"] = {"outputStatistics": statistics}
+        return found
+
+    def _lineage(self, output: OutputShape) -> dict[str, Any]:
+        fields = {
+            column: {"inputFields": list(self._sources(sources, column in output.changed))}
+            for column, sources in output.sources.items()
+            if sources
+        }
+        return _facet("1-2-0/ColumnLineageDatasetFacet", {"fields": fields})
+
+    def _sources(
+        self, sources: Iterable[tuple[str, str]], changed: bool
+    ) -> Iterator[dict[str, Any]]:
+        how = "TRANSFORMATION" if changed else "IDENTITY"
+        for name, column in sources:
+            yield {
+                "namespace": _FILES,
+                "name": self.inputs[name],
+                "field": column,
+                "transformations": [{"type": "DIRECT", "subtype": how}],
+            }
+
+
+def _schema(columns: Columns) -> dict[str, Any]:
+    fields = [{"name": name, "type": kind} for name, kind in columns]
+    return _facet("1-1-1/SchemaDatasetFacet", {"fields": fields})
+
+
+def _facet(kind: str, says: Mapping[str, Any]) -> dict[str, Any]:
+    """A facet by its version and name: `1-0-1/NominalTimeRunFacet`."""
+    name = kind.partition("/")[2]
+    place = f"{_SPEC}/facets/{kind}.json#/$defs/{name}"
+    return {"_producer": _producer(), "_schemaURL": place, **says}
+
+
+def _producer() -> str:
+    return f"{_PRODUCER}/{version('hydrotick')}/"
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

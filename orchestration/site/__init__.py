@@ -1,0 +1,1 @@
+"""`hydrotick docs`: what flows are, as a small site that needs no server and no network."""

@@ -1,0 +1,73 @@
+"""`hydrotick docs [FLOW] --out DIR`: a page for each flow, and one that lists them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hydro_core.errors import DataError, Diagnostic, HydroError
+
+from .. import project
+from ..arguments import add_format, flow_named
+from ..deployments import Deployments
+from ..project import Project
+from .content import told
+from .page import index, page
+
+
+def docs(arguments: Sequence[str]) -> int:
+    """Writes what flows are as a small site: program, plan, columns, state, cost, checks."""
+    parser = argparse.ArgumentParser(prog="hydrotick docs", description=docs.__doc__)
+    parser.add_argument("flow", metavar="FLOW", nargs="?", help="the flow (default: all of them)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("site"), help="where (site)"
+    )
+    add_format(parser)
+    options = parser.parse_args(arguments)
+    found = project.current()
+    wanted = [flow_named(options.flow, found, parser)] if options.flow else list(found.flows)
+    broken = [] if options.flow else _broken(found)
+    made = {}
+    deployments = Deployments(found.settings.pipelines)
+    for flow in wanted:
+        try:
+            made[flow.name] = told(flow, deployments, found.settings.sample_keys)
+        except HydroError as error:
+            if options.flow:
+                raise
+            broken.append((flow.name, error))
+    pages = {f"{name}.html": page(one) for name, one in made.items()}
+    pages["index.html"] = index(list(made.values()), broken)
+    _write(options.out, pages)
+    if options.format == "json":
+        files = [str(options.out / name) for name in pages]
+        wrong = {name: error.as_json() for name, error in broken}
+        sys.stdout.write(
+            json.dumps({"out": str(options.out), "files": files, "broken": wrong}) + "\n"
+        )
+    else:
+        sys.stdout.write("".join(f"{options.out / name}\n" for name in pages))
+        sys.stderr.write("".join(f"{name}: {error}\n" for name, error in broken))
+    return 1 if broken else 0
+
+
+def _broken(found: Project) -> list[tuple[str, HydroError]]:
+    return [(flow.name, flow.error) for flow in found.broken]
+
+
+def _write(out: Path, pages: dict[str, str]) -> None:
+    """Writes the pages.
+
+    Raises:
+        DataError: they cannot be written there (code `config`).
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (out / name).write_text(text, encoding="utf-8")
+    except OSError as problem:
+        message = f"{out} cannot be written: {problem}"
+        raise DataError(Diagnostic("config", message, help="choose another --out")) from None

@@ -1,0 +1,117 @@
+"""Programs with several keys, in shards: what is exchanged between them, and what need not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hydro_core.cli.main import main
+from hydro_core.compile import compile_text
+from hydro_core.engines import Options
+from hydro_core.errors import ProgramError
+from hydro_core.plan.meaning import program_meanings
+from hydro_core.running import read_ticks, run_items
+from hydro_core.shards.program import Sharded, sharded
+from hydro_core.shards.run import run_shards
+from hydro_core.shards.together import Together, as_written
+
+INPUTS = """
+orders = source("user long, item long, amount long")
+users = source("user long, city string")
+items = source("item long, price long")
+"""
+PER_USER = 'aggregate(by="user", n=count()) -> per_user\n'
+TWO_KEYS = f"""{INPUTS}
+orders -> {PER_USER}
+orders -> persist() -> aggregate(by="item", n=count()) -> per_item
+"""
+TWO_JOINS = INPUTS + 'orders -> join(right=users, on="user") -> join(right=items, on="item") -> out'
+TICKS = [
+    {
+        "orders": [{"user": u, "item": i, "amount": u * i} for u in range(5) for i in range(n, 4)],
+        "users": [{"user": u, "city": f"c{u % 2}"} for u in range(4)],
+        "items": [{"item": i, "price": 2 * i} for i in range(3)],
+    }
+    for n in (0, 2)
+]
+
+
+def judged(text: str) -> Sharded:
+    """The program in shards, which gives what the whole gives."""
+    program = compile_text(text)
+    cut = sharded(program, 3)
+    ticks = list(
+        read_ticks(
+            program.typed, [{n: t[n] for n in program.graph.sources if n in t} for t in TICKS]
+        )
+    )
+    whole = list(run_items(program, ticks, Options(optimized=False)))
+    assert any(any(tick.values()) for tick in whole)
+    for optimized in (False, True):
+        assert list(run_shards(cut, ticks, Options(optimized=optimized))) == whole
+    return cut
+
+
+def test_an_input_is_routed_in_two_ways_and_nothing_is_exchanged() -> None:
+    cut = judged(TWO_KEYS)
+    assert [*cut.exchanged.values()] == ["orders"]
+    assert "exchanged" not in cut.described
+
+
+def test_what_one_join_gives_goes_to_the_shards_of_the_next() -> None:
+    cut = judged(TWO_JOINS)
+    assert [name for name, source in cut.exchanged.items() if source is None] == [
+        "join_1 for join_2"
+    ]
+    assert "exchanged between them: join_1 for join_2" in cut.described
+
+
+def test_what_needs_no_exchange_has_none() -> None:
+    assert not sharded(compile_text(INPUTS + f"orders -> {PER_USER}"), 2).exchanged
+
+
+def test_what_is_kept_of_a_stream_is_kept_behind_the_exchange() -> None:
+    """Else all of it would be exchanged at every tick."""
+    text = TWO_JOINS.replace("-> out", '-> persist() -> aggregate(by="city", n=count()) -> out')
+    cut = judged(text)
+    kept = [n for n in cut.first.graph if n.op.name == "persist"]
+    assert kept
+    for node in kept:
+        sources = {cut.first.graph[end.node].op.name for end in node.inputs}
+        assert sources == {"of_shard"}
+
+
+def test_a_routing_that_somebody_has_chosen_is_right_or_refused() -> None:
+    with pytest.raises(ProgramError, match="by this choice"):
+        sharded(compile_text(TWO_KEYS), 2, {"orders": "user"})
+
+
+def test_no_exchange_helps_where_everything_meets_everything() -> None:
+    with pytest.raises(ProgramError, match="`cross`"):
+        sharded(compile_text(INPUTS + "orders -> cross(right=users) -> out"), 2)
+
+
+def test_partition_shows_the_exchanges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "p.hydro"
+    file.write_text(TWO_JOINS, encoding="utf-8")
+    assert main(["partition", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "p cannot be cut into shards." in shown
+    assert "With `--shards N` it runs like this:" in shown
+    assert "exchanged between them: join_1 for join_2" in shown
+
+
+def test_what_is_kept_behind_an_exchange_is_known_by_what_stands_before_it() -> None:
+    """Else a deployment of another program would go on with tables of this one."""
+    ends = '-> persist() -> aggregate(by="city", n=count()) -> out'
+    joined = TWO_JOINS.replace("-> out", ends)
+    other = joined.replace("orders ->", "orders -> filter(lambda o: o.amount > 3) ->")
+    kept = []
+    for text in (joined, other):
+        program = compile_text(text)
+        shards = Together.of(sharded(program, 2), as_written)
+        found = shards.meanings(program_meanings(program.typed))
+        kept.append({found[node.id] for node in shards.graph if node.op.name == "persist"})
+    assert all(kept)
+    assert kept[0].isdisjoint(kept[1])
