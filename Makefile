@@ -14,7 +14,7 @@ PYTEST := $(PY) -m pytest
 VECTORS := tests/spark/test_vectors_on_spark.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint unit test second-lane test-all golden docs bench bench-tick bench-shards bench-deployments dev lock clean
+.PHONY: help setup demo fmt lint unit test second-lane test-all golden docs screenshots bench bench-tick bench-shards bench-deployments dev lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ golden: $(SETUP) ## rewrites the expected files of tests/golden, and what pages 
 
 docs: $(SETUP) ## writes the pages that are generated from the tables
 	@$(PY) tools/docs.py
+
+screenshots: $(SETUP) ## takes the pictures of docs/images, with a Chromium
+	@$(PY) tools/screenshots.py
 
 bench: $(SETUP) ## every benchmark
 	@$(PY) -m benchmarks

@@ -12,6 +12,8 @@ from .factory import project_definitions
 from .runner import TickRunner
 
 _found = project.current()
-_flows = project_definitions(_found.flows, TickRunner(_found.settings), _found.broken)
-# Workers stay warm: a step in a process of its own would start another Spark.
-defs = dg.Definitions.merge(_flows, dg.Definitions(executor=dg.in_process_executor))
+defs = dg.Definitions.merge(
+    project_definitions(_found.flows, TickRunner(_found.settings), _found.broken),
+    # Workers stay warm: a step in a process of its own would start another Spark.
+    dg.Definitions(executor=dg.in_process_executor),
+)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
@@ -34,6 +35,11 @@ def test_loading_imports_no_engine():
     assert done.stdout.decode().strip() == "[]"
     # What a library warns of while assets are made, every command of the project would print.
     assert done.stderr.decode() == ""
+
+
+def test_the_code_location_is_one_for_dagster():
+    found = loadable_targets_from_python_module("hydrotick.definitions", working_directory=None)
+    assert [target.attribute for target in found] == ["defs"]
 
 
 def test_what_dagster_stores_with_is_whole_while_the_checks_are_loaded():

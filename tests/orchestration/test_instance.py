@@ -2,10 +2,13 @@
 
 import hashlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import dagster as dg
 import pytest
+import yaml
+from dagster._core.instance.ref import InstanceRef
 
 from hydrotick import instance
 from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
@@ -81,3 +84,26 @@ def test_logs_of_old_runs_are_forgotten_and_what_assets_had_stays(tmp_path: Path
         assert checked.status.value == "SUCCEEDED"
         assert opened.get_run_by_id(done.run_id) is not None
         assert forget_old_logs(opened, days=0) == 0
+
+
+def test_the_settings_for_postgres_are_dagsters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the page on operating, in the place of what is shipped; the library is not needed
+    to judge them.
+    """
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    given = yaml.safe_load(page.split("```yaml dagster.yaml\n")[1].split("```")[0])
+    file = prepare_instance(tmp_path / "home") / "dagster.yaml"
+    shipped = yaml.safe_load(file.read_text(encoding="utf-8"))
+    del shipped["event_log_storage"]
+    file.write_text(yaml.safe_dump({**shipped, **given}), encoding="utf-8")
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", "postgresql://dagster@db/dagster")
+    ref = InstanceRef.from_dir(str(file.parent))
+    for data in (ref.run_storage_data, ref.event_storage_data, ref.schedule_storage_data):
+        assert data is not None
+        assert data.module_name.startswith("dagster_postgres")
+    assert prepare_instance(file.parent)
+    assert "postgres" in file.read_text(encoding="utf-8")
+    if find_spec("dagster_postgres"):
+        assert ref.storage.event_log_storage is not None
