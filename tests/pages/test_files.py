@@ -16,8 +16,8 @@ from hydrotick.flow_tests import written
 from hydrotick.settings_file import settings_in
 from tests.pages.blocks import ALL, Block, following, rewritten
 
-READ_BY_DAGSTER = ("definitions.py", "defs.yaml")
-"""What these are is judged in `tests/orchestration/test_in_dagster.py`."""
+READ_BY_DAGSTER = ("definitions.py", "defs.yaml", "dagster.yaml")
+"""What these are is judged in `tests/orchestration`: `test_in_dagster.py`, `test_instance.py`."""
 
 
 def files(language: str) -> list[Block]:
