@@ -41,6 +41,10 @@ class SparkSettings:
     """Up to this many rows a write is collected and goes through delta-rs: 0.1 to 0.3 s where Spark
     takes 0.3 to 0.5 s. Beyond, Spark writes without passing the rows through the driver."""
 
+    few_rows: int = 100_000
+    """Up to this many rows, those that arrive and those that are stored as state, a range is one
+    job of one task, in which nothing is shuffled."""
+
     broadcast_bytes: int = 32 * MEBIBYTE
     """The largest join side that Spark sends whole to every task instead of shuffling both
     sides."""

@@ -7,6 +7,7 @@ and ends what it starts. Run it where the UI changes: `make screenshots`.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -86,14 +87,19 @@ def _ui(port: int, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _wait_for(url: str) -> None:
+    """Waits until the UI has the flows' assets."""
+    body = json.dumps({"query": "{assetNodes{id}}"}).encode()
     end = time.monotonic() + _SECONDS_TO_START
     while time.monotonic() < end:
+        asked = urllib.request.Request(f"{url}/graphql", body, {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(f"{url}/server_info", timeout=5):
-                return
+            with urllib.request.urlopen(asked, timeout=30) as answer:
+                if json.load(answer)["data"]["assetNodes"]:
+                    return
         except OSError:
-            time.sleep(1)
-    sys.exit(f"{url} does not answer")
+            pass
+        time.sleep(1)
+    sys.exit(f"{url} shows no assets")
 
 
 def _take(browser: str, url: str, name: str, size: tuple[int, int]) -> None:

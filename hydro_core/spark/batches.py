@@ -19,6 +19,7 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.files.workers import column_of
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
@@ -44,7 +45,7 @@ class Batch:
         if isinstance(self.rows, pa.Table):
             # What is left of a selection may be a table without any array, which Spark refuses.
             rows = self.rows if self.rows.num_rows else self.rows.schema.empty_table()
-            return spark.createDataFrame(rows, relation_schema(self.item))
+            return together(spark.createDataFrame(rows, relation_schema(self.item)))
         return self.rows
 
     def within(self, first: int, last: int) -> Batch:
@@ -74,6 +75,11 @@ class Batch:
     def is_empty(self) -> bool:
         """Whether it surely has no rows."""
         return isinstance(self.rows, pa.Table) and self.rows.num_rows == 0
+
+    @property
+    def rows_at_hand(self) -> int | None:
+        """The number of rows, if they are at hand."""
+        return self.rows.num_rows if isinstance(self.rows, pa.Table) else None
 
     @property
     def is_small(self) -> bool:

@@ -19,6 +19,7 @@ from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
+from hydro_core.spark.few_rows import has_few_rows
 from hydro_core.spark.fixpoint import Cycle, fixpoint
 from hydro_core.spark.log import consolidated, live_rows
 from hydro_core.spark.lower.algebra import positioned
@@ -37,7 +38,7 @@ from hydro_core.spark.lower.state import first_seen
 from hydro_core.spark.lower.touched import goes_on
 from hydro_core.spark.past import NoPast, Overlay, Past
 from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed, exactly, settled
+from hydro_core.spark.settle import Settle, checkpointed, exactly, held, settled
 from hydro_core.types.stream import Order, StreamType
 
 __all__ = ["NoPast", "Past", "RangeResult", "run_range"]
@@ -47,6 +48,9 @@ ENDLESS = 1 << 60
 
 LONG_PLAN = 40
 """A stream behind so many operators is computed once, if several operators read it."""
+
+SHORT_PLAN = 2
+"""The same where rows are few: planning them again costs more than they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +191,9 @@ class Run:
         inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
         found = self.step(node, inputs)
         weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
-        if weight > LONG_PLAN and len(self.setting.plan.graph.readers(node.id)) > 1:
-            found = {e: self._settled(r) for e, r in found.items()}
+        longest = SHORT_PLAN if has_few_rows(self.setting.spark) else LONG_PLAN
+        if weight > longest and self._is_read_again(node.id):
+            found = {e: self._held(r) for e, r in found.items()}
             weight = 1
         self.weights[node.id] = weight
         self.streams.update(found)
@@ -340,6 +345,18 @@ class Run:
             dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none")
         )
         return list(found)
+
+    def _is_read_again(self, node: NodeId) -> bool:
+        plan = self.setting.plan
+        stored = sum(slot.stream.node == node for slot in plan.slots)
+        return stored + len(plan.graph.readers(node)) > 1
+
+    def _held(self, relation: Relation) -> Relation:
+        """The stream, or of one that tells its changes these, for several readers."""
+        one = relation if relation.changes is None else relation.changes
+        frame, _ = held(exactly(one.frame, one.item), self.setting.settle)
+        new = one.with_(frame=frame)
+        return new if relation.changes is None else relation.with_(changes=new)
 
     def _settled(self, relation: Relation) -> Relation:
         if relation.changes is None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.arrow import from_arrow, to_arrow
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import LONG, ItemType
 
@@ -36,7 +37,7 @@ def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemTy
             spark_types.StructField(TICK, spark_types.LongType()),
         ]
     )
-    return spark.createDataFrame(table, schema)
+    return together(spark.createDataFrame(table, schema))
 
 
 def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
@@ -29,9 +26,10 @@ from hydro_core.settings import Settings
 from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error, is_spark_error
+from hydro_core.spark.few_rows import collect, few_rows_session, together
 from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK
+from hydro_core.spark.relation import ITEM, ORD, TICK
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.settle import collected, exactly
 from hydro_core.ticks.tick import TickInput
@@ -39,16 +37,6 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
 
 Outputs = Mapping[str, list[Any]]
-
-SMALL_DATA = {
-    # Everything is a few rows: one task a stage, and no time for thinking about it.
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""What differs in a session for little data."""
 
 
 def run_in_memory(
@@ -65,7 +53,7 @@ def run_in_memory(
     Of all ticks in one pass.
     """
     settings = settings or Settings()
-    session = small_data_session(spark or shared_session(settings.spark))
+    session = few_rows_session(spark or shared_session(settings.spark))
     memory = Memory(plan(typed, strata), session, settings)
     given = iter(ticks)
     if as_range:
@@ -73,15 +61,6 @@ def run_in_memory(
         return
     while batch := list(islice(given, 1)):
         yield from memory.run(batch)
-
-
-@lru_cache(maxsize=4)
-def small_data_session(spark: SparkSession) -> SparkSession:
-    """A session beside the given one, in the same process, that is quick with few rows."""
-    session = spark.newSession()
-    for key, value in SMALL_DATA.items():
-        session.conf.set(key, value)
-    return session
 
 
 @dataclass(slots=True)
@@ -99,7 +78,7 @@ class Memory:
         table = self.kept.get(slot.id)
         if table is None or not table.num_rows:
             return None
-        return self.spark.createDataFrame(table)
+        return together(self.spark.createDataFrame(table))
 
     def run(self, ticks: Sequence[TickInput]) -> Iterator[Outputs]:
         """The outputs of the next ticks, as one range or as few as may be.
@@ -181,38 +160,6 @@ def _output(name: str) -> str:
 
 def _slot(slot: str) -> str:
     return f"slot {slot}"
-
-
-def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of several frames (item, t[, ord] or [, n]), by one job.
-
-    Each brings a column of its own to a wide table.
-    """
-    wide = None
-    for i, frame in enumerate(frames.values()):
-        more = _beside(frame)
-        beside = F.lit(None).cast("long") if more is None else F.col(more)
-        one = frame.select(
-            F.lit(i).alias("of"), TICK, beside.alias(ORD), F.col(ITEM).alias(f"i{i}")
-        )
-        wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
-    if wide is None:
-        return {}
-    table = wide.toArrow()
-    return {name: _part(table, i, _beside(frame)) for i, (name, frame) in enumerate(frames.items())}
-
-
-def _beside(frame: DataFrame) -> str | None:
-    """The column beside item and tick: a position, or a number of copies."""
-    return next((name for name in (ORD, COUNT) if name in frame.columns), None)
-
-
-def _part(table: pa.Table, number: int, beside: str | None) -> pa.Table:
-    """The rows of one frame out of the wide table."""
-    names = [f"i{number}", TICK, *([ORD] if beside else [])]
-    rows = table.filter(pc.field("of") == number).select(names)
-    # Made anew, so that every column may hold nulls whatever Spark knows of it.
-    return pa.Table.from_arrays(rows.columns, names=[ITEM, TICK, *([beside] if beside else [])])
 
 
 def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:

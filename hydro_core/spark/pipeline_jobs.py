@@ -6,7 +6,7 @@ keeps as they came in need no job at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,14 +26,17 @@ from hydro_core.spark.batches import Batch
 from hydro_core.spark.ended import ended_jvm
 from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error, find_failure
+from hydro_core.spark.few_rows import few_rows_session
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.pipeline_prepared import Run
 from hydro_core.spark.relation import ITEM, TICK, Kind
 from hydro_core.spark.store import CommittedPast, Store
 from hydro_core.spark.store_schema import TableSpec
+from hydro_core.spark.store_table import DataFile
 from hydro_core.spark.store_write import (
     Pending,
     Written,
+    collect_all,
     output_frame,
     settled_within,
     write_all,
@@ -82,12 +85,14 @@ class RangeJobs:
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
         try:
-            session = self._session(spark, inputs)
-            result = self._result(run, inputs, session)
             known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
-            pending = self._pending(run, result, inputs, before)
-            jobs = {name: one for name, one in pending.items() if name not in known}
-            return {**known, **write_all(jobs, self._bound, (run.first, run.last))}
+            if self._has_few_rows(inputs):
+                few = self._pending(run, inputs, few_rows_session(spark), before, known)
+                collected = collect_all(few, self._bound)
+                if collected is not None:
+                    return {**known, **collected}
+            many = self._pending(run, inputs, self._session(spark, inputs), before, known)
+            return {**known, **write_all(many, self._bound, (run.first, run.last))}
         except (PySparkException, Py4JError, OSError, EOFError) as error:
             raise _failure(self._store.directory, error, self._plan.typed) from error
 
@@ -95,12 +100,25 @@ class RangeJobs:
     def _bound(self) -> int:
         return self._settings.spark.small_write_rows
 
+    def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
+        """Whether little arrives, and little is stored that it can meet."""
+        most = min(self._settings.spark.few_rows, self._bound)
+        counts = [
+            *(batch.rows_at_hand for batch in inputs.values()),
+            *(file.rows for file in self._stored()),
+        ]
+        return sum(most + 1 if count is None else count for count in counts) <= most
+
+    def _stored(self) -> list[DataFile]:
+        """The files of the state."""
+        tables = (self._store.tables[spec.name] for spec in self._tables.state.values())
+        return [file for table in tables for file in table.files()]
+
     def _session(self, spark: SparkSession, inputs: Mapping[str, Batch]) -> SparkSession:
         """The session that suits the size of the range; all its DataFrames belong to it."""
-        stored = (self._store.tables[spec.name] for spec in self._tables.state.values())
         if (
             not all(batch.is_small for batch in inputs.values())
-            or sum(file.size for table in stored for file in table.files()) > _QUICK_STATE
+            or sum(file.size for file in self._stored()) > _QUICK_STATE
         ):
             return spark
         if self._quick is None:
@@ -157,10 +175,13 @@ class RangeJobs:
     def _pending(
         self,
         run: Run,
-        result: RangeResult,
         inputs: Mapping[str, Batch],
+        session: SparkSession,
         before: Commit | None,
+        known: Collection[str],
     ) -> Mapping[str, Pending]:
+        """The rows of the tables, but for those of which they are known."""
+        result = self._result(run, inputs, session)
         frames = {self._tables.state[slot].name: frame for slot, frame in result.state.items()}
         for output, spec in self._tables.outputs.items():
             relation = result.outputs[output]
@@ -173,6 +194,7 @@ class RangeJobs:
                 max(arrived, _expected(before, name, run)) <= self._bound,
             )
             for name, frame in frames.items()
+            if name not in known
         }
 
 

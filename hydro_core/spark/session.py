@@ -61,6 +61,11 @@ _MEANING = {
     "spark.sql.caseSensitive": "true",
 }
 
+_LEAN = {
+    # Where in our code each column was made: three calls of the JVM for every one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+
 _LONG_LIFE = {
     # A session lives for thousands of ticks; what Spark remembers of past ones is for its UI, which
     # is off.
@@ -132,6 +137,7 @@ def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dic
         "spark.master": settings.master,
         **_DELTA,
         **_MEANING,
+        **_LEAN,
         **_LONG_LIFE,
         "spark.databricks.delta.properties.defaults.checkpointInterval": str(
             settings.checkpoint_interval

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from hydro_core.spark.few_rows import has_few_rows
 from hydro_core.spark.relation import ITEM, Relation
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType
@@ -49,6 +50,16 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     # PySpark reads only the first chunk of a column.
     table = frame.toArrow().combine_chunks()
     return frame.sparkSession.createDataFrame(table, frame.schema), table.num_rows
+
+
+def held(frame: DataFrame, settle: Settle) -> tuple[DataFrame, int | None]:
+    """The rows for several readers, and how many they are.
+
+    Few rows are computed by the job that reads them first, and nobody counts them before: None.
+    """
+    if has_few_rows(frame.sparkSession):
+        return frame.localCheckpoint(eager=False), None
+    return settle(loosely(frame))
 
 
 def exactly(frame: DataFrame, item: ItemType) -> DataFrame:

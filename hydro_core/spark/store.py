@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.paths import literal
 from hydro_core.spark.snapshots import snapshots, summed
@@ -204,6 +205,7 @@ class Store:
             # Spark need not ask Delta for what is known here: its log, files and statistics.
             paths = [literal(file.path) for file in files]
             frame = spark.read.schema(spec.spark_schema).parquet(*paths)
+        frame = together(frame)
         tick = F.col(spec.tick)
         if not all(file.last is not None and file.last <= last for file in files):
             frame = frame.where(tick <= F.lit(last))

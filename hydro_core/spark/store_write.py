@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from hydro_core.spark.few_rows import collect
 from hydro_core.spark.log import consolidated
 from hydro_core.spark.lower.changes import changes_of, told
 from hydro_core.spark.paths import literal
@@ -123,11 +124,28 @@ def write_all(
     return done
 
 
+def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Written] | None:
+    """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
+    tables = collect({name: _first_rows(_columns(one), bound) for name, one in pending.items()})
+    if any(rows.num_rows > bound for rows in tables.values()):
+        return None
+    specs = {name: one.table.spec for name, one in pending.items()}
+    return {
+        name: Written(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
+        for name, rows in tables.items()
+    }
+
+
 def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
     """The rows, or None where there are more than `bound`: one job, without a shuffle."""
-    within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
-    rows = frame.where(within <= F.lit(bound)).toArrow()
+    rows = _first_rows(frame, bound).toArrow()
     return rows if rows.num_rows <= bound else None
+
+
+def _first_rows(frame: DataFrame, bound: int) -> DataFrame:
+    """So many rows of each partition that there is one more than `bound` if there can be."""
+    within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
+    return frame.where(within <= F.lit(bound))
 
 
 def settled_within(bound: int) -> Settle:
@@ -143,13 +161,17 @@ def settled_within(bound: int) -> Settle:
 
 
 def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> Written:
-    spec = one.table.spec
-    frame = one.frame.select(*[_column(name) for name, _ in spec.columns])
+    spec, frame = one.table.spec, _columns(one)
     if one.small:
         rows = few_rows(frame, bound)
         if rows is not None:
             return Written(spec, rows.num_rows, rows.cast(spec.arrow_schema))
     return _write_files(one.table, frame, ticks)
+
+
+def _columns(one: Pending) -> DataFrame:
+    """The columns of the stored table."""
+    return one.frame.select(*[_column(name) for name, _ in one.table.spec.columns])
 
 
 def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> Written:

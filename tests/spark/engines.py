@@ -13,7 +13,8 @@ from hydro_core.plan.planner import plan
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.running import given_types, read_ticks
 from hydro_core.settings import Settings
-from hydro_core.spark.memory import Memory, small_data_session
+from hydro_core.spark.few_rows import few_rows_session
+from hydro_core.spark.memory import Memory
 from hydro_core.types.json import to_json
 
 Tick = Mapping[str, Sequence[Any]]
@@ -36,7 +37,7 @@ def on_spark(
     of: Compiled, ticks: Sequence[Tick], ranges: Iterable[int], spark: SparkSession
 ) -> Json:
     """The ticks cut into ranges of these lengths."""
-    memory = Memory(plan(of.typed, of.strata), small_data_session(spark), SETTINGS)
+    memory = Memory(plan(of.typed, of.strata), few_rows_session(spark), SETTINGS)
     given = iter(list(read_ticks(of.typed, ticks)))
     found = []
     for length in ranges:

@@ -22,12 +22,12 @@ from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.failures import find_failure
+from hydro_core.spark.few_rows import few_rows_session
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.items import literal
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Running
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.memory import small_data_session
 from hydro_core.spark.types import spark_type
 from hydro_core.types.common import type_of
 from hydro_core.types.ddl import parse_ddl
@@ -107,7 +107,7 @@ def _reduction(spark: SparkSession, fn: Fn, item: ItemType) -> Running | None:
 
 def _run(spark: SparkSession, items: list[Any], item: Any, running: Running, acc: Any) -> Any:
     """The result; it is the same whether partial results are merged or not."""
-    data = frame(small_data_session(spark), items, item)
+    data = frame(few_rows_session(spark), items, item)
     whole = data.agg(running.of_rows().cast(spark_type(acc)).alias("r"))
     names = [f"p{i}" for i in range(len(running.partials))]
     parts = data.groupBy(F.col("n") % 3).agg(

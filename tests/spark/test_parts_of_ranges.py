@@ -14,7 +14,8 @@ from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
 from hydro_core.spark.batches import batch_of
-from hydro_core.spark.memory import Memory, small_data_session
+from hydro_core.spark.few_rows import few_rows_session
+from hydro_core.spark.memory import Memory
 from hydro_core.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ SETTINGS = Settings().with_(master="local[2]", memory="1g")
 def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
     compiled = compile_text(TEXT)
     ticks = list(read_ticks(compiled.typed, [{"a": [x]} for x in VALUES]))
-    memory = Memory(plan(compiled.typed, compiled.strata), small_data_session(spark), SETTINGS)
+    memory = Memory(plan(compiled.typed, compiled.strata), few_rows_session(spark), SETTINGS)
     found: list[Any] = []
     with pytest.raises(DataError, match=r"in tick 3: .* fails on 0: ZeroDivisionError"):
         found.extend(memory.run(ticks))

@@ -23,9 +23,9 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.failures import data_error, is_spark_error
+from hydro_core.spark.few_rows import for_few_rows, together
 from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
-from hydro_core.spark.memory import SMALL_DATA
 from hydro_core.spark.past import NoPast, Overlay
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.session import shared_session
@@ -98,11 +98,10 @@ class Inputs:
     def rows(self, types: Mapping[str, ItemType], stack: ExitStack) -> list[Rows]:
         """The rows of all inputs, released when the stack is left."""
         size = sum(arrived.found.bytes for arrived in self._arrived)
-        cores = self.spark.sparkContext.defaultParallelism
-        partitions = min(max(cores, size // _PARTITION), 2000)
-        large = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
-        for key, value in (SMALL_DATA if size < _SMALL else large).items():
-            self.spark.conf.set(key, value)
+        if size < _SMALL:
+            for_few_rows(self.spark)
+        else:
+            self._for_many_rows(size)
         found = []
         with told():
             for arrived in self._arrived:
@@ -111,6 +110,13 @@ class Inputs:
                 stack.callback(rows.release)
                 found.append(rows)
         return found
+
+    def _for_many_rows(self, size: int) -> None:
+        cores = self.spark.sparkContext.defaultParallelism
+        partitions = min(max(cores, size // _PARTITION), 2000)
+        options = {**_LARGE_DATA, "spark.sql.shuffle.partitions": str(partitions)}
+        for key, value in options.items():
+            self.spark.conf.set(key, value)
 
 
 def _session(spark: SparkSession) -> SparkSession:
@@ -181,7 +187,9 @@ def _range(
         first,
         last,
         spark=work.spark,
-        sources={r.arrived.file.name: r.items(work.cut).where(within) for r in work.inputs},
+        sources={
+            r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs
+        },
         past=past,
         settings=work.settings,
         times=work.cut.times(first, last),

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.lower.as_of import as_of, is_there, pays
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
@@ -94,9 +95,7 @@ def product(
         ]
         return arms[0].with_(frame=arms[0].frame.unionByName(arms[1].frame))
     left, right = meeting(left, right, keys), meeting(right, left, keys[::-1])
-    conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
-    lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
-    joined = lefts.join(rights, all_of(conditions)) if conditions else lefts.crossJoin(rights)
+    joined = pairs(left, right, keys, ticks)
     both = (left.kind, right.kind)
     tick, until = F.greatest(F.col("l_t"), F.col("r_t")), []
     if Kind.E in both:
@@ -112,6 +111,21 @@ def product(
     order = [F.col("l_ord").alias(ORD)] if left.ordered else []
     made = make(F.col("l_item"), F.col("r_item")).alias(ITEM)
     return Relation(kind, joined.select(made, tick.alias(TICK), *until, *order), item, left.ordered)
+
+
+def pairs(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    ticks: Range,
+    how: str = "inner",
+) -> DataFrame:
+    """Spark's join of rows with equal keys that are there together; the columns are prefixed."""
+    conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
+    lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
+    if conditions:
+        return together(lefts.join(rights, all_of(conditions), how))
+    return together(lefts.crossJoin(rights))
 
 
 def narrowly(relation: Relation, narrow: Narrow) -> DataFrame:

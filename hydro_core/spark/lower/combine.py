@@ -9,11 +9,13 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
     guarded,
     meeting,
+    pairs,
     positioned,
     product,
     semi_join,
@@ -150,6 +152,8 @@ def join(step: Step) -> Relation:
         return semi_join(left, right, keys, ticks)
     if how == "anti":
         return anti_join(left, right, keys, ticks)
+    if _keeps_events(step, how):
+        return _outer(step, how, keys)
     parts = [product(left, right, keys, lambda x, y: _paired(step, x, y), step.item, ticks)]
     if how in ("left", "outer"):
         alone = anti_join(left, right, keys, ticks)
@@ -161,6 +165,41 @@ def join(step: Step) -> Relation:
         return parts[0]
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
     return step.relation(step.kind, united(frames))
+
+
+def _keeps_events(step: Step, how: str) -> bool:
+    """Whether rows without a partner are kept of events alone.
+
+    An event is there at one tick, so whether it has a partner is asked once.
+    """
+    kept = _KEPT.get(how, ())
+    return bool(kept) and (step.is_tick or all(step.inputs[i].kind is Kind.E for i in kept))
+
+
+_KEPT = {"left": (0,), "right": (1,), "outer": (0, 1)}
+"""The inputs of which a join keeps rows without a partner."""
+
+
+def _outer(step: Step, how: str, keys: Keys) -> Relation:
+    """The pairs, and the events without a partner, by one join."""
+    left, right = (
+        r.events(step.first, step.last) if i in _KEPT[how] else r for i, r in enumerate(step.inputs)
+    )
+    if how == "left":
+        right = meeting(right, left, keys[::-1])
+    if how == "right":
+        left = meeting(left, right, keys)
+    joined = pairs(left, right, keys, ticks_of(step), "full" if how == "outer" else how)
+    x, y = F.col(f"l_{ITEM}"), F.col(f"r_{ITEM}")
+    item = _paired(step, x, y)
+    if how in ("left", "outer"):
+        item = F.when(F.col(f"r_{TICK}").isNull(), _paired(step, x, None)).otherwise(item)
+    if how in ("right", "outer"):
+        item = F.when(F.col(f"l_{TICK}").isNull(), _paired(step, None, y)).otherwise(item)
+    tick = {"left": F.col(f"l_{TICK}"), "right": F.col(f"r_{TICK}")}.get(
+        how, F.coalesce(f"l_{TICK}", f"r_{TICK}")
+    )
+    return step.relation(Kind.E, joined.select(item.alias(ITEM), tick.alias(TICK)))
 
 
 def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
@@ -315,5 +354,5 @@ def _zipped(step: Step, how: str) -> Relation:
         for r, name in zip(step.inputs, ("x", "y"), strict=True)
     )
     pair = make_tuple(F.col("x"), F.col("y")).alias(ITEM)
-    frame = left.join(right, [TICK, ORD], how).select(pair, TICK, ORD)
+    frame = together(left.join(right, [TICK, ORD], how)).select(pair, TICK, ORD)
     return step.relation(Kind.E, frame, ordered=True)

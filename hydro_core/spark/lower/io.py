@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
+from hydro_core.spark.few_rows import together
 from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.relation import ITEM, TICK, Relation
@@ -38,7 +39,8 @@ def tick(step: Step) -> Relation:
             [(t, *ends) for t, ends in known.items()],
             f"{TICK} long, start timestamp, end timestamp",
         )
-        times, columns = times.join(table, TICK, "left"), [F.col(c) for c in (TICK, "start", "end")]
+        times = times.join(together(table), TICK, "left")
+        columns = [F.col(c) for c in (TICK, "start", "end")]
     else:
         nothing = F.lit(None).cast(spark_type(TIMESTAMP))
         columns += [nothing.alias("start"), nothing.alias("end")]
@@ -66,9 +68,12 @@ def empty(step: Step) -> DataFrame:
 def empty_frame(spark: SparkSession, item: ItemType) -> DataFrame:
     """A frame (item, t) of items of this type, without rows."""
     item_column = F.lit(None).cast(spark_type(item)).alias(ITEM)
-    return spark.range(0).select(item_column, F.col("id").alias(TICK))
+    # Of what is filtered out as a whole Spark knows that it is nothing, and leaves it out of plans.
+    nothing = spark.range(0).where(F.lit(False))
+    return nothing.select(item_column, F.col("id").alias(TICK))
 
 
 def tick_axis(step: Step) -> DataFrame:
     """One row (t) for each tick of the range."""
-    return step.spark.range(step.first, step.last + 1).select(F.col("id").alias(TICK))
+    ticks = step.spark.range(step.first, step.last + 1).select(F.col("id").alias(TICK))
+    return together(ticks)

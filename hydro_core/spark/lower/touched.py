@@ -27,7 +27,7 @@ from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import Settle, checkpointed, loosely
+from hydro_core.spark.settle import Settle, checkpointed, held
 from hydro_core.spark.types import spark_type
 
 ROW, BEFORE = "row", "before"
@@ -67,8 +67,11 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     step = step.as_events()
     keys = _keys(step)
     form = form_of(step)
-    parts, rows = settle(loosely(_partial_results(step, keys, form)))
-    few = F.broadcast(parts.select(*keys.names)) if rows <= FEW_KEYS else parts.select(*keys.names)
+    parts, rows = held(_partial_results(step, keys, form), settle)
+    are_few = rows is None or rows <= FEW_KEYS
+    few = parts.select(*keys.names)
+    if rows is not None and are_few:
+        few = F.broadcast(few)
     narrow: Narrow = with_keys_of(few, keys.of_stored) if keys.names else lambda frame: frame
     stored = None if log is None else live(narrow(log))
     of_stored = (
@@ -78,8 +81,7 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     make = _merged if isinstance(form, Going) else _refolded
     rows_of_keys = make(step, keys, form, both)  # type: ignore[arg-type]
     # What was many keys need not be tried as few rows.
-    of_size = settle if rows <= FEW_KEYS else checkpointed
-    moves, _ = of_size(loosely(_moves(keys, rows_of_keys)))
+    moves, _ = held(_moves(keys, rows_of_keys), settle if are_few else checkpointed)
     return _relation(step, moves, _untouched(keys, few, log))
 
 
