@@ -53,10 +53,20 @@ class FlowDefinitions:
 
 
 def project_definitions(
-    flows: Sequence[FlowAsset], runner: TickRunner, broken: Sequence[Broken] = ()
+    flows: Sequence[FlowAsset],
+    runner: TickRunner,
+    broken: Sequence[Broken] = (),
+    executor: dg.ExecutorDefinition | None = dg.in_process_executor,
 ) -> dg.Definitions:
-    """The definitions of several flows whose ticks `runner` runs; of those that are `broken` it is
-    shown why.
+    """The definitions of several flows whose ticks `runner` runs.
+
+    Args:
+        flows: what is defined.
+        runner: what runs the ticks.
+        broken: flows that are none; it is shown why.
+        executor: of runs that are launched from assets; a flow's own job runs in one process, since
+            a step in a process of its own starts another Spark, and does not see what a step before
+            has deployed.
     """
     made = {flow.name: _whole_or_broken(flow, runner) for flow in flows}
     built = [_fed(flow, made) for flow in flows]
@@ -70,6 +80,7 @@ def project_definitions(
             *(sensor for flow in built for sensor in flow.sensors),
             failure_sensor(flows, runner.project),
         ],
+        executor=executor,
     )
 
 

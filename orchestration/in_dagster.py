@@ -20,7 +20,8 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
     """The flows of a project as Dagster definitions, to be merged with others.
 
     They have no executor of their own but for their jobs, so that those of the others stay what
-    they are. Nothing is run and Spark is not started.
+    they are. Nothing is run and Spark is not started. Where several flows may be materialized at
+    once before they were ever deployed, the location needs Dagster's `in_process_executor`.
 
     Args:
         at: the folder of the project, which has `assets/`.
@@ -30,7 +31,7 @@ def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.De
         HydroError: there is no project, or its settings are wrong.
     """
     found = project.project_at(Path(at), given)
-    return project_definitions(found.flows, TickRunner(found.settings), found.broken)
+    return project_definitions(found.flows, TickRunner(found.settings), found.broken, None)
 
 
 class Spark(dg.Resolvable, dg.Model):

@@ -15,7 +15,7 @@ from tests.pages.blocks import ROOT, Block, blocks_of, rewritten
 PAGE = ROOT / "docs/tutorial.md"
 HYDROTICK = str(Path(sys.executable).parent / "hydrotick")
 VARIES = re.compile(
-    r"\s*\b[\d.,]+ (ms|s|min|d|rows/s)\b"  # how long it took, and how long ago it is
+    r"\s*\b[\d.,]+ (ms|s|min|d|ticks/s)\b"  # how long it took, and how long ago it is
     r"|since [\d: -]+ UTC|\(run [\w-]+\)"
 )
 
