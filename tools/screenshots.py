@@ -24,10 +24,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 DAYS = 5
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PAGES: Mapping[str, tuple[str, tuple[int, int]]] = {
-    "ui-flow": ("/locations/hydrotick/asset-groups/flights", (1900, 1200)),
     "ui-output": ("/assets/flights/new_routes?view=overview", (1300, 1150)),
-    "ui-state": ("/assets/flights/state/statistics_state?view=overview", (1300, 1150)),
-    "ui-job": ("/locations/hydrotick/jobs/flights_job", (1300, 800)),
 }
 """Where the UI shows what, and how large the window is."""
 

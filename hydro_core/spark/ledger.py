@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -105,15 +106,19 @@ class Ledger:
         return -1 if table is None else table.version()
 
     def create(self) -> None:
-        """Makes an empty ledger where there is none."""
+        """Makes an empty ledger where there is none: whole, as others may read it meanwhile."""
         if self.exists:
             return
         refuse_path(self.directory)
-        try:
-            DeltaTable.create(self._path, _SCHEMA, name=LEDGER, mode="error")
-        except DeltaError:
-            if not self.exists:  # another writer was first otherwise, and the lock will tell
-                raise
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f"{LEDGER}-", dir=self.directory) as part:
+            made = Path(part) / LEDGER
+            DeltaTable.create(made, _SCHEMA, name=LEDGER, mode="error")
+            try:
+                made.rename(self._path)
+            except OSError:
+                if not self.exists:  # another writer was first otherwise, and the lock will tell
+                    raise
 
     @property
     def last(self) -> Commit | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from hydro_core.errors import DataError
 from hydro_core.spark.input_reads import InputRead
@@ -195,3 +196,24 @@ def test_a_lock_file_that_is_no_signature_does_not_matter(tmp_path: Path) -> Non
     (tmp_path / LOCK_FILE).write_text("[1, 2")
     with WriterLock(tmp_path) as lock:
         assert lock.held
+
+
+def test_a_ledger_that_is_being_made_is_there_as_a_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, seen = DeltaTable.create, []
+
+    def create(path: Path, *given: object, **more: object) -> object:
+        found = made(path, *given, **more)
+        seen.append(Ledger(tmp_path).refresh())
+        assert not Ledger(tmp_path).exists
+        return found
+
+    monkeypatch.setattr(DeltaTable, "create", create)
+    first, second = Ledger(tmp_path), Ledger(tmp_path)
+    first.create()
+    second.create()
+    assert seen == [None]
+    assert first.exists
+    assert first.last is None
+    assert [path.name for path in tmp_path.iterdir()] == ["_ledger"]
