@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import islice
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.search import Search
@@ -19,7 +21,11 @@ from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.shards.traffic import Traffic
 from hydro_core.types.stream import Order
+
+_MOST_TRIED = 24
+"""How many sets of cuts are tried that are cheaper than the one that is found step by step."""
 
 Edge = tuple[NodeId, int]
 """An operator, and which of its inputs is exchanged before it enters."""
@@ -35,19 +41,57 @@ class Exchanged:
 
 
 def exchanged(typed: Typed, replicated: frozenset[str]) -> Exchanged | None:
-    """The program with as few exchanges as make it one that can be cut; None where none do."""
-    cuts = _candidates(typed, replicated)
-    if cuts is None:
-        return None
-    # What costs most is first given up: items that are computed, then those that come in.
-    for edge in sorted(cuts, key=lambda edge: _is_input(typed, edge)):
-        fewer = cuts - {edge}
+    """The program with exchanges of as few bytes as make it one that can be cut.
+
+    None where none do.
+    """
+    traffic = Traffic(typed)
+    cuts = _candidates(typed, replicated, traffic)
+    if not cuts:
+        return None if cuts is None else _with(typed, cuts)
+    costs = {edge: _cost(typed, edge, traffic) for edge in cuts}
+    enough = cuts
+    for edge in sorted(cuts, key=lambda edge: (-costs[edge], edge)):
+        # What costs most is first given up. What is left can do without none of them.
+        if _serves(_with(typed, enough - {edge}), replicated):
+            enough -= {edge}
+    for fewer in islice(_cheapest_first(costs), _MOST_TRIED):
+        if _total(costs, fewer) >= _total(costs, enough):
+            break
         if _serves(_with(typed, fewer), replicated):
-            cuts = fewer
-    return _with(typed, cuts)
+            enough = fewer
+    return _with(typed, enough)
 
 
-def _candidates(typed: Typed, replicated: frozenset[str]) -> frozenset[Edge] | None:
+def _cost(typed: Typed, edge: Edge, traffic: Traffic) -> float:
+    """The bytes that an exchange sends in a tick; behind an input it is one more routing."""
+    return 1.0 if _is_input(typed, edge) else traffic.of(_read_by(typed, edge))
+
+
+def _total(costs: Mapping[Edge, float], cuts: Collection[Edge]) -> float:
+    return sum(costs[edge] for edge in cuts)
+
+
+def _cheapest_first(costs: Mapping[Edge, float]) -> Iterator[frozenset[Edge]]:
+    """All sets of cuts but the empty one, by what they cost.
+
+    From a set the next ones have one edge more, or another one as their dearest.
+    """
+    edges = sorted(costs, key=lambda edge: (costs[edge], edge))
+    queue: list[tuple[float, tuple[int, ...]]] = [(costs[edges[0]], (0,))]
+    while queue:
+        total, chosen = heappop(queue)
+        yield frozenset(edges[place] for place in chosen)
+        after = chosen[-1] + 1
+        if after < len(edges):
+            more = total + costs[edges[after]]
+            heappush(queue, (more, (*chosen, after)))
+            heappush(queue, (more - costs[edges[after - 1]], (*chosen[:-1], after)))
+
+
+def _candidates(
+    typed: Typed, replicated: frozenset[str], traffic: Traffic
+) -> frozenset[Edge] | None:
     """Cuts that are enough; each round adds those before the operators that are in the way."""
     cuts: frozenset[Edge] = frozenset()
     while True:
@@ -59,8 +103,8 @@ def _candidates(typed: Typed, replicated: frozenset[str]) -> frozenset[Edge] | N
         if search.exists(replicated):
             return cuts
         blocked = [step.node.id for step in search.blockers() if step.node.id in typed.graph.nodes]
-        ways = (edges for node in blocked for edges in _before(typed, node))
-        more = {edge for edges in ways for edge in [e for e in edges if e not in cuts][:1]}
+        ways = ([e for e in w if e not in cuts] for node in blocked for w in _before(typed, node))
+        more = {min(way, key=lambda edge: _cost(typed, edge, traffic)) for way in ways if way}
         if not more:
             return None
         cuts |= more
@@ -69,7 +113,7 @@ def _candidates(typed: Typed, replicated: frozenset[str]) -> frozenset[Edge] | N
 def _before(typed: Typed, node: NodeId) -> Iterator[list[Edge]]:
     """The edges that lead to each input of an operator, as far up as one stream alone leads there.
 
-    The farthest comes first: what is kept of a stream is kept behind the exchange.
+    The farthest comes first: where all cost the same, operators stand behind the exchange.
     """
     graph = typed.graph
     for position in range(len(graph[node].inputs)):

@@ -10,11 +10,14 @@ from hydro_core.cli.main import main
 from hydro_core.compile import compile_text
 from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
+from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.running import read_ticks, run_items
+from hydro_core.shards.exchange import _cheapest_first
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
 from hydro_core.shards.together import Together, as_written
+from hydro_core.shards.traffic import Traffic
 
 INPUTS = """
 orders = source("user long, item long, amount long")
@@ -115,3 +118,33 @@ def test_what_is_kept_behind_an_exchange_is_known_by_what_stands_before_it() -> 
         kept.append({found[node.id] for node in shards.graph if node.op.name == "persist"})
     assert all(kept)
     assert kept[0].isdisjoint(kept[1])
+
+
+def test_what_is_exchanged_is_what_has_the_fewest_bytes() -> None:
+    """Behind `select`, and not before it: one field of three, for which there are two readers."""
+    cut = judged(
+        INPUTS
+        + """
+        known = orders -> join(right=users, on="user")
+        known -> aggregate(by="user", n=count()) -> per_user
+        known -> select("item") -> aggregate(by="item", n=count()) -> per_item
+        """
+    )
+    assert [n for n, source in cut.exchanged.items() if source is None] == [
+        "select_1 for aggregate_2"
+    ]
+
+
+def test_sets_of_cuts_come_by_their_costs() -> None:
+    costs = {("a", 0): 1.0, ("b", 0): 2.0, ("b", 1): 4.0, ("c", 0): 4.5}
+    found = list(_cheapest_first(costs))
+    assert len({*found}) == len(found) == 2 ** len(costs) - 1
+    totals = [sum(costs[edge] for edge in cuts) for cuts in found]
+    assert totals == sorted(totals)
+
+
+def test_history_is_more_than_a_batch() -> None:
+    typed = compile_text(INPUTS + "orders -> select('user') -> persist() -> out").typed
+    traffic = Traffic(typed)
+    few, batch, history = (traffic.of(Endpoint(n)) for n in ("select_1", "orders", "persist_1"))
+    assert few < batch < history
