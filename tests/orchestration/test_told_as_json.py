@@ -28,7 +28,8 @@ def test_every_command_that_does_something(
     done = told("backfill", "small", "--to", "2026-01-04")
     assert done.pop("seconds") > 0
     day = "2026-01-04"
-    assert done == {"flow": "small", "ticks": 1, "committed": 4, "first": day, "last": day}
+    ticks = {"ticks": 1, "committed": 4, "first": day, "last": day}
+    assert done == {"flow": "small", "rows": 3, **ticks}
     done = told("backfill", "small", "--to", "2026-01-02")
     assert done.pop("why") == "later ticks were not asked for"
     assert done == {"flow": "small", "ticks": 0, "committed": 4}
