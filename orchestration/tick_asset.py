@@ -64,6 +64,7 @@ def tick_asset(
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
             yield from _materializations(flow, versions.of(runner), report)
+            yield from _without_table(flow, context.selected_asset_keys, report)
         yield from found.of_run(None)
         yield from _outputs(context)
 
@@ -113,6 +114,23 @@ def _materializations(
             partition=report.window.key,
             metadata={**report.metadata_of(name), **versions.metadata},
             tags=versions.tags(name, report.commit),
+        )
+
+
+def _without_table(
+    flow: FlowAsset, asked: Set[dg.AssetKey], report: TickReport
+) -> Iterator[dg.AssetMaterialization]:
+    """The tick on assets that are asked for and that the deployment does not have.
+
+    A location that was loaded before the first tick has the states of the program as written, and a
+    backfill of Dagster's is done when each asset that it was asked for has been told.
+    """
+    for key in sorted(asked - {asset_key(flow, name) for name in report.tables}):
+        yield dg.AssetMaterialization(
+            key,
+            description="There is no such table: what is deployed keeps others. Reload the code "
+            "location to see them",
+            partition=report.window.key,
         )
 
 
