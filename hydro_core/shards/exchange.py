@@ -19,7 +19,7 @@ from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import compile_graph
+from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.shards.traffic import Traffic
 from hydro_core.types.stream import Order
@@ -148,12 +148,13 @@ def _cut_steps(typed: Typed, replicated: frozenset[str]) -> Steps | None:
     parts = in_two_steps(steps, replicated)
     if parts is None:
         return None
-    return steps_of(_typed(parts.cut, typed))
+    return steps_of(part_of(typed, parts.cut).typed)
 
 
-def _typed(graph: Graph, typed: Typed) -> Typed:
+def part_of(typed: Typed, graph: Graph) -> Compiled:
+    """A part of a program, or what was made of it; its inputs are as they are in the program."""
     given = {name: typed.inputs[name].item for name in graph.sources if name in typed.inputs}
-    return compile_graph(graph, given).typed
+    return compile_graph(graph, given)
 
 
 def _with(typed: Typed, cuts: Collection[Edge]) -> Exchanged:
@@ -179,4 +180,5 @@ def _with(typed: Typed, cuts: Collection[Edge]) -> Exchanged:
         nodes[node.id] = node.with_(inputs=tuple(inputs))
     if not streams:
         return Exchanged(typed, {})
-    return Exchanged(_typed(Graph.of(nodes.values(), graph.name, graph.warnings), typed), streams)
+    cut = Graph.of(nodes.values(), graph.name, graph.warnings)
+    return Exchanged(part_of(typed, cut).typed, streams)

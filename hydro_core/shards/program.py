@@ -24,16 +24,15 @@ from hydro_core.analysis.partition.locations import Choice, locate
 from hydro_core.analysis.partition.search import Search
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import Term
-from hydro_core.analysis.partition.two_steps import TwoSteps, in_two_steps
+from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import Compiled
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.lang.similar import did_you_mean
-from hydro_core.shards.exchange import exchanged
+from hydro_core.shards.exchange import exchanged, part_of
 from hydro_core.shards.route import arguments, badness, whole_item
-from hydro_core.types.item import ItemType
 from hydro_core.types.stream import StreamType
 
 
@@ -139,22 +138,14 @@ def _sharded(typed: Typed, count: int, on: On | None, whole: frozenset[str]) -> 
     parts = in_two_steps(steps, whole)
     if parts is None:
         return None
-    steps = steps_of(_compiled(parts.cut, typed).typed)
-    cut = _Cut(_compiled(parts.shards, typed), steps, whole, count)
+    steps = steps_of(part_of(typed, parts.cut).typed)
+    cut = _Cut(part_of(typed, parts.shards), steps, whole, count)
     taken = cut.taken(choice)
     if taken is None:
         return None
-    last = None if parts.last is None else _compiled(parts.last, typed)
-    first = _compiled(cut.graph(taken), typed)
+    last = None if parts.last is None else part_of(typed, parts.last)
+    first = part_of(typed, cut.graph(taken))
     return Sharded(count, taken, tuple(sorted(whole)), first, last, parts.gathered, typed.outputs)
-
-
-def can_be_sharded(typed: Typed) -> TwoSteps | None:
-    """How the program is cut by whatever choice; None where it cannot be."""
-    parts = in_two_steps(steps_of(typed))
-    if parts is None:
-        return None
-    return parts if Search(steps_of(_compiled(parts.cut, typed).typed)).exists() else None
 
 
 @dataclass(frozen=True)
@@ -227,14 +218,6 @@ class _Cut:
                 elif node.op.outputs == "none" and reads.node in whole:
                     yield (node.id, i), None
         yield from locate(steps, choice, self.replicated).splits.items()
-
-
-def _compiled(graph: Graph, typed: Typed) -> Compiled:
-    return compile_graph(graph, _schemas(graph, typed))
-
-
-def _schemas(graph: Graph, typed: Typed) -> Mapping[str, ItemType]:
-    return {name: typed.inputs[name].item for name in graph.sources if name in typed.inputs}
 
 
 def _inputs(typed: Typed, names: Collection[str]) -> Iterator[str]:
