@@ -86,9 +86,10 @@ def optimize(
     plan, before = choose(loaded, problem, space, statistics, goal)
     rebuilt = rebuild(loaded, problem.payloads, space, plan)
     graph = unsettled(rebuilt.graph)
-    if forgotten := list(_forgotten(typed, graph)):
+    after = _types(typed, graph)
+    if forgotten := list(_forgotten(typed, after)):
         return _as_it_is(typed, before, saturation, statistics, forgotten)
-    graph = verify(narrowed(typed, graph))
+    graph = verify(narrowed(typed, after))
     return Optimized(
         graph,
         before,
@@ -102,16 +103,15 @@ def optimize(
     )
 
 
-def _forgotten(typed: Typed, graph: Graph) -> Iterator[NodeId]:
+def _forgotten(typed: Typed, after: Typed) -> Iterator[NodeId]:
     """Outputs of which the plan knows that they never have an item, but no longer which items.
 
     A stream that is nothing but itself a tick ago is empty for ever, and says nothing of columns,
     which tables have all the same.
     """
-    after = _types(typed, graph)
     for sink in typed.graph.named("sink"):
         was = typed.types[sink.inputs[0]].item
-        now = after.types[graph[sink.id].inputs[0]].item
+        now = after.types[after.graph[sink.id].inputs[0]].item
         if now != was and common_type(was, now) == was and _has_unknown(now):
             yield sink.id
 
@@ -203,27 +203,31 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
     return choice
 
 
-def narrowed(typed: Typed, graph: Graph) -> Graph:
+def narrowed(typed: Typed, plan: Typed) -> Graph:
     """The plan without columns that nobody reads, its types checked; as it is if that fails."""
-    checked = check_types(typed, graph)
-    narrow = without_dead_columns(checked)
+    _check_outputs(typed, plan)
+    narrow = without_dead_columns(plan)
     try:
         check_types(typed, narrow)
     except (ProgramError, AssertionError):
-        return graph
+        return plan.graph
     return narrow
 
 
 def check_types(typed: Typed, graph: Graph) -> Typed:
     """The plan's types; an `AssertionError` if an output has another item type or less order."""
     after = _types(typed, graph)
+    _check_outputs(typed, after)
+    return after
+
+
+def _check_outputs(typed: Typed, plan: Typed) -> None:
     for sink in typed.graph.named("sink"):
         was = typed.types[sink.inputs[0]]
-        now = after.types[graph[sink.id].inputs[0]]
+        now = plan.types[plan.graph[sink.id].inputs[0]]
         weaker = was.order is Order.TOTAL and now.order is not Order.TOTAL
         if was.item != now.item or weaker:
             raise AssertionError(f"the plan gives {sink.id} as {now}, the program as {was}")
-    return after
 
 
 def _types(typed: Typed, graph: Graph) -> Typed:
