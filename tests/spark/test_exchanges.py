@@ -52,8 +52,8 @@ PROGRAMS = {
     "an aggregate behind a left join": (
         f"orders -> join(right=users, on='user', how='left') -> {TOTAL} -> out"
     ),
-    "an aggregate of what is made of a join": (
-        f"{JOINED} -> with_columns(amount=lambda o: o.amount + 1) -> {TOTAL} -> out"
+    "an aggregate of some of a join": (
+        f"{JOINED} -> filter(lambda o: o.amount > 0) -> {TOTAL} -> out"
     ),
     "an aggregate by more than the key": (
         f"{JOINED} -> aggregate(by=('city', 'user'), n=count()) -> out"
