@@ -27,6 +27,7 @@ from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.few_rows import collect, few_rows_session, together
+from hydro_core.spark.guards import exactly_run
 from hydro_core.spark.items import frame_of
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.relation import ITEM, ORD, TICK
@@ -96,18 +97,7 @@ class Memory:
     def _run(self, ticks: Sequence[TickInput]) -> list[Outputs]:
         first, last = self.next, self.next + len(ticks) - 1
         try:
-            result = run_range(
-                self.plan,
-                first,
-                last,
-                spark=self.spark,
-                sources=self._sources(ticks),
-                past=self,
-                settings=self.settings,
-                times={first + i: (t.start, t.end) for i, t in enumerate(ticks) if t.start},
-                settle=collected,
-            )
-            tables = self._collect(result, first, last)
+            tables = exactly_run(lambda: self._computed(ticks, first, last), self.settings)
         except Exception as error:
             if is_spark_error(error):
                 raise data_error(error, self.plan.typed) from error
@@ -115,6 +105,20 @@ class Memory:
         self._keep(tables)
         self.next = last + 1
         return self._outputs(tables, first, last)
+
+    def _computed(self, ticks: Sequence[TickInput], first: int, last: int) -> dict[str, pa.Table]:
+        result = run_range(
+            self.plan,
+            first,
+            last,
+            spark=self.spark,
+            sources=self._sources(ticks),
+            past=self,
+            settings=self.settings,
+            times={first + i: (t.start, t.end) for i, t in enumerate(ticks) if t.start},
+            settle=collected,
+        )
+        return self._collect(result, first, last)
 
     def _sources(self, ticks: Sequence[TickInput]) -> Mapping[str, DataFrame]:
         """The batches of each input that has any item."""

@@ -27,6 +27,7 @@ from hydro_core.spark.ended import ended_jvm
 from hydro_core.spark.executor import RangeResult, run_range
 from hydro_core.spark.failures import data_error, find_failure
 from hydro_core.spark.few_rows import few_rows_session
+from hydro_core.spark.guards import exactly_run
 from hydro_core.spark.ledger import Commit, state_error
 from hydro_core.spark.pipeline_prepared import Run
 from hydro_core.spark.relation import ITEM, TICK, Kind
@@ -85,16 +86,21 @@ class RangeJobs:
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
         try:
-            known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
-            if self._has_few_rows(inputs):
-                few = self._pending(run, inputs, few_rows_session(spark), before, known)
-                collected = collect_all(few, self._bound)
-                if collected is not None:
-                    return {**known, **collected}
-            many = self._pending(run, inputs, self._session(spark, inputs), before, known)
-            return {**known, **write_all(many, self._bound, (run.first, run.last))}
+            return exactly_run(lambda: self._computed(run, inputs, spark, before), self._settings)
         except (PySparkException, Py4JError, OSError, EOFError) as error:
             raise _failure(self._store.directory, error, self._plan.typed) from error
+
+    def _computed(
+        self, run: Run, inputs: Mapping[str, Batch], spark: SparkSession, before: Commit | None
+    ) -> Mapping[str, Written]:
+        known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
+        if self._has_few_rows(inputs):
+            few = self._pending(run, inputs, few_rows_session(spark), before, known)
+            collected = collect_all(few, self._bound)
+            if collected is not None:
+                return {**known, **collected}
+        many = self._pending(run, inputs, self._session(spark, inputs), before, known)
+        return {**known, **write_all(many, self._bound, (run.first, run.last))}
 
     @property
     def _bound(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +27,7 @@ from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.few_rows import for_few_rows, together
 from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
+from hydro_core.spark.guards import exactly_run
 from hydro_core.spark.past import NoPast, Overlay
 from hydro_core.spark.relation import TICK
 from hydro_core.spark.session import shared_session
@@ -163,12 +165,13 @@ def run(
     with told(work.plan.typed):
         for first in range(0, count, step):
             last = min(first + step, count) - 1
-            found, past = _range(work, out, (first, last), past)
+            of_range = partial(_range, work, out, (first, last), past, {})
+            found, past = exactly_run(of_range, work.settings)
             for name, of_ticks in found.items():
                 counts[name].update(of_ticks)
             report(first, last, found)
         if out is not None and not count:
-            _range(work, out, (0, 0), past, nothing=True)
+            _range(work, out, (0, 0), past, {}, nothing=True)
     return counts
 
 
@@ -177,9 +180,11 @@ def _range(
     out: OutputFolders | None,
     ticks: tuple[int, int],
     past: Overlay,
+    written: dict[str, Path],
     *,
     nothing: bool = False,
 ) -> tuple[Counts, Overlay]:
+    """`written` are the folders of the outputs that an earlier run of the range has written."""
     first, last = ticks
     within = F.col(TICK).between(first, last)
     result = run_range(
@@ -198,12 +203,14 @@ def _range(
     if out is None:
         counts = counts_of(result.outputs, first, last)
     else:
-        folders: dict[str, Path] = {}
         for name, relation in result.outputs.items():
+            if name in written:
+                continue
             frame = relation.with_(frame=relation.frame.where(F.lit(not nothing)))
-            folders[name] = out.folder(name).absolute()
-            write(frame, folders[name], first, last)
-        counts = counts_of_files(work.spark, folders, first)
+            folder = out.folder(name).absolute()
+            write(frame, folder, first, last)
+            written[name] = folder
+        counts = counts_of_files(work.spark, written, first)
     if last + 1 < work.cut.count:
         past = past.after({slot: result.state[slot.id] for slot in work.plan.slots})
     return counts, past
