@@ -88,7 +88,7 @@ def flow_specs(
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
         stratum = {"stratum": about.stratum(state.stratum)}
-        said = next(filter(None, map(about.comments.of, reversed(state.places))), "")
+        said = about.comments.of_any(reversed(state.places))
         states.append(_state(flow, state, said, {**shown, **stratum}, of))
     outputs = []
     for output in shape.outputs:

@@ -47,6 +47,10 @@ class Comments:
             own = list(takewhile(_is_comment, above))
         return _joined(reversed(own))
 
+    def of_any(self, places: Iterable[Span | None]) -> str:
+        """What is said of the first of these places of which something is said."""
+        return next(filter(None, map(self.of, places)), "")
+
     def _of(self, place: Span) -> list[str]:
         name = Path(place.file).name
         if name not in self._lines:

@@ -88,6 +88,7 @@ def _facts(one: Told) -> str:
         "ticks": f"every {ticks.every} from {begin}{end}{delay}",
         "last tick": one.last or "none is committed",
         "deployment": number if one.deployed is None else str(one.deployed),
+        "in shards": one.deployment.sharding.says if one.deployment.sharding else "",
         "not deployed": one.undeployed,
         "owners": ", ".join(one.flow.owners),
     }
@@ -100,7 +101,7 @@ def _side_by_side(one: Told) -> Iterator[str]:
     of_line: dict[tuple[str, int], list[Node]] = {}
     for node in one.plan.graph:
         of_line.setdefault(_line(node.span), []).append(node)
-    for name, text in one.texts.items():
+    for name, text in one.deployment.program.texts.items():
         rows = []
         for number, line in enumerate(text.splitlines(), 1):
             nodes = of_line.pop((name, number), [])
@@ -194,8 +195,7 @@ def _states(one: Told) -> str:
 
 def _state(one: Told, state: StateShape) -> list[str]:
     size = one.sizes.get(f"state/{state.name}")
-    comments = map(one.comments.of, reversed(state.places))
-    said = next(filter(None, comments), "")
+    said = one.comments.of_any(reversed(state.places))
     kept = "<br>".join(_code(text) for text in (said, state.says) if text)
     return [
         f"<b>{escape(state.name)}</b>",
@@ -213,11 +213,12 @@ def _kinds(columns: Columns) -> str:
 
 
 def _cost(one: Told) -> str:
-    before, after = one.costs.before, one.costs.after
+    made = one.deployment
+    before, after = made.costs.before, made.costs.after
     says = f"A tick costs about {after:,.0f} rows by the model; as written, {before:,.0f}."
-    notes = "".join(_pre(note) for note in one.notes)
+    notes = "".join(_pre(note) for note in made.notes)
     rules = "".join(_details(f"the rules to {name}", text) for name, text in one.rules.items())
-    shards = _details("shards", one.routing) if one.routing else ""
+    shards = _details("shards", made.routing) if made.routing else ""
     return f"<p>{says}</p>{f'<h3>Not incremental</h3>{notes}' if notes else ''}{rules}{shards}"
 
 
