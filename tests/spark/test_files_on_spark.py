@@ -389,27 +389,6 @@ def test_a_function_that_fails_leaves_nothing(run: Run, here: Path) -> None:
         assert '"v": 2' in found["message"]
 
 
-def test_of_several_ticks_that_fail_the_first_is_told(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    numbers = list(range(8))
-    values = [1, 2, 3, 4, 5, 0, 7, 0]
-    pyarrow.parquet.write_table(pa.table({"n": numbers, "v": values}), here / "rows.parquet")
-    (here / "p.hydro").write_text("rows -> map(lambda r: 10 // r.v) -> out")
-    words = ["run", "p.hydro", "--input", "rows=rows.parquet:n", "--out", str(here / "out")]
-    told = []
-    for engine in ("reference", "spark"):
-        assert main([*words, "--engine", engine, "--format", "json"]) == 1
-        said = capsys.readouterr()
-        told.append(json.loads(said.out)["error"]["message"])
-        assert list((here / "out").iterdir()) == []
-    assert "in tick 5" in told[0]
-    assert told[1] == told[0]
-    assert "ticks 1 to 4 of 8; out: out 4" in said.err
-    assert "tick 5 of 8; out: out 1" in said.err
-    assert "tick 6" not in said.err
-
-
 def test_outputs_replace_those_of_either_engine(run: Run, here: Path) -> None:
     path = write(here / "data", "parquet")
     words = ("--input", f"rows={path}")
