@@ -8,10 +8,13 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
+
+from .code_links import CodeLinks
 
 _LONGEST = 20_000
 """Characters of an explanation that the UI is given."""
@@ -24,18 +27,20 @@ SHOWN = 12
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `drawing` is the drawing of the plan in markdown, `comments` are those of the program,
-    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
-    something else by it.
+    `drawing` is the drawing of the plan in markdown, `comments` are those of the program, `columns`
+    what it says of them, `undeployed` says what of the program as it is now is not deployed,
+    `changed` which outputs say something else by it.
     """
 
     drawing: str
     comments: Comments
+    columns: Described
     strata: Mapping[int, str] = field(default_factory=dict)
     """What each stratum does."""
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
+    links: CodeLinks = field(default_factory=CodeLinks)
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""
