@@ -20,6 +20,9 @@ from hashlib import sha256
 from threading import Lock
 from typing import TypeVar
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from hydro_core.functions.fn import Fn
 from hydro_core.settings import Settings
 from hydro_core.spark.failures import marked
@@ -77,7 +80,7 @@ def exactly_run(run: Callable[[], T], settings: Settings) -> T:
         token = _in_python.set(_in_python.get() | failed.keys())
         try:
             found = run()
-        except Exception as error:
+        except (PySparkException, Py4JError) as error:
             guard = _failed(error)
             if guard is None or guard.key in failed:
                 raise

@@ -23,9 +23,14 @@ from hydro_core.spark.columns.value import (
 )
 from hydro_core.spark.types import spark_type
 from hydro_core.types.common import common_types
-from hydro_core.types.item import LONG, UNKNOWN, Array, ItemType, Tuple
+from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
 Names = dict[str, Value]
+_COMPARED = (
+    *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
+    *("timestamp_ntz", str(UNKNOWN)),
+)
+"""The types whose values Spark compares as Python does."""
 _MAX_RANGE = 1_000_000
 
 
@@ -236,10 +241,32 @@ def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
 
 def distinct(scope: Scope, value: Value) -> Value:
     """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
-    if not isinstance(value.type, Array) or not _is_plain(value.type.element):
-        raise NotCompilable("a set of what Spark compares otherwise")
-    array = scope.need(value)
-    return computed(F.array_distinct(array.column), value.type, array, safe=True)
+    array = _compared(scope, value, lambda e: F.lit(False))
+    return computed(F.array_distinct(array.column), array.type, array)
+
+
+def ordered(scope: Scope, value: Value) -> Value:
+    """The array, of which Spark orders the elements as Python does."""
+    return _compared(scope, value, lambda e: e.isNull())
+
+
+def _compared(scope: Scope, value: Value, refused: Callable[[Column], Column]) -> Value:
+    """The array; Python is asked where Spark compares two of its elements otherwise."""
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a builtin runs over {value.type}")
+    element, array = value.type.element, scope.need(value)
+    if element != DOUBLE and str(element) not in _COMPARED:
+        raise NotCompilable(f"elements of {element} are compared")
+
+    def is_odd(e: Column) -> Column:
+        if element != DOUBLE:
+            return refused(e)
+        # To Spark NaN is a number, and −0 another one than 0.
+        return refused(e) | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
+
+    odd = (F.size(array.column) > 1) & F.exists(array.column, is_odd)
+    column = F.when(odd, scope.ask()).otherwise(array.column)
+    return computed(column, array.type, array, array, array)
 
 
 def array_of(scope: Scope, node: Expr) -> Value:
@@ -254,16 +281,6 @@ def array_of(scope: Scope, node: Expr) -> Value:
     if not isinstance(value.type, Array):
         raise NotCompilable(f"a builtin runs over {value.type}")
     return scope.need(value)
-
-
-def is_plain(element: ItemType) -> bool:
-    """Whether Spark compares, orders and counts such elements as Python does, None left aside."""
-    return _is_plain(element)
-
-
-def _is_plain(element: ItemType) -> bool:
-    plain = ("boolean", "byte", "short", "integer", "long", "string", "date", "timestamp")
-    return str(element) in (*plain, "timestamp_ntz", "binary") or element == UNKNOWN
 
 
 def _int(value: Value) -> Value:

@@ -187,23 +187,17 @@ def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
     keywords = dict(node.keywords)
     if set(keywords) - {"default"}:
         raise NotCompilable(f"`{node.name}` with a key")
-    array = arrays.array_of(scope, node.args[0])
+    array = arrays.ordered(scope, arrays.array_of(scope, node.args[0]))
     element = array.type.element if isinstance(array.type, Array) else LONG
-    if not arrays.is_plain(element):
-        raise NotCompilable(f"`{node.name}` of {element}")
     function = F.array_min if op == "<" else F.array_max
-    holds_none = F.exists(array.column, lambda e: e.isNull())
-    found = F.when((F.size(array.column) > 1) & holds_none, scope.ask()).otherwise(
-        function(array.column)
-    )
     if "default" in keywords:
         default = scope.compile(keywords["default"])
         scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
         empty = scope.ask()
-    column = F.when(F.size(array.column) == 0, empty).otherwise(found)
-    return computed(column, element, array, array, array, nullable=True)
+    column = F.when(F.size(array.column) == 0, empty).otherwise(function(array.column))
+    return computed(column, element, array, array, nullable=True)
 
 
 def _any_all(scope: Scope, node: Call) -> Value:
@@ -232,14 +226,8 @@ def _sorted(scope: Scope, node: Call) -> Value:
         array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
     else:
         array = arrays.array_of(scope, argument)
-    element = array.type.element if isinstance(array.type, Array) else LONG
-    if not arrays.is_plain(element):
-        raise NotCompilable(f"`sorted` of {element}")
-    holds_none = F.exists(array.column, lambda e: e.isNull())
-    column = F.when((F.size(array.column) > 1) & holds_none, scope.ask()).otherwise(
-        F.sort_array(array.column, asc=not reverse)
-    )
-    return computed(column, array.type, array, array, array)
+    array = arrays.ordered(scope, array)
+    return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
 def _list(scope: Scope, node: Call) -> Value:

@@ -80,9 +80,9 @@ def words(text: Column) -> Column:
 
 
 def whole_number(scope: Scope, value: Value) -> Value:
-    """`int(text)` of plain digits; of blanks, underscores and other scripts Python knows."""
+    """`int(text)` of plain digits; of underscores and other scripts Python knows."""
     text = scope.need(value)
-    plain = F.rlike(text.column, F.lit("\\A[+-]?[0-9]{1,18}\\z"))
+    plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))
     number = F.when(plain, text.column.cast("bigint"))
     return strict(number, LONG, text, text, doubtful=True)
 

@@ -145,6 +145,7 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
         array = scope.need(within)
         if compare.holds_float(array.type) or compare.holds_float(value.type):
             raise NotCompilable("`in` with floats")
+        scope.use(value)
         found = F.exists(
             array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
         )
@@ -154,16 +155,15 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
     if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
         raise NotCompilable(f"`in` {within.type}")
     fields = structs.fields_of(scope, structs.present(scope, within))
+    # All elements are computed before the first comparison; of none the value alone.
+    scope.use(*fields, *(() if fields else (value,)))
     plain = _literals(fields, value)
     if plain is not None:
-        scope.use(*fields)
         found = value.column.isin(plain) if plain else F.lit(False)
         return boolean(F.coalesce(found, F.lit(False)) if value.nullable else found, value)
     # A NaN is in a tuple that holds the very same object: nobody can tell here.
     if any(compare.holds_float(v.type) for v in (value, *fields)):
         raise NotCompilable("`in` with floats")
-    # All elements are computed before the first comparison.
-    scope.use(*fields)
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)
