@@ -14,6 +14,8 @@ from hydro_core.deploy.files import Written
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 
+from .code_links import CodeLinks
+
 _LONGEST = 20_000
 """Characters of an explanation that the UI is given."""
 
@@ -38,6 +40,7 @@ class About:
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
+    links: CodeLinks = field(default_factory=CodeLinks)
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""

@@ -29,6 +29,7 @@ from .asset_specs import (
     input_specs,
 )
 from .checks import flow_checks
+from .code_links import CodeLinks
 from .deployments import fitted
 from .drawing import markdown, picture
 from .failures import failure_sensor
@@ -107,6 +108,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         shown,
         undeployed.says,
         undeployed.outputs,
+        CodeLinks(runner.project.root, runner.project.code_url),
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
@@ -119,6 +121,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
+        owners=list(flow.owners),
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
