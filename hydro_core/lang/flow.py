@@ -131,8 +131,7 @@ class Flow:
     def optimize(self, schemas: Mapping[str, Schema] | None = None, **options: Any) -> Any:
         """The optimized program, its cost before and after, and the steps that lead there."""
         compiled = self.check(schemas)
-        optimizer = import_module("hydro_core.optimize.optimizer")
-        return optimizer.optimize(compiled.typed, compiled.strata, **options)
+        return import_module("hydro_core.compile").best_plan(compiled, **options)
 
     def partition(
         self,
@@ -185,7 +184,8 @@ class Flow:
     def draw(self, style: str = "svg", schemas: Mapping[str, Schema] | None = None) -> str:
         """A drawing with the strata: svg, mermaid, dot or text."""
         compiler = import_module("hydro_core.compile")
-        drawn: str = compiler.draw(self.graph(), style, self._schemas(schemas))
+        typed = compiler.compile_graph(self.graph(), self._schemas(schemas), partial=True)
+        drawn: str = compiler.draw(typed, style)
         return drawn
 
     def _repr_html_(self) -> str:
