@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.analysis.infer import infer
-from hydro_core.lang.flow import Flow
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline_tables import output_tables, state_tables
 from hydrotick.shape import FlowShape, shape_of

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, compile_text, stratified
@@ -23,7 +24,6 @@ from hydro_core.deploy.files import name_of
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.make import Given, deployment_of
 from hydro_core.errors import DataError, ProgramError
-from hydro_core.lang.flow import Flow
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.validation import validate_randomly
