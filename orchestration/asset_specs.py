@@ -117,7 +117,7 @@ def _state(
             "written by": state.written_by,
             "read by": ", ".join(state.read_by),
             **({"reads of the tick before": earlier} if earlier else {}),
-            **about.links.metadata(next(filter(None, state.places), None)),
+            **about.link(next(filter(None, state.places), None)),
         },
         **common,
     )
@@ -149,7 +149,7 @@ def _output(
             ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             **shown,
-            **about.links.metadata(output.place),
+            **about.link(output.place),
         },
         **common,
     )
@@ -180,7 +180,7 @@ def input_specs(
                     columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
                 ),
                 "program": dg.MetadataValue.md(about.drawing),
-                **about.links.metadata(place),
+                **about.link(place),
             },
         )
 

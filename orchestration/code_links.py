@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +11,30 @@ import dagster as dg
 
 from hydro_core.errors import Span
 
+from .settings import ProjectSettings
 
-@dataclass(frozen=True, slots=True)
-class CodeLinks:
-    """Links to lines of programs.
 
-    `url` is where the folder `root` is shown on the web, as GitHub and GitLab do with `#L7` for a
-    line; without it a link opens the file in an editor, on the machine that has it.
+def code_link(place: Span | None, project: ProjectSettings) -> Mapping[str, Any]:
+    """What an asset shows of a place; nothing where its file is not there.
+
+    Where the project is not on the web, the link opens the file in an editor, on the machine that
+    has it.
     """
+    if place is None or not Path(place.file).is_file():
+        return {}
+    file = Path(place.file).absolute()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        where = _reference(file, place.line, project.url_of(file))
+        shown = dg.CodeReferencesMetadataValue(code_references=[where])
+    return {"dagster/code_references": shown}
 
-    root: Path | None = None
-    url: str | None = None
 
-    def metadata(self, place: Span | None) -> Mapping[str, Any]:
-        """What an asset shows of a place; nothing where its file is not there."""
-        if place is None or not Path(place.file).is_file():
-            return {}
-        file = Path(place.file).absolute()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dg.BetaWarning)
-            where = self._reference(file, place.line)
-            shown = dg.CodeReferencesMetadataValue(code_references=[where])
-        return {"dagster/code_references": shown}
-
-    def _reference(self, file: Path, line: int) -> dg.LocalFileCodeReference | dg.UrlCodeReference:
-        label = f"{file.name}:{line}"
-        if self.url is None or self.root is None or not file.is_relative_to(self.root):
-            return dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=label)
-        inside = file.relative_to(self.root).as_posix()
-        return dg.UrlCodeReference(url=f"{self.url.rstrip('/')}/{inside}#L{line}", label=label)
+def _reference(
+    file: Path, line: int, url: str | None
+) -> dg.LocalFileCodeReference | dg.UrlCodeReference:
+    label = f"{file.name}:{line}"
+    if url is None:
+        return dg.LocalFileCodeReference(file_path=str(file), line_number=line, label=label)
+    # So GitHub and GitLab name a line.
+    return dg.UrlCodeReference(url=f"{url}#L{line}", label=label)

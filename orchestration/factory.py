@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -29,7 +30,7 @@ from .asset_specs import (
     input_specs,
 )
 from .checks import flow_checks
-from .code_links import CodeLinks
+from .code_links import code_link
 from .deployments import fitted
 from .drawing import markdown, picture
 from .failures import failure_sensor
@@ -108,7 +109,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         shown,
         undeployed.says,
         undeployed.outputs,
-        CodeLinks(runner.project.root, runner.project.code_url),
+        partial(code_link, project=runner.project),
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)

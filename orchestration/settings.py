@@ -73,6 +73,12 @@ class ProjectSettings:
         wanted = {"master": self.spark_master, "memory": self.spark_memory}
         return Settings().with_(**{name: value for name, value in wanted.items() if value})
 
+    def url_of(self, file: Path) -> str | None:
+        """Where a file of the project is on the web; None where that is not known."""
+        if self.code_url is None or self.root is None or not file.is_relative_to(self.root):
+            return None
+        return f"{self.code_url.rstrip('/')}/{file.relative_to(self.root).as_posix()}"
+
     @property
     def landing(self) -> Path:
         """Tables that outside systems write."""

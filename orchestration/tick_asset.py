@@ -17,6 +17,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
+from .openlineage.events import Parent
 from .records import refuse_lost_pipeline, unrecorded
 from .report import TickReport
 from .run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
@@ -84,13 +85,14 @@ def _reports(
     asked, windows = ticks
     first = min(asked, key=lambda window: window.tick)
     corrected: set[Window] = set()
+    parent = Parent(context.run.run_id, context.run.job_name)
     if _is_correction(context.run) and first.tick < runner.next_tick(flow):
-        for report in runner.correct(flow, first, context.log.info):
+        for report in runner.correct(flow, first, context.log.info, parent=parent):
             corrected.add(report.window)
             yield report
     left = windows - corrected
     if left:
-        yield from runner.run(flow, list(left), log=context.log.info)
+        yield from runner.run(flow, list(left), context.log.info, parent)
 
 
 def _is_correction(run: dg.DagsterRun) -> bool:
