@@ -126,7 +126,7 @@ class Scope:
                 elif part.may_fail and part.nullable:
                     raise NotCompilable("a part that may fail is computed and not used")
                 elif part.may_fail:
-                    self.guard(id(part), part.column.isNull())
+                    self.guard(object(), part.column.isNull())
 
     def _asked(self, value: Value) -> Value:
         column = F.coalesce(value.column, self.ask())
