@@ -241,17 +241,20 @@ def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
 
 def distinct(scope: Scope, value: Value) -> Value:
     """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
-    array = _compared(scope, value, lambda e: F.lit(False))
+    # Of −0 alone Spark makes 0.
+    array = _compared(scope, value, lambda e: F.lit(False), least=1)
     return computed(F.array_distinct(array.column), array.type, array)
 
 
 def ordered(scope: Scope, value: Value) -> Value:
     """The array, of which Spark orders the elements as Python does."""
-    return _compared(scope, value, lambda e: e.isNull())
+    return _compared(scope, value, lambda e: e.isNull(), least=2)
 
 
-def _compared(scope: Scope, value: Value, refused: Callable[[Column], Column]) -> Value:
-    """The array; Python is asked where Spark compares two of its elements otherwise."""
+def _compared(
+    scope: Scope, value: Value, refused: Callable[[Column], Column], *, least: int
+) -> Value:
+    """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
     if not isinstance(value.type, Array):
         raise NotCompilable(f"a builtin runs over {value.type}")
     element, array = value.type.element, scope.need(value)
@@ -264,7 +267,7 @@ def _compared(scope: Scope, value: Value, refused: Callable[[Column], Column]) -
         # To Spark NaN is a number, and −0 another one than 0.
         return refused(e) | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
 
-    odd = (F.size(array.column) > 1) & F.exists(array.column, is_odd)
+    odd = (F.size(array.column) >= least) & F.exists(array.column, is_odd)
     column = F.when(odd, scope.ask()).otherwise(array.column)
     return computed(column, array.type, array, array, array)
 
