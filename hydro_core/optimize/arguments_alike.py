@@ -38,7 +38,7 @@ def _key(value: Any) -> object:
         case Fn():
             return ("function", value.over, _unguarded(normal_form(value, value.over)))
         case Aggregate(function, arguments):
-            return ("aggregate", function, _key(arguments))
+            return (Aggregate, function, _key(arguments))
         case tuple():
             return ("tuple", *map(_key, value))
         case _:
