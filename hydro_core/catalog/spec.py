@@ -1,7 +1,7 @@
 """What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
-The columns are those of the language page's operator table. Nothing outside the catalogue, the
-meanings and the lowerings asks for an operator by its name.
+The columns are those of the language page's operator table, and the class (`classes.py`). Nothing
+outside the catalogue, the meanings and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
