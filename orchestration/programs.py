@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
-from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
+from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
@@ -120,43 +120,59 @@ def deployment_for(flow: FlowAsset) -> Deployment:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
     from hydro_core.compile import Compiled, compile_graph
-    from hydro_core.deploy.make import deployment_of
-    from hydro_core.optimize.optimizer import optimize
     from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
-    typed = program_of(flow)
-    program = Compiled(typed, stratify(typed))
+    made = untried_deployment(flow)
+    typed, before = made.program.typed, made.costs.before
+    items = {name: stream.item for name, stream in typed.inputs.items()}
+    best, program = compile_graph(made.plan.graph, items), Compiled(typed, stratify(typed))
+    wrong = validate_randomly(best, program, _RUNS, _SEED)
+    if wrong is None:
+        return replace(made, validated=Validated(_RUNS, _SEED))
+    written = _deployment(flow, typed, as_written)
+    note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
+    return replace(written, costs=Costs(before, before), notes=(note, *written.notes))
+
+
+def untried_deployment(flow: FlowAsset) -> Deployment:
+    """The same before its plan is compared with the program: for those who only look at it.
+
+    Raises:
+        ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
+    """
+    from hydro_core.optimize.optimizer import optimize
 
     def best_of(part: Compiled) -> Optimized:
         return optimize(part.typed, part.strata, explain=True)
 
-    best, about = _planned(flow, program, best_of)
-    items = {name: stream.item for name, stream in typed.inputs.items()}
-    wrong = validate_randomly(compile_graph(best.graph, items), program, _RUNS, _SEED)
-    warned = tuple(_in_a_line(warning) for warning in typed.graph.warnings)
-    if wrong is None:
-        about = replace(about, validated=Validated(_RUNS, _SEED))
-        made = deployment_of(flow.name, typed, best, about)
-        return replace(made, notes=(*warned, *made.notes))
-    written, about = _planned(flow, program, as_written)
-    written = replace(written, cost_before=best.cost_before, cost_after=best.cost_before)
-    note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
-    made = deployment_of(flow.name, typed, written, about)
-    return replace(made, notes=(note, *warned, *made.notes))
+    return _deployment(flow, program_of(flow), best_of)
+
+
+def _deployment(
+    flow: FlowAsset, typed: Typed, planned: Callable[[Compiled], Optimized]
+) -> Deployment:
+    """What is deployed of a program, each part of which is planned so."""
+    from hydro_core.deploy.make import deployment_of
+
+    plan, about = _planned(flow, typed, planned)
+    made = deployment_of(flow.name, typed, plan, about)
+    warned = (_in_a_line(warning) for warning in typed.graph.warnings)
+    return replace(made, notes=(*warned, *made.notes))
 
 
 def _planned(
-    flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
+    flow: FlowAsset, typed: Typed, planned: Callable[[Compiled], Optimized]
 ) -> tuple[Optimized, Given]:
     """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
+    from hydro_core.compile import Compiled
     from hydro_core.deploy.make import Given
 
-    cut = in_shards(flow, program.typed, planned)
+    cut = in_shards(flow, typed, planned)
     if cut is None:
-        return planned(program), Given(texts_of(flow))
+        return planned(Compiled(typed, stratify(typed))), Given(texts_of(flow))
     sharding, shards = cut
-    known = shards.meanings(program_meanings(program.typed))
+    known = shards.meanings(program_meanings(typed))
     return shards.optimized(), Given(texts_of(flow), sharding=sharding, meanings=known)
 
 
