@@ -11,21 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
+    Commands,
     Compared,
     Continues,
     Distinct,
+    Given,
     Growth,
     History,
     Leaving,
+    Matching,
     Meets,
+    Nothing,
     Ordering,
+    Output,
+    PerItem,
     Places,
     Positional,
     Product,
+    Projection,
     Sum,
     Summary,
     Window,
@@ -209,14 +217,22 @@ def _holds(cls: ShapeClass) -> bool:
 def _is_part(cls: ShapeClass) -> bool:
     """Whether it gives nothing but items of its first input, of this tick or earlier."""
     match cls:
-        case ByKey(Summary.LATEST) | Positional(Places.FIRST | Places.FIRST_OF_KEY):
-            return True
+        case ByKey(summary):
+            return summary is Summary.LATEST
+        case Positional(gives):
+            return gives in (Places.FIRST, Places.FIRST_OF_KEY)
         case Growth(signed) | Compared(signed):
             return not signed
         case History() | Window() | Before() | Leaving():
             return True
-        case _:
+        case PerItem() | Matching() | Distinct() | Ordering():
             return _gives_its_items(cls) or keeps_first(cls)
+        case Given() | Nothing() | Output() | Projection() | Sum() | Product():
+            return False
+        case Continues() | Commands() | Cycle():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def _classes(problem: Problem, space: Space, names: Iterable[str]) -> Iterator[ClassId]:
