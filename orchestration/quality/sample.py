@@ -16,14 +16,11 @@ from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
 from hydro_core.analysis.slices import Known
-from hydro_core.analysis.strata import stratify
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, planned
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
@@ -104,7 +101,7 @@ class Sample:
     @cached_property
     def _plan(self) -> TickPlan:
         """The program as a plan: the one that runs may leave inputs out."""
-        return plan(self.program.typed, self.program.strata)
+        return planned(self.program)
 
     def _judge(
         self, pipeline: Pipeline, asked: Sequence[Asked], reads: Sequence[InputRead] = ()
@@ -274,11 +271,6 @@ def _size(counts: Counts, keys: Sequence[tuple[Any, ...]]) -> int:
         for form, count in counts.items()
         if all(value in among for value, among in zip(form, forms, strict=True))
     )
-
-
-def sample_of(flow: FlowAsset, typed: Typed, inputs: Inputs, keys: int) -> Sample:
-    """What judges a flow by `keys` keys of each output, as its program `typed` gives them."""
-    return Sample(flow, Compiled(typed, stratify(typed)), inputs, keys)
 
 
 def _from(ticks: tuple[int, int], *, adds_up: bool) -> tuple[int, int]:
