@@ -8,12 +8,14 @@ spellings: those of one projection become one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Gives, PerItem, Projection
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import Form, normal_form
 from hydro_core.ir.graph import Endpoint, Graph, Node
@@ -63,7 +65,8 @@ def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
 
 def _key(fn: Fn, over: Types) -> object:
     # what is called with several arguments must take just as many
-    return (normal_form(fn, over), over, len(fn.params) if len(over) > 1 else 1)
+    form = boolean_form(normal_form(fn, over), over)
+    return (form, over, len(fn.params) if len(over) > 1 else 1)
 
 
 def _settled(node: Node, typed: Typed, known: _Known) -> Node:
@@ -77,7 +80,8 @@ def _settled(node: Node, typed: Typed, known: _Known) -> Node:
     if form is None:
         return made
     types = (typed.types[node.inputs[0]].item, typed.types[Endpoint(node.id)].item)
-    op, args = known.projections.setdefault((form, types), (made.op, made.args))
+    key = (boolean_form(form, types[:1]), types)
+    op, args = known.projections.setdefault(key, (made.op, made.args))
     return made.with_(op=op, args=args)
 
 
@@ -124,13 +128,17 @@ def projection(node: Node, typed: Typed) -> Form | None:
 
     The form of a column is that of an expression of the row.
     """
-    if node.op.name not in _COLUMNS:
+    cls = node.cls
+    if not isinstance(cls, Projection) and cls != PerItem(Gives.ONE):
         return None
     item = typed.types[node.inputs[0]].item
     output = typed.types[Endpoint(node.id)].item
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
-    columns = _COLUMNS[node.op.name](node.args, item)
+    if isinstance(cls, Projection):
+        columns = _projected(cls.columns(node.args, item.names), item)
+    else:
+        columns = _made(node.args["f"], item)
     if columns is None or set(columns) != set(output.names):
         return None
     return ("project", *((name, columns[name]) for name in output.names))
@@ -143,40 +151,24 @@ def _kept(item: Row) -> _Columns:
     return {name: ("field", ("argument", 0), name) for name in item.names}
 
 
-def _computed(args: Args, item: Row) -> _Columns | None:
-    found = {name: _expression(fn, item) for name, fn in args["computed"]}
-    known = {name: form for name, form in found.items() if form is not None}
-    return known if len(known) == len(found) else None
-
-
 def _expression(fn: Fn, item: Row) -> Form | None:
     """The expression that a function is, if it is no more than that."""
     kind, form, *declared = normal_form(fn, (item,))
     return form if kind == "function" and not any(declared) else None
 
 
-def _selected(args: Args, item: Row) -> _Columns | None:
-    computed, kept = _computed(args, item), _kept(item)
-    return None if computed is None else {name: kept[name] for name in args["columns"]} | computed
+def _projected(made: Mapping[str, str | Fn], item: Row) -> _Columns | None:
+    kept, found = _kept(item), _Columns()
+    for name, source in made.items():
+        form = kept[source] if isinstance(source, str) else _expression(source, item)
+        if form is None:
+            return None
+        found[name] = form
+    return found
 
 
-def _with_columns(args: Args, item: Row) -> _Columns | None:
-    computed = _computed(args, item)
-    return None if computed is None else _kept(item) | computed
-
-
-def _renamed(args: Args, item: Row) -> _Columns:
-    new = {old: name for name, old in args["renames"]}
-    return {new.get(name, name): form for name, form in _kept(item).items()}
-
-
-def _dropped(args: Args, item: Row) -> _Columns:
-    gone = frozenset(args["columns"])
-    return {name: form for name, form in _kept(item).items() if name not in gone}
-
-
-def _mapped(args: Args, item: Row) -> _Columns | None:
-    match _expression(args["f"], item):
+def _made(fn: Fn, item: Row) -> _Columns | None:
+    match _expression(fn, item):
         case ("row", *parts):
             found: _Columns = {}
             for part in parts:
@@ -190,12 +182,3 @@ def _mapped(args: Args, item: Row) -> _Columns | None:
             return found
         case _:
             return None
-
-
-_COLUMNS: dict[str, Callable[[Args, Row], _Columns | None]] = {
-    "select": _selected,
-    "with_columns": _with_columns,
-    "rename": _renamed,
-    "drop": _dropped,
-    "map": _mapped,
-}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.types.item import FieldPath, leaves
@@ -52,7 +53,7 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     outputs: dict[str, list[Endpoint]] = {node.id: [] for node in graph}
     for endpoint in typed.types:
         outputs[endpoint.node].append(endpoint)
-    maps = {node.id: _map(typed, node) for node in graph}
+    maps = {node.id: map_of(typed, node) for node in graph}
     todo = dict.fromkeys(node.id for node in reversed(list(graph)))
     while todo:
         node = graph[todo.popitem()[0]]
@@ -64,8 +65,9 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     return streams
 
 
-def _map(typed: Typed, node: Node) -> FieldMap | None:
-    if node.op.name == "source":
+def map_of(typed: Typed, node: Node) -> FieldMap | None:
+    """The lineage of one operator, by its inputs; None of an input of the program."""
+    if node.op is SOURCE:
         return None
     types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
     return node.op.lineage_of(node.args, types)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.state import PERSIST
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
@@ -92,8 +92,7 @@ def _part(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf]) -> 
             nodes[made.id] = made
     part = Graph.of((nodes[n] for n in _in_order(graph, nodes)), graph.name)
     inputs = {n: t.item for n, t in target.typed.inputs.items() if n in part.sources}
-    typed = infer(part, inputs)
-    return Bootstrap(plan(typed, stratify(typed)), tables)
+    return Bootstrap(plan(infer(part, inputs)), tables)
 
 
 def _ends(target: TickPlan, wanted: Wanted) -> Iterable[NodeId]:
@@ -116,11 +115,11 @@ def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:
     item = target.typed.types[Endpoint(node.id)].item
     args = Args().with_(schema=item, name=leaf.table, fds=())
     if not leaf.grows:
-        return (Node(node.id, operator("source"), args, (), node.span),)
+        return (Node(node.id, SOURCE, args, (), node.span),)
     rows = f"{node.id}_added"
     return (
-        Node(rows, operator("source"), args, (), node.span),
-        Node(node.id, operator("persist"), Args(), (Endpoint(rows),), node.span),
+        Node(rows, SOURCE, args, (), node.span),
+        Node(node.id, PERSIST, Args(), (Endpoint(rows),), node.span),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import svg
@@ -16,7 +17,8 @@ from ..shape import Columns, OutputShape, StateShape
 from .content import Told
 from .sizes import Size
 
-_ENDS = {"source": "input", "sink": "output"}
+_ENDS = {SOURCE: "input", SINK: "output"}
+_SAID = "what it is"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -31,8 +33,10 @@ def index(flows: Sequence[Told], broken: Sequence[tuple[str, HydroError]] = ()) 
         ]
         for one in flows
     ]
-    wrong = [f"<h2>{escape(name)}</h2>{_pre(str(error))}" for name, error in broken]
-    head = ["flow", "", "outputs", "last tick"]
+    wrong = [f"<h3>{escape(name)}</h3>{_pre(str(error))}" for name, error in broken]
+    if wrong:
+        wrong = ["<h2>Flows that cannot run</h2>", *wrong]
+    head = ["flow", "what it is", "outputs", "last tick"]
     return _document("Flows", "<h1>Flows</h1>" + _table(head, rows) + "".join(wrong))
 
 
@@ -88,6 +92,7 @@ def _facts(one: Told) -> str:
         "ticks": f"every {ticks.every} from {begin}{end}{delay}",
         "last tick": one.last or "none is committed",
         "deployment": number if one.deployed is None else str(one.deployed),
+        "in shards": one.deployment.sharding.says if one.deployment.sharding else "",
         "not deployed": one.undeployed,
         "owners": ", ".join(one.flow.owners),
     }
@@ -100,11 +105,11 @@ def _side_by_side(one: Told) -> Iterator[str]:
     of_line: dict[tuple[str, int], list[Node]] = {}
     for node in one.plan.graph:
         of_line.setdefault(_line(node.span), []).append(node)
-    for name, text in one.texts.items():
+    for name, text in one.deployment.program.texts.items():
         rows = []
         for number, line in enumerate(text.splitlines(), 1):
             nodes = of_line.pop((name, number), [])
-            kind = " class=comment" if line.lstrip().startswith("#") else ""
+            kind = " class=comment" if line.lstrip().startswith(("#", "//")) else ""
             rows.append(
                 f'<tr id="{_anchor(name, number)}"><th>{number}</th><td{kind}>{escape(line)}</td>'
                 f"<td>{''.join(_operator(one, node) for node in nodes)}</td></tr>"
@@ -120,8 +125,8 @@ def _operator(one: Told, node: Node) -> str:
     read = ", ".join(map(str, node.inputs))
     stratum = one.plan.strata.of[node.id]
     label = escape(one.picture.label(stratum))
-    what = _ENDS.get(node.op.name) or title(node)
-    name = str(node.args["name"]) if node.op.name in _ENDS else node.id
+    what = _ENDS.get(node.op) or title(node)
+    name = str(node.args["name"]) if node.op in _ENDS else node.id
     return (
         f'<div title="{label}"><i>{stratum}</i><b>{escape(name)}</b> {escape(what)}'
         f"{f' <span>← {escape(read)}</span>' if read else ''}</div>"
@@ -134,7 +139,7 @@ def _inputs(one: Told) -> str:
         where = one.flow.inputs[name]
         if isinstance(where, FlowOutput):
             link = f'<a href="{escape(where.flow)}.html#output-{escape(where.output)}">'
-            lands = f"{link}{escape(str(where))}</a>"
+            lands = f"{link}{_code(str(where))}</a>"
         else:
             by = (
                 f"cut into ticks by <code>{escape(where.column)}</code>"
@@ -145,30 +150,40 @@ def _inputs(one: Told) -> str:
             lands = f"<code>{escape(str(where.path))}</code>, {by}{waits}; late rows: {where.late}"
         said = one.comments.of(one.place(name))
         about = "" if said == one.comments.head else said
+        says = one.columns.inputs[name]
+        head = ["column", "type", *([_SAID] if says else [])]
         rows = [
             [
                 f'<code id="input-{escape(name)}.{escape(c)}">{escape(c)}</code>',
                 f"<code>{escape(k)}</code>",
+                *([escape(says.get(c, ""))] if says else []),
             ]
             for c, k in columns
         ]
         parts.append(
             f'<h3 id="input-{escape(name)}">{escape(name)} {_at(one.place(name))}</h3>'
-            f"<p>{escape(about)}</p><p>{lands}</p>{_table(['column', 'type'], rows)}"
+            f"<p>{escape(about)}</p><p>{lands}</p>{_table(head, rows)}"
         )
     return "".join(parts)
 
 
 def _output(one: Told, output: OutputShape) -> str:
     said = one.flow.outputs.get(output.name) or one.comments.of(output.place)
+    says = one.columns.outputs[output.name]
     rows = [
-        [f"<code>{escape(name)}</code>", f"<code>{escape(kind)}</code>", _sources(output, name)]
+        [
+            f"<code>{escape(name)}</code>",
+            f"<code>{escape(kind)}</code>",
+            *([escape(says.get(name, ""))] if says else []),
+            _sources(output, name),
+        ]
         for name, kind in output.columns
     ]
+    head = ["column", "type", *([_SAID] if says else []), "where it comes from"]
     return (
         f'<h3 id="output-{escape(output.name)}">{escape(output.name)} {_at(output.place)}</h3>'
         f"<p>{escape(said)}</p>{_amount(one.sizes.get(output.name))}"
-        f"{_table(['column', 'type', 'where it comes from'], rows)}"
+        f"{_table(head, rows)}"
     )
 
 
@@ -194,8 +209,7 @@ def _states(one: Told) -> str:
 
 def _state(one: Told, state: StateShape) -> list[str]:
     size = one.sizes.get(f"state/{state.name}")
-    comments = map(one.comments.of, reversed(state.places))
-    said = next(filter(None, comments), "")
+    said = one.comments.of_any(reversed(state.places))
     kept = "<br>".join(_code(text) for text in (said, state.says) if text)
     return [
         f"<b>{escape(state.name)}</b>",
@@ -213,27 +227,34 @@ def _kinds(columns: Columns) -> str:
 
 
 def _cost(one: Told) -> str:
-    before, after = one.costs.before, one.costs.after
+    made = one.deployment
+    before, after = made.costs.before, made.costs.after
     says = f"A tick costs about {after:,.0f} rows by the model; as written, {before:,.0f}."
-    notes = "".join(_pre(note) for note in one.notes)
+    notes = "".join(_pre(note) for note in made.notes)
     rules = "".join(_details(f"the rules to {name}", text) for name, text in one.rules.items())
-    shards = _details("shards", one.routing) if one.routing else ""
+    shards = _details("how it can be cut into shards", made.routing) if made.routing else ""
     return f"<p>{says}</p>{f'<h3>Not incremental</h3>{notes}' if notes else ''}{rules}{shards}"
 
 
 def _checks(one: Told) -> str:
     rows = [
-        [escape(asset.removeprefix("state/")), f"<code>{escape(name)}</code>", escape(says)]
+        [escape(asset), f"<code>{escape(name)}</code>", _code(says)]
         for asset, checks in one.checks.items()
         for name, says in checks.items()
     ]
-    return _table(["of", "check", "what must hold before a tick commits"], rows)
+    says = "<p>All must hold before a tick commits, but those of what landed, which warn.</p>"
+    return says + _table(["of", "check", "what must hold"], rows)
 
 
 def _amount(size: Size | None) -> str:
     if size is None:
         return ""
-    return f"<p>{size.rows:,} rows in {size.files:,} files of {_bytes(size.bytes)}.</p>"
+    rows, files = _counted(size.rows, "row"), _counted(size.files, "file")
+    return f"<p>{rows} in {files} of {_bytes(size.bytes)}.</p>"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _bytes(count: int) -> str:
