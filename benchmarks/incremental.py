@@ -23,7 +23,7 @@ from random import Random
 from typing import Any
 
 from benchmarks.measure import Ratio, note, parser_of, report
-from hydro_core.catalog.internal import INTERNAL
+from hydro_core.catalog.internal import RUNNING as RUNNING_OPERATORS
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.reference.bag import Bag
@@ -39,7 +39,7 @@ HANDS_ON = frozenset(
     {"source", "sink", "persist", "old", "prev", "window", "leaving", "union", "chain", "tee"}
 )
 KEEPS_LEFT = frozenset({"difference", "anti_join"})
-RUNNING = frozenset({*(n for n in INTERNAL if n.endswith("_from")), "aggregate_moved"})
+RUNNING = frozenset(op.name for op in RUNNING_OPERATORS)
 ITEMWISE = frozenset({"map", "filter", "select", "with_columns", "rename", "aggregate_result"})
 CHANGES = frozenset({"delta", "changes"})
 

@@ -129,7 +129,7 @@ PERSIST_MUT = OpSpec(
     result=type_rules.commanded,
     monotone=False,
     order=OrderRule.LOSES,
-    state=State.COMMANDS,
+    state=State.RESULT,
     partition=OnAnyField(at=("1",)),
     lineage=lineage_rules.commanded,
     example=Example(
@@ -149,7 +149,7 @@ PERSIST_MUT_KEYED = OpSpec(
     result=type_rules.commanded_by_key,
     monotone=False,
     order=OrderRule.LOSES,
-    state=State.COMMANDS,
+    state=State.RESULT,
     partition=OnKey(at=(("1",),)),
     lineage=lineage_rules.commanded_by_key,
     example=Example(

@@ -37,7 +37,7 @@ FAILING = frozenset({"cross_singleton", "flatten", "persist_mut", "persist_mut_k
 TAKES_ANY_VALUE = frozenset(
     {
         *("filter", "filter_map", "inspect", "map", "select", "with_columns"),
-        *("aggregate", "aggregate_from", "aggregate_moved"),
+        *("aggregate", "running_aggregate", "moving_aggregate"),
     }
 )
 """Shapes that fail only where one of their functions does."""
@@ -189,9 +189,8 @@ def _key(node: ENode) -> Key:
 
 
 def _asked(node: ENode) -> int:
-    """The input whose items are asked about; a state has been made of items that were."""
-    name = _plain(node)
-    return 1 if name.endswith("_from") or name in {"cross_singleton", "aggregate_moved"} else 0
+    """The input whose items are asked about."""
+    return 1 if _plain(node) == "cross_singleton" else 0
 
 
 def _plain(node: ENode) -> str:

@@ -25,7 +25,7 @@ NONE: frozenset[str] = frozenset()
 STORES = frozenset({"persist", "old", "window", "leaving"})
 HANDS_ON = frozenset({*STORES, "prev", "union", "chain", "identity", "tee"})
 SUMS = frozenset({"union", "chain"})
-AGGREGATES = frozenset({"aggregate", "aggregate_from", "aggregate_moved"})
+AGGREGATES = frozenset({"aggregate", "running_aggregate", "moving_aggregate"})
 
 
 def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
@@ -154,8 +154,7 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
         case "with_columns" | "rename" | "drop":
             return (_behind_columns(node, own),)
         case name if name in AGGREGATES:
-            read = columns_of_aggregate(args)
-            return (read,) if node.op.name == "aggregate" else (None, *[read] * (len(items) - 1))
+            return (columns_of_aggregate(args),) * len(items)
         case "join":
             return _of_sides(node, own, items)
         case _:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hydro_core.catalog.internal import RUNNING
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
@@ -105,11 +106,10 @@ class CostModel:
 
     def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
         """How many rows of a running result change in a tick, as the operator itself knows."""
-        before = {n.cls: n.inputs[0] for n in self.space.nodes if _name(n) == "prev"}
         found: dict[ClassId, float] = {}
         for node in self.space.nodes:
-            if _name(node) in STATES and before.get(node.inputs[0]) == node.cls:
-                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs[1:]))
+            if _name(node) in STATES:
+                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs))
         changed = True
         while changed:
             changed = False
@@ -166,12 +166,13 @@ class CostModel:
         return Size(rows, ticks, min(known, default=None))
 
     def _rows(self, node: ENode, name: str, into: list[Size]) -> float:
-        if name in {"persist", "old"}:
-            return into[0].rows * into[0].ticks
-        if name == "window":
-            return into[0].rows * min(into[0].ticks, float(self._args(node).get("n", 1)))
+        if name in {"persist", "old", "window"}:
+            ticks = float(self._args(node).get("n", into[0].ticks))
+            return into[0].rows * min(into[0].ticks, ticks)
         if name in {"delta", "changes"}:
             return into[0].rows / into[0].ticks
+        if name in STATES:
+            return _running(name, into[0])
         if name in {"filter", "filter_map"}:
             return into[0].rows * self._selectivity(node)
         if name.startswith("step:"):
@@ -207,6 +208,15 @@ class CostModel:
 
     def _args(self, node: ENode) -> Mapping[str, Any]:
         return {} if node.payload is None else self.payloads[node.payload].args
+
+
+def _running(name: str, new: Size) -> float:
+    """The rows of a running result."""
+    if name == "moving_aggregate":
+        # the aggregate of the window, which is the same, knows how long that is
+        return MOST_ROWS
+    whole = new.rows * new.ticks
+    return groups(whole) if new.keys is None else min(whole, new.keys)
 
 
 def groups(rows: float) -> float:
@@ -260,15 +270,9 @@ def _distinct(into: list[float]) -> float:
     return into[0] if into[0] <= 1 else into[0] ** DISTINCT_EXPONENT
 
 
-def _updated(into: list[float]) -> float:
-    return max(into[0], groups(into[1]))
-
-
-STATES = frozenset(
-    {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
-)
-"""Operators that update what they gave before in place, and know what they change: nobody stores
-it again, or looks at the others to tell.
+STATES = frozenset(op.name for op in RUNNING) - {"running_fold", "running_reduce"}
+"""Operators that store their results of many rows, and know what they change: nobody stores them
+again, or looks at the others to tell.
 """
 ITEMWISE = frozenset(
     {
@@ -295,18 +299,13 @@ _SIZES: Mapping[str, Callable[[list[float]], float]] = {
     "unique": _distinct,
     "fold": _one,
     "reduce": _one,
-    "fold_from": _one,
-    "reduce_from": _one,
+    "running_fold": _one,
+    "running_reduce": _one,
     "fold_keyed": _grouped,
     "reduce_keyed": _grouped,
     "unique_keyed": _grouped,
     "latest": _grouped,
     "aggregate": _grouped,
-    "fold_keyed_from": _updated,
-    "reduce_keyed_from": _updated,
-    "latest_from": _updated,
-    "aggregate_from": _updated,
-    "aggregate_moved": _updated,
     "minus": _first,
     "changes_between": sum,
     "flat_map": lambda i: 2 * i[0],
@@ -327,9 +326,9 @@ def _stores_and_gives(into: list[float], _: float) -> float:
     return 2 * into[0]
 
 
-def _updates(into: list[float], _: float) -> float:
+def _updates(into: list[float], out: float) -> float:
     # the keys of the new items are found in the state, and written again
-    return into[0] + 2 * into[1]
+    return out + 2 * sum(into)
 
 
 def _joins(into: list[float], out: float) -> float:
@@ -347,11 +346,7 @@ _COSTS: Mapping[str, Callable[[list[float], float], float]] = {
     "old": _stores_and_reads,
     "window": _stores_and_reads,
     "prev": lambda i, o: 2 * i[0],
-    "fold_keyed_from": _updates,
-    "reduce_keyed_from": _updates,
-    "latest_from": _updates,
-    "aggregate_from": _updates,
-    "aggregate_moved": lambda i, _: i[0] + 2 * (i[1] + i[2]),
+    **dict.fromkeys(STATES, _updates),
     "leaving": _stores_and_gives,
     "delta": lambda i, o: 3 * i[0],
     "changes": lambda i, o: 3 * i[0],

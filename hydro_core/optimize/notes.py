@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hydro_core.catalog.internal import RUNNING as RUNNING_OPERATORS
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
@@ -38,34 +39,19 @@ CONDENSING = frozenset(
         "reduce_keyed",
         "latest",
         "aggregate",
-        "fold_from",
-        "reduce_from",
-        "fold_keyed_from",
-        "reduce_keyed_from",
-        "latest_from",
-        "aggregate_from",
-        "aggregate_moved",
+        *(op.name for op in RUNNING_OPERATORS),
         "limit",
     }
 )
 """Shapes whose result is a state, not a history."""
 
 
-RUNNING = frozenset(
-    {
-        "aggregate_moved",
-        *(n for n in CONDENSING if n.endswith("_from") and n not in {"fold_from", "reduce_from"}),
-    }
-)
+OF_ALL = frozenset({"running_fold", "running_reduce"})
+RUNNING = frozenset(op.name for op in RUNNING_OPERATORS) - OF_ALL
 """Shapes that update a result of many rows in place: they touch the keys of what is new."""
 CHANGES = frozenset({"delta", "changes"})
 """Shapes that are told by a running result what has changed of it."""
-GOES_ON = frozenset(
-    {
-        *("persist", "old", "aggregate_moved", "aggregate_result"),
-        *(name for name in CONDENSING if name.endswith("_from")),
-    }
-)
+GOES_ON = frozenset({"persist", "old", "aggregate_result", *OF_ALL, *RUNNING})
 """Shapes that carry a stream from tick to tick."""
 
 
@@ -206,7 +192,7 @@ def _goes_through(node: ENode, name: str, states: set[ClassId]) -> bool:
     Changes pass through what goes item by item, and are known where a result is updated.
     """
     if name in RUNNING:
-        return any(c in states for c in node.inputs[1:])
+        return any(c in states for c in node.inputs)
     by_item = node.shape.linear == (True,)
     return not by_item and name not in CHANGES and _reads(node, name, states)
 

@@ -51,7 +51,7 @@ def of_state() -> Reason:
 def of_window(name: str, args: Args) -> Reason:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if name not in {"aggregate", "aggregate_from"}:
+    if name not in {"aggregate", "running_aggregate"}:
         why = f"`{name}` has no inverse: it cannot be told what it was without what leaves"
         return Reason(why, cure)
     functions = [a.function for _, a in args.get("aggregates", ())]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.internal import INTERNAL
+from hydro_core.catalog.internal import INTERNAL, RUNNING
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.stream import Order
 
@@ -33,14 +33,11 @@ KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
 """From the inputs' kinds, and whether the operator follows its input's order, to the output's."""
 
 
-def kinds_of(
-    typed: Typed, events: Collection[NodeId], running: Collection[NodeId] = ()
-) -> Mapping[NodeId, Kind]:
+def kinds_of(typed: Typed, events: Collection[NodeId] = ()) -> Mapping[NodeId, Kind]:
     """The kind of every node's output.
 
     `events` are the nodes that give events whatever they read: those that read the tick before of
-    what depends on them, and what is first seen. `running` are those that go on from their own
-    result.
+    what depends on them, and what is first seen.
     """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
@@ -51,8 +48,6 @@ def kinds_of(
             kinds = tuple(found[e.node] for e in node.inputs)
             if node.id in events:
                 kind: MaybeKind = Kind.E
-            elif node.id in running:
-                kind = Kind.G
             else:
                 kind = _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
             kind = merged(found[node.id], kind)
@@ -151,6 +146,7 @@ _RULES: Mapping[str, KindRule] = {
     **dict.fromkeys(("aggregate_result", "of_shard"), _same),
     **dict.fromkeys(("persist", "old"), _history),
     **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
+    **dict.fromkeys((op.name for op in RUNNING), _general),
     **dict.fromkeys(("cross", "cross_singleton"), _product),
     "join": _join,
     **dict.fromkeys(("anti_join", "difference"), _difference),

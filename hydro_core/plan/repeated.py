@@ -59,7 +59,7 @@ def _why(plan: TickPlan, node: Node) -> str | None:
         return again + "its result depends on the place of an item among all"
     if node.spec.state in (State.HISTORY, State.WINDOW):
         return again + "what is there is added anew in every tick"
-    if node.spec.state is State.COMMANDS:
+    if node.spec.state is State.RESULT:
         return again + "commands that are there are given anew in every tick"
     if ordered and (name == "unique" or (name in _FOLDS and is_in_order(node, ordered))):
         return again + "it follows their order"

@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 _BY_KEY = frozenset(
     {
         *("fold_keyed", "reduce_keyed", "aggregate", "latest", "unique_keyed"),
-        *("fold_keyed_from", "reduce_keyed_from", "aggregate_from", "latest_from"),
+        *("running_fold_keyed", "running_reduce_keyed", "running_aggregate", "running_latest"),
     }
 )
 _SELECTIONS = TRANSPARENT | {"filter", "of_shard", "unique", "difference", "anti_join"}
@@ -46,7 +46,7 @@ def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
         return ()
     if name in _BY_KEY:
         by: Key | None = node.args.get("by")
-        return by if by is not None else None if name.startswith("aggregate") else ()
+        return by if by is not None else None if name.endswith("aggregate") else ()
     before = found.get(node.inputs[0].node) if node.inputs else None
     if before is None or name in _SELECTIONS:
         return before
