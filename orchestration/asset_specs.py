@@ -94,9 +94,8 @@ def flow_specs(
     for output in shape.outputs:
         plan = about.of_output(output.name, shape.plan)
         plan |= {"stratum": about.stratum(output.stratum)}
-        said = about.comments.of(output.place)
         of = {**common, "code_version": about.code_version(output.name)}
-        outputs.append(_output(flow, output, said, {**shown, **plan}, of))
+        outputs.append(_output(flow, output, about, {**shown, **plan}, of))
     return [*states, *outputs]
 
 
@@ -128,7 +127,7 @@ def _state(
 def _output(
     flow: FlowAsset,
     output: OutputShape,
-    said: str,
+    about: About,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
@@ -142,11 +141,13 @@ def _output(
         asset_key(flow, output.name),
         deps=[asset_key(flow, name) for name in output.parents],
         description=flow.outputs.get(output.name)
-        or said
+        or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
         metadata={
-            "dagster/column_schema": _schema(output.columns, _sources(output)),
+            "dagster/column_schema": _schema(
+                output.columns, _sources(output, about.columns.outputs[output.name])
+            ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             **shown,
             **_code(output.place),
@@ -188,7 +189,9 @@ def input_specs(
             kinds={kind} if kind else set(),
             tags={"role": "input"},
             metadata={
-                "dagster/column_schema": _schema(columns, _cut_by(landing.column)),
+                "dagster/column_schema": _schema(
+                    columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
+                ),
                 "program": dg.MetadataValue.md(about.drawing),
                 **_code(place),
             },
@@ -215,8 +218,10 @@ def _schema(
     return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
 
 
-def _sources(output: OutputShape) -> dict[str, str]:
-    """What the columns of an output come from, in words: the free UI has no page for it."""
+def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
+    """What is said of an output's columns, and what they come from: the free UI has no page for
+    that.
+    """
     from_inputs = {
         column: ("computed from " if column in output.changed else "from ")
         + ", ".join(f"{name}.{field}" for name, field in sources)
@@ -224,7 +229,11 @@ def _sources(output: OutputShape) -> dict[str, str]:
         if sources
     }
     own = {name: says for name, says in _OUTPUT_COLUMNS.items() if name not in output.sources}
-    return {**own, **from_inputs}
+    both = {
+        column: f"{text} ({from_inputs[column]})" if column in from_inputs else text
+        for column, text in said.items()
+    }
+    return {**own, **from_inputs, **both}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

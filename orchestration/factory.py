@@ -13,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError
 from hydro_core.project.check import check_alone
 from hydro_core.project.discover import Broken
@@ -97,7 +98,16 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
     drawn, comments = picture(plan), comments_of(flow, shown)
-    about = About(markdown(drawn), comments, drawn.does, shown, undeployed.says, undeployed.outputs)
+    columns = described(plan.typed if shown is None else shown.deployment.program.typed, comments)
+    about = About(
+        markdown(drawn),
+        comments,
+        columns,
+        drawn.does,
+        shown,
+        undeployed.says,
+        undeployed.outputs,
+    )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
     specs = flow_specs(flow, shape, axis, about)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hydro_core.analysis.descriptions import Described, described
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.errors import Span
 from hydro_core.ir.render import Picture, picture_of
@@ -37,6 +38,8 @@ class Told:
     shape: FlowShape
     picture: Picture
     comments: Comments
+    columns: Described
+    """What is said of the columns of inputs and outputs."""
     last: str | None
     """The key of the last committed tick."""
     sizes: Mapping[str, Size]
@@ -82,6 +85,7 @@ def told(flow: FlowAsset, deployments: Deployments, sample_keys: int) -> Told:
         shape=shape,
         picture=picture_of(plan.graph, plan.strata.of, plan.typed.types),
         comments=comments,
+        columns=described(made.program.typed, comments),
         last=None if last is None else flow.ticks.calendar.window(last).key,
         sizes=sizes_of(ledger),
         checks=_checks(flow, shape, keys),

@@ -17,6 +17,7 @@ from .content import Told
 from .sizes import Size
 
 _ENDS = {"source": "input", "sink": "output"}
+_SAID = "what it is"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -105,7 +106,7 @@ def _side_by_side(one: Told) -> Iterator[str]:
         rows = []
         for number, line in enumerate(text.splitlines(), 1):
             nodes = of_line.pop((name, number), [])
-            kind = " class=comment" if line.lstrip().startswith("#") else ""
+            kind = " class=comment" if line.lstrip().startswith(("#", "//")) else ""
             rows.append(
                 f'<tr id="{_anchor(name, number)}"><th>{number}</th><td{kind}>{escape(line)}</td>'
                 f"<td>{''.join(_operator(one, node) for node in nodes)}</td></tr>"
@@ -146,30 +147,40 @@ def _inputs(one: Told) -> str:
             lands = f"<code>{escape(str(where.path))}</code>, {by}{waits}; late rows: {where.late}"
         said = one.comments.of(one.place(name))
         about = "" if said == one.comments.head else said
+        says = one.columns.inputs[name]
+        head = ["column", "type", *([_SAID] if says else [])]
         rows = [
             [
                 f'<code id="input-{escape(name)}.{escape(c)}">{escape(c)}</code>',
                 f"<code>{escape(k)}</code>",
+                *([escape(says.get(c, ""))] if says else []),
             ]
             for c, k in columns
         ]
         parts.append(
             f'<h3 id="input-{escape(name)}">{escape(name)} {_at(one.place(name))}</h3>'
-            f"<p>{escape(about)}</p><p>{lands}</p>{_table(['column', 'type'], rows)}"
+            f"<p>{escape(about)}</p><p>{lands}</p>{_table(head, rows)}"
         )
     return "".join(parts)
 
 
 def _output(one: Told, output: OutputShape) -> str:
     said = one.flow.outputs.get(output.name) or one.comments.of(output.place)
+    says = one.columns.outputs[output.name]
     rows = [
-        [f"<code>{escape(name)}</code>", f"<code>{escape(kind)}</code>", _sources(output, name)]
+        [
+            f"<code>{escape(name)}</code>",
+            f"<code>{escape(kind)}</code>",
+            *([escape(says.get(name, ""))] if says else []),
+            _sources(output, name),
+        ]
         for name, kind in output.columns
     ]
+    head = ["column", "type", *([_SAID] if says else []), "where it comes from"]
     return (
         f'<h3 id="output-{escape(output.name)}">{escape(output.name)} {_at(output.place)}</h3>'
         f"<p>{escape(said)}</p>{_amount(one.sizes.get(output.name))}"
-        f"{_table(['column', 'type', 'where it comes from'], rows)}"
+        f"{_table(head, rows)}"
     )
 
 

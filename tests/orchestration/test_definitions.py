@@ -101,7 +101,12 @@ def test_columns_lead_to_those_of_the_inputs():
     columns = metadata["dagster/column_schema"].columns
     shown = {column.name: column.description for column in columns}
     assert shown["airline"] == "computed from airlines.name"  # by a left join: it may be null
-    assert all(shown[column] for column in ("carrier", "tick"))
+    assert shown["carrier"] == ("the two letters of the airline that flies (from flights.carrier)")
+    assert shown["tick"]
+    landed = graph.get(dg.AssetKey(["flights", "landing", "weather"])).metadata
+    says = {c.name: c.description for c in landed["dagster/column_schema"].columns}
+    assert says["temperature"] == "in degrees Fahrenheit"
+    assert says["origin"] is None
 
 
 def test_assets_say_how_their_flow_can_be_cut_into_shards():
@@ -205,14 +210,14 @@ def test_assets_say_what_the_program_says_of_them():
     today = shown("state/today_state")
     comment, mechanics = today.description.split("\n\n")
     assert comment == "Aircraft that fly today and did not fly yesterday."
-    assert mechanics == "The items of `today` of the last tick, for `prev` in line 43."
-    assert today.metadata["written by"] == "`unique` in line 42"
+    assert mechanics == "The items of `today` of the last tick, for `prev` in line 62."
+    assert today.metadata["written by"] == "`unique` in line 61"
     assert today.metadata["stratum"].startswith("0 of 3: as rows arrive")
     assert shown("delay_statistics").metadata["stratum"] == "2 of 3: delta"
     weather = shown("landing/weather")
     assert "cut into ticks by `day`" in weather.description
     (where,) = weather.metadata["dagster/code_references"].code_references
-    assert where.line_number == 4
+    assert where.line_number == 16
 
 
 def test_a_job_says_what_its_flow_is_about(tmp_path):

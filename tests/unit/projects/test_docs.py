@@ -97,6 +97,19 @@ def test_each_operator_of_the_plan_is_beside_its_line(shop: Path) -> None:
     assert "# &lt;b&gt; &amp; more" in rows["3"]
 
 
+def test_columns_say_what_the_program_says_of_them(shop: Path) -> None:
+    program = shop / "assets" / "totals" / "totals.hydro"
+    text = program.read_text(encoding="utf-8")
+    program.write_text(
+        text.replace('("user string, ', '(\n  "user string, "  # who <b>pays\n  "'),
+        encoding="utf-8",
+    )
+    docs(["totals", "--out", "site"])
+    text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
+    assert text.count("<td>who &lt;b&gt;pays</td>") == 2
+    assert text.count("what it is</th>") == 2
+
+
 def test_a_flow_in_shards_is_told_as_its_first_tick_deploys_it(shop: Path) -> None:
     docs(["totals", "--out", "site"])
     whole = Page((shop / "site" / "totals.html").read_text(encoding="utf-8"))
