@@ -174,7 +174,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "result_of", "moves", "distinct_of", "apart"),
+    *("parts", "moving", "moves", "distinct_of", "apart"),
     *("padded", "padded_both", "opposite"),
 }
 HOWS = {
@@ -273,9 +273,6 @@ class Instance:
                 )
                 if not defined:
                     self.bound[name] = self._add("persist", Args(), (self._input(name),))
-            elif condition.name == "semi_on":
-                by = ("k",) if self.schema == ROW else None
-                self.payloads[condition.args[1].name] = _join("semi", by)
 
     def _arguments_of(self, condition: Fact) -> None:
         """Binds the arguments of which the fact speaks to some of which it is true."""

@@ -16,7 +16,7 @@ from hydro_core.optimize.columns import columns_of_aggregate
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.optimize.rules.algebra import NEGATIONS
-from hydro_core.optimize.rules.filters import KEYED, earlier_filters
+from hydro_core.optimize.rules.filters import earlier_filters
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
@@ -61,9 +61,6 @@ def with_facts(loaded: Loaded) -> Problem:
         folds = [n for n in nodes if n.op.name in FOLDS]
         if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
-        keyed = next((n for n in nodes if n.op.name in KEYED and n.op.name != "aggregate"), None)
-        if keyed is not None:
-            facts.add("semi_on", payload, facts.number(Payload(_semi(keyed.args["by"]))))
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
