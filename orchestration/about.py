@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ import dagster as dg
 from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
+from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 
@@ -38,6 +39,8 @@ class About:
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
+    link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
+    """What an asset shows of a place in the program."""
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""

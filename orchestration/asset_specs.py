@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from typing import Any
 
 import dagster as dg
 
-from hydro_core.errors import HydroError, Span
+from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -88,8 +87,7 @@ def flow_specs(
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
         stratum = {"stratum": about.stratum(state.stratum)}
-        said = about.comments.of_any(reversed(state.places))
-        states.append(_state(flow, state, said, {**shown, **stratum}, of))
+        states.append(_state(flow, state, about, {**shown, **stratum}, of))
     outputs = []
     for output in shape.outputs:
         plan = about.of_output(output.name, shape.plan)
@@ -102,10 +100,11 @@ def flow_specs(
 def _state(
     flow: FlowAsset,
     state: StateShape,
-    said: str,
+    about: About,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
+    said = about.comments.of_any(reversed(state.places))
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
         asset_key(flow, f"state/{state.name}"),
@@ -118,7 +117,7 @@ def _state(
             "written by": state.written_by,
             "read by": ", ".join(state.read_by),
             **({"reads of the tick before": earlier} if earlier else {}),
-            **_code(next(filter(None, state.places), None)),
+            **about.link(next(filter(None, state.places), None)),
         },
         **common,
     )
@@ -150,22 +149,10 @@ def _output(
             ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             **shown,
-            **_code(output.place),
+            **about.link(output.place),
         },
         **common,
     )
-
-
-def _code(place: Span | None) -> dict[str, Any]:
-    """Where the program says it, as the UI's link to code."""
-    if place is None or not Path(place.file).is_file():
-        return {}
-    file = str(Path(place.file).absolute())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)
-        where = dg.LocalFileCodeReference(file_path=file, line_number=place.line)
-        shown = dg.CodeReferencesMetadataValue(code_references=[where])
-    return {"dagster/code_references": shown}
 
 
 def input_specs(
@@ -193,7 +180,7 @@ def input_specs(
                     columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
                 ),
                 "program": dg.MetadataValue.md(about.drawing),
-                **_code(place),
+                **about.link(place),
             },
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dagster as dg
@@ -29,6 +30,7 @@ from .asset_specs import (
     input_specs,
 )
 from .checks import flow_checks
+from .code_links import code_link
 from .deployments import fitted
 from .drawing import markdown, picture
 from .failures import failure_sensor
@@ -107,6 +109,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         shown,
         undeployed.says,
         undeployed.outputs,
+        partial(code_link, project=runner.project),
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
@@ -119,6 +122,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
+        owners=list(flow.owners),
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),

@@ -17,6 +17,7 @@ from assets.flights.asset import FLIGHTS
 from hydrotick import commands
 from hydrotick.definitions import defs
 from hydrotick.factory import project_definitions
+from hydrotick.in_dagster import load_definitions
 from hydrotick.runner import TickRunner
 from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import serve
@@ -175,6 +176,26 @@ def test_what_the_program_says_of_an_output_is_its_description(tmp_path):
     (reference,) = place.code_references
     line = Path(reference.file_path).read_text(encoding="utf-8").splitlines()
     assert "new_routes" in line[reference.line_number - 1]
+
+
+def test_links_to_code_lead_to_the_line_on_the_web_or_in_an_editor(tmp_path, monkeypatch):
+    declare_yaml(tmp_path, "linked", more="owners: [ann@example.org]\n")
+    (tmp_path / "hydrotick.toml").write_text(
+        '[dagster]\ncode_url = "https://code.example/shop/main/"\n', encoding="utf-8"
+    )
+    monkeypatch.delenv("HYDROTICK_HOME", raising=False)
+    found = load_definitions(tmp_path)
+    graph = found.resolve_asset_graph()
+    node = graph.get(dg.AssetKey(["linked", "landing", "payments"]))
+    (link,) = node.metadata["dagster/code_references"].code_references
+    assert link.url == "https://code.example/shop/main/assets/linked/totals.hydro#L2"
+    assert link.label == "totals.hydro:2"
+    (tmp_path / "hydrotick.toml").unlink()
+    graph = load_definitions(tmp_path).resolve_asset_graph()
+    (here,) = graph.get(node.key).metadata["dagster/code_references"].code_references
+    assert (here.label, here.line_number) == ("totals.hydro:2", 2)
+    assert here.file_path == str(tmp_path / "assets" / "linked" / "totals.hydro")
+    assert found.resolve_job_def("linked_job").owners == ["ann@example.org"]
 
 
 def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):
