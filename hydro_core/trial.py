@@ -14,7 +14,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import stratify
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.io import SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
@@ -146,7 +146,7 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
             nodes[name] = graph[name]
             todo += [e.node for e in graph[name].inputs]
     sinks = [
-        Node(f"{name} part {i}", operator("sink"), Args().with_(name=name), (end,))
+        Node(f"{name} part {i}", SINK, Args().with_(name=name), (end,))
         for name, ends in streams.items()
         for i, end in enumerate(ends)
     ]

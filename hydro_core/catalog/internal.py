@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog.classes import ByKey, Compared, Gives, Leaving, PerItem, Running, Summary
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
@@ -32,7 +33,6 @@ _PAIR = (
     Port("neg", barrier=Barrier.STRATUM, aliases=("1",)),
 )
 _PAIRS = {"a": "(string, long)"}
-_RUNNING = "running_"
 
 
 def _aggregate_columns(args: Args) -> Mapping[str, Any]:
@@ -42,9 +42,11 @@ def _aggregate_columns(args: Args) -> Mapping[str, Any]:
 
 def _running(op: OpSpec, example: Example) -> OpSpec:
     """The operator over all that came so far, of which it gets what is new in each tick."""
+    assert isinstance(op.cls, ByKey)
     return replace(
         op,
-        name=_RUNNING + op.name,
+        name=f"running_{op.name}",
+        cls=Running(op.cls),
         meaning=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
         refine=_aggregate_columns if op is AGGREGATE else None,
@@ -124,6 +126,7 @@ RUNNING_AGGREGATE = _running(
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
+    cls=Running(ByKey(Summary.AGGREGATES), loses=True),
     meaning="counts and totals of what came and has not left; a key without rows is gone",
     inputs=(
         Port("came", barrier=Barrier.STRATUM, aliases=("0",)),
@@ -146,6 +149,7 @@ MOVING_AGGREGATE = replace(
 LEAVING = OpSpec(
     name="leaving",
     family="state",
+    cls=Leaving(),
     meaning="the items of the tick n ticks ago: what a window of n ticks loses",
     inputs=(Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),),
     args=(Arg("n", "integer", required=True, least=1),),
@@ -164,6 +168,7 @@ LEAVING = OpSpec(
 MINUS = OpSpec(
     name="minus",
     family="combine",
+    cls=Compared(signed=False),
     meaning="of each item as many copies as there are more in pos than in neg",
     inputs=_PAIR,
     result=type_rules.first,
@@ -177,6 +182,7 @@ MINUS = OpSpec(
 CHANGES_BETWEEN = OpSpec(
     name="changes_between",
     family="combine",
+    cls=Compared(signed=True),
     meaning="`(n, x)` for each item x of which there are n more in pos than in neg, n never 0",
     inputs=_PAIR,
     result=type_rules.counted,
@@ -196,6 +202,7 @@ CHANGES_BETWEEN = OpSpec(
 COUNTED = OpSpec(
     name="counted",
     family="combine",
+    cls=Compared(signed=True),
     meaning="`(n, x)` for each item x of which there are n",
     inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     result=type_rules.counted,
@@ -215,6 +222,7 @@ COUNTED = OpSpec(
 AGGREGATE_RESULT = OpSpec(
     name="aggregate_result",
     family="itemwise",
+    cls=PerItem(Gives.RESULT),
     meaning="the aggregates that are made of the parts of a row, `avg` of a total and a count",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
@@ -233,6 +241,7 @@ AGGREGATE_RESULT = OpSpec(
 OF_SHARD = OpSpec(
     name="of_shard",
     family="itemwise",
+    cls=PerItem(Gives.ROUTED),
     meaning="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
     inputs=(Port("in", linear=True, aliases=("0",)),),
@@ -248,26 +257,21 @@ OF_SHARD = OpSpec(
     example=Example("a -> identity() -> out", ({"a": [1, 2]},), ({"out": [1, 2]},), {"a": "long"}),
 )
 
-RUNNING = (
-    RUNNING_FOLD,
-    RUNNING_REDUCE,
-    RUNNING_FOLD_KEYED,
-    RUNNING_REDUCE_KEYED,
-    RUNNING_LATEST,
-    RUNNING_AGGREGATE,
-    MOVING_AGGREGATE,
-)
-"""Operators that store what they gave, and change it by what is new."""
-
 INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
         for op in (
-            *RUNNING,
+            RUNNING_FOLD,
+            RUNNING_REDUCE,
+            RUNNING_FOLD_KEYED,
+            RUNNING_REDUCE_KEYED,
+            RUNNING_LATEST,
+            RUNNING_AGGREGATE,
             LEAVING,
             MINUS,
             CHANGES_BETWEEN,
             COUNTED,
+            MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,
         )
@@ -278,7 +282,9 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 
 def running(op: OpSpec) -> OpSpec | None:
     """The operator that does as `op` over all that came so far; None where there is none."""
-    return INTERNAL.get(_RUNNING + op.name)
+    if not isinstance(op.cls, ByKey):
+        return None
+    return next((o for o in INTERNAL.values() if o.cls == Running(op.cls)), None)
 
 
 def operator(name: str) -> OpSpec:

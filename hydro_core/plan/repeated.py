@@ -10,18 +10,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hydro_core.catalog.aggregates import argument_type
+from hydro_core.catalog.classes import ByKey, Distinct, Positional
 from hydro_core.catalog.spec import Aggregate, State
 from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.versions import result_key
 from hydro_core.types.item import Decimal, ItemType, is_integer
 from hydro_core.types.stream import Order
 
-_POSITIONAL = frozenset(
-    {"enumerate", "limit", "unique_keyed", "scan", "scan_keyed", "zip", "zip_longest"}
-)
-_FOLDS = frozenset({"fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"})
 _MERGED = frozenset(
     {
         *("count", "count_if", "sum", "avg", "min", "max", "any_value", "bool_and", "bool_or"),
@@ -53,30 +51,27 @@ def _why(plan: TickPlan, node: Node) -> str | None:
     if stands is None:
         return None
     ordered = plan.typed.of(node.inputs[0].node).order is Order.TOTAL
-    name = node.op.name
+    cls = node.cls
     again = f"repeats each row at every tick of a range: {stands}, and "
-    if name in _POSITIONAL:
+    if isinstance(cls, Positional):
         return again + "its result depends on the place of an item among all"
     if node.spec.state in (State.HISTORY, State.WINDOW):
         return again + "what is there is added anew in every tick"
     if node.spec.state is State.RESULT:
         return again + "commands that are there are given anew in every tick"
-    if ordered and (name == "unique" or (name in _FOLDS and is_in_order(node, ordered))):
+    results = isinstance(cls, ByKey)
+    if ordered and (isinstance(cls, Distinct) or (results and is_in_order(node, ordered))):
         return again + "it follows their order"
-    return _fold_again(plan, node, kinds[0]) if name in _FOLDS else None
+    return _fold_again(plan, node, kinds[0]) if results else None
 
 
 def _fold_again(plan: TickPlan, node: Node, kind: Kind) -> str | None:
     obstacle = _obstacle(plan, node, kind)
     if obstacle is None:
         return None
-    if _has_keys(node):
+    if result_key(node) is not None:
         return f"groups the rows of a key again whenever they change: {obstacle}"
     return f"repeats each row at every tick of a range: {obstacle}"
-
-
-def _has_keys(node: Node) -> bool:
-    return node.op.name in ("fold_keyed", "reduce_keyed", "latest") or bool(node.args.get("by"))
 
 
 def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:

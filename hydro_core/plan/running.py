@@ -10,22 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hydro_core.catalog.spec import State
+from hydro_core.catalog.classes import (
+    Growth,
+    Output,
+    Sum,
+    is_itemwise,
+)
+from hydro_core.catalog.spec import OrderRule, State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meaning import TRANSPARENT
-
-ITEM_BY_ITEM = frozenset(
-    {
-        *TRANSPARENT,
-        *("map", "filter", "filter_map", "flat_map", "flatten", "partition", "sink"),
-        *("select", "with_columns", "rename", "drop", "aggregate_result", "of_shard"),
-    }
-)
-"""Operators that do the same with an item that comes as with one that goes."""
-
-READ_CHANGES = frozenset({"delta", "changes"})
-"""Operators to which it is all the same what was there, if they are told what changes."""
 
 
 def telling(
@@ -48,16 +41,17 @@ def _hands_on(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]
     inputs = [e.node for e in node.inputs]
     if node.spec.state is State.RESULT:
         return node.id not in inputs
-    if node.op.name == "union":
+    if isinstance(node.cls, Sum) and node.spec.order is OrderRule.LOSES:
         known = [n for n in inputs if n in told or kinds[n] is Kind.H]
         return len(known) == len(inputs) and any(n in told for n in inputs)
-    return node.op.name in ITEM_BY_ITEM and len(inputs) == 1 and inputs[0] in told
+    passes = is_itemwise(node.cls) or isinstance(node.cls, Output)
+    return passes and len(inputs) == 1 and inputs[0] in told
 
 
 def needs_the_past(node: Node, told: Collection[NodeId]) -> bool:
     """Whether an operator that reads the tick before has to have it stored."""
     return not (
         node.spec.state is State.LAST
-        and node.op.name in READ_CHANGES
+        and isinstance(node.cls, Growth)
         and node.inputs[0].node in told
     )

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-NEGATIONS = ("difference", "anti_join", "join:anti")
-"""Shapes that keep the items of their first input that have no match in the second."""
-SELECTIONS = ("filter", "partition")
-"""Shapes that keep an item or not, by the item alone."""
+from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
+from hydro_core.catalog.internal import MOVING_AGGREGATE, running
+from hydro_core.catalog.itemwise import IDENTITY
+from hydro_core.catalog.spec import OpSpec
 
 Line = tuple[str, ...]
 
 
-def _running(op: str, payload: str, because: str, *when: str) -> Iterator[Line]:
+def _running(op: OpSpec, because: str, when: str = "", variant: str = "") -> Iterator[Line]:
     """A result over a history goes on by what is new."""
-    name = op.replace("_", "-").replace(":", "-")
+    over_all = running(op)
+    assert over_all is not None, f"{op.name} has no running result"
     yield (
-        f"{name}-running",
-        f"({op} {payload} (persist ?b)) => (running_{op} {payload} ?b)",
+        f"{_title(op, variant)}-running",
+        f"({op.name}{variant} ?f (persist ?b)) => ({over_all.name}{variant} ?f ?b)",
         because,
-        *when,
+        *([when] if when else []),
     )
 
 
-_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
+def _title(op: OpSpec, variant: str) -> str:
+    return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
 
 
-def _of_aggregates(op: str) -> Iterator[Line]:
+def _of_aggregates(variant: str = "") -> Iterator[Line]:
     """Aggregates of a history, with keys or without."""
-    name = op.replace(":", "-")
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
     because = "the aggregates are merged with those of the batch"
-    yield from _running(op, "?f", because, "(mergeable ?f)")
+    yield from _running(AGGREGATE, because, "(mergeable ?f)", variant)
     yield (
         f"{name}-parts",
         f"({op} ?f (persist ?b)) => (aggregate_result ?h ({op} ?g (persist ?b)))",
@@ -45,19 +47,21 @@ def _of_aggregates(op: str) -> Iterator[Line]:
     )
 
 
-def _of_windows(op: str) -> Iterator[Line]:
+_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
+
+
+def _of_windows(variant: str = "") -> Iterator[Line]:
     """Aggregates of the last ticks, with keys or without."""
-    name = op.replace(":", "-")
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
     yield (
         f"{name}-window-parts",
         f"({op} ?f (window ?n ?a)) => (aggregate_result ?h ({op} ?g (window ?n ?a)))",
         "the aggregates are made of counts and exact totals",
         "(moving ?f ?g ?h)",
     )
-    moving = op.replace("aggregate", "moving_aggregate")
     yield (
         f"{name}-window",
-        f"({op} ?f (window ?n ?a)) => ({moving} ?f ?a (leaving ?n ?a))",
+        f"({op} ?f (window ?n ?a)) => ({MOVING_AGGREGATE.name}{variant} ?f ?a (leaving ?n ?a))",
         _MOVES,
         "(moves ?f)",
     )
@@ -81,7 +85,7 @@ UNIQUE = (
 )
 
 IDENTITIES = (
-    ("identity", "(identity ?a) => ?a", "identity changes nothing"),
+    (IDENTITY.name, "(identity ?a) => ?a", "identity changes nothing"),
     ("identity-ordered", "(identity! ?a) => ?a", "identity changes nothing"),
     ("stratum", "(next_stratum ?a) => ?a", "the end of a stratum changes no item"),
     ("stratum-ordered", "(next_stratum! ?a) => ?a", "the end of a stratum changes no item"),
@@ -97,14 +101,17 @@ BAGS = (
     ),
 )
 
+_RESUMES = "(resumable ?f)"
+_OF_ALL = ":global"
+"""What tells an aggregate without keys from one with keys."""
 RUNNING = (
-    *_running("fold", "?f", "a fold goes on from where it was", "(resumable ?f)"),
-    *_running("reduce", "?f", "a reduction goes on from where it was", "(resumable ?f)"),
-    *_running("fold_keyed", "?f", "every key's fold goes on from where it was", "(resumable ?f)"),
-    *_running("reduce_keyed", "?f", "every key's reduction goes on", "(resumable ?f)"),
-    *_running("latest", "?f", "a row that was not the latest of its key will not become it"),
-    *_of_aggregates("aggregate"),
-    *_of_aggregates("aggregate:global"),
+    *_running(FOLD, "a fold goes on from where it was", _RESUMES),
+    *_running(REDUCE, "a reduction goes on from where it was", _RESUMES),
+    *_running(FOLD_KEYED, "every key's fold goes on from where it was", _RESUMES),
+    *_running(REDUCE_KEYED, "every key's reduction goes on from where it was", _RESUMES),
+    *_running(LATEST, "a row that was not the latest of its key will not become it"),
+    *_of_aggregates(),
+    *_of_aggregates(_OF_ALL),
     (
         "aggregate-apart",
         (
@@ -115,7 +122,7 @@ RUNNING = (
         "(apart ?f ?g ?h ?j ?p)",
     ),
 )
-WINDOWS = (*_of_windows("aggregate"), *_of_windows("aggregate:global"))
+WINDOWS = (*_of_windows(), *_of_windows(_OF_ALL))
 
 ORDERS = (
     (

@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.internal import (
+    MOVING_AGGREGATE,
+    RUNNING_AGGREGATE,
+    RUNNING_FOLD,
+    RUNNING_FOLD_KEYED,
+    RUNNING_LATEST,
+    RUNNING_REDUCE,
+    RUNNING_REDUCE_KEYED,
+)
 from hydro_core.catalog.parts import EXTREMES, merging
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.spec import Aggregate, OpSpec
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
@@ -69,7 +78,7 @@ class Opaque:
 
 def form_of(step: Step) -> Going | Opaque:
     """How the operator's result goes on; the only input of the step is what is new."""
-    return _FORMS[step.node.op.name](step)
+    return _FORMS[step.node.op](step)
 
 
 def _aggregate(step: Step) -> Going:
@@ -182,12 +191,12 @@ def _reducing(
     return Going({ACC: running}, made, stored_parts, is_aggregated=True)
 
 
-_FORMS: Mapping[str, Callable[[Step], Going | Opaque]] = {
-    "running_aggregate": _aggregate,
-    "moving_aggregate": _moved,
-    "running_latest": _latest,
-    "running_fold": _fold,
-    "running_fold_keyed": _fold_keyed,
-    "running_reduce": _reduce,
-    "running_reduce_keyed": _reduce_keyed,
+_FORMS: Mapping[OpSpec, Callable[[Step], Going | Opaque]] = {
+    RUNNING_AGGREGATE: _aggregate,
+    MOVING_AGGREGATE: _moved,
+    RUNNING_LATEST: _latest,
+    RUNNING_FOLD: _fold,
+    RUNNING_FOLD_KEYED: _fold_keyed,
+    RUNNING_REDUCE: _reduce,
+    RUNNING_REDUCE_KEYED: _reduce_keyed,
 }
