@@ -32,6 +32,7 @@ OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
     "deploy/functions.py": {"source": TEXT},
     "engines.py": {"tick": GOAL},
     "functions/allowed.py": {"sort": PYTHON},
+    "functions/boolean.py": {"source": TEXT},
     "functions/constant_limits.py": {"join": PYTHON},
     "functions/made.py": {"source": TEXT},
     "functions/normal.py": {"source": TEXT},
