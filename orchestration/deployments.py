@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
@@ -24,7 +25,6 @@ from .cutting import served, sharding_of
 from .programs import deployment_for, plan_as_written, program_of, said_instead
 
 if TYPE_CHECKING:
-    from hydro_core.analysis.infer import Typed
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
 
@@ -177,14 +177,16 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow)
 
-    def naive(self, flow: FlowAsset) -> Typed:
+    def naive(self, flow: FlowAsset) -> Compiled:
         """The program as it was written of which the plan is that ticks run by.
 
         Raises:
             HydroError: there is no deployment that serves, and the program is wrong.
         """
         found = self.shown(flow)
-        return program_of(flow) if found is None else found.deployment.program.typed
+        if found is None:
+            return program_of(flow)
+        return stratified(found.deployment.program.typed)
 
     def undeployed(self, flow: FlowAsset) -> Undeployed:
         """What of the program is not deployed; nothing where it is the one that serves.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.strata import stratify
+from hydro_core.analysis.infer import Typed
+from hydro_core.compile import Compiled, best_plan, compile_graph, planned, stratified
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
@@ -19,7 +19,6 @@ from hydro_core.errors import Diagnostic
 from hydro_core.lang.comments import Comments
 from hydro_core.lang.load import load
 from hydro_core.plan.meaning import program_meanings
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration, check_expectations, schemas_of
 from hydro_core.project.discover import place_of
@@ -28,7 +27,6 @@ from hydro_core.project.flow_asset import FlowAsset
 from .cutting import check_sharding, in_shards, sharding_of
 
 if TYPE_CHECKING:
-    from hydro_core.compile import Compiled
     from hydro_core.deploy.make import Given
     from hydro_core.optimize.optimizer import Optimized
 
@@ -36,18 +34,18 @@ _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
 
 
-def program_of(flow: FlowAsset) -> Typed:
-    """The program of `flow` with its types.
+def program_of(flow: FlowAsset) -> Compiled:
+    """The program of `flow`.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
     graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
-    typed = infer(graph, schemas_of(flow))
-    _check_outputs(flow, typed)
-    check_sharding(flow, typed)
-    return typed
+    program = compile_graph(graph, schemas_of(flow))
+    _check_outputs(flow, program.typed)
+    check_sharding(flow, program)
+    return program
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
@@ -68,7 +66,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
         check_declaration(flow, known.graph.sources, known.graph.sinks)
         _check_outputs(flow, known)
         return None
-    now = said(program_of(flow))
+    now = said(program_of(flow).typed)
     return None if alike and now == said(known) else now
 
 
@@ -99,15 +97,15 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
-    from hydro_core.deploy.make import plan_of
     from hydro_core.shards.together import as_written
 
-    typed = program_of(flow)
-    cut = in_shards(flow, typed, as_written)
+    program = program_of(flow)
+    cut = in_shards(flow, program, as_written)
     if cut is None:
-        return plan(typed, stratify(typed))
+        return planned(program)
     _, shards = cut
-    return plan_of(typed, shards.optimized(), shards.meanings(program_meanings(typed)))
+    known = shards.meanings(program_meanings(program.typed))
+    return planned(program, shards.optimized(), known)
 
 
 def deployment_for(flow: FlowAsset) -> Deployment:
@@ -119,18 +117,15 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
-    from hydro_core.compile import Compiled, compile_graph
     from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
     made = untried_deployment(flow)
-    typed, before = made.program.typed, made.costs.before
-    items = {name: stream.item for name, stream in typed.inputs.items()}
-    best, program = compile_graph(made.plan.graph, items), Compiled(typed, stratify(typed))
-    wrong = validate_randomly(best, program, _RUNS, _SEED)
+    program, before = stratified(made.program.typed), made.costs.before
+    wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:
         return replace(made, validated=Validated(_RUNS, _SEED))
-    written = _deployment(flow, typed, as_written)
+    written = _deployment(flow, program, as_written)
     note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
     return replace(written, costs=Costs(before, before), notes=(note, *written.notes))
 
@@ -141,38 +136,32 @@ def untried_deployment(flow: FlowAsset) -> Deployment:
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
-    from hydro_core.optimize.optimizer import optimize
-
-    def best_of(part: Compiled) -> Optimized:
-        return optimize(part.typed, part.strata, explain=True)
-
-    return _deployment(flow, program_of(flow), best_of)
+    return _deployment(flow, program_of(flow), partial(best_plan, explain=True))
 
 
 def _deployment(
-    flow: FlowAsset, typed: Typed, planned: Callable[[Compiled], Optimized]
+    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> Deployment:
     """What is deployed of a program, each part of which is planned so."""
     from hydro_core.deploy.make import deployment_of
 
-    plan, about = _planned(flow, typed, planned)
-    made = deployment_of(flow.name, typed, plan, about)
-    warned = (_in_a_line(warning) for warning in typed.graph.warnings)
+    best, about = _planned(flow, program, plan)
+    made = deployment_of(flow.name, program.typed, best, about)
+    warned = (_in_a_line(warning) for warning in program.graph.warnings)
     return replace(made, notes=(*warned, *made.notes))
 
 
 def _planned(
-    flow: FlowAsset, typed: Typed, planned: Callable[[Compiled], Optimized]
+    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> tuple[Optimized, Given]:
     """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
-    from hydro_core.compile import Compiled
     from hydro_core.deploy.make import Given
 
-    cut = in_shards(flow, typed, planned)
+    cut = in_shards(flow, program, plan)
     if cut is None:
-        return planned(Compiled(typed, stratify(typed))), Given(texts_of(flow))
+        return plan(program), Given(texts_of(flow))
     sharding, shards = cut
-    known = shards.meanings(program_meanings(typed))
+    known = shards.meanings(program_meanings(program.typed))
     return shards.optimized(), Given(texts_of(flow), sharding=sharding, meanings=known)
 
 

@@ -26,7 +26,7 @@ from .deployments import Deployments, fitted
 from .openlineage.events import Parent
 from .openlineage.telling import begun, told
 from .quality.landed import landed_verdicts
-from .quality.sample import Sample, sample_of
+from .quality.sample import Sample
 from .ranges import Log, is_of_the_tick, times_of
 from .readiness import Ready, ready
 from .report import TickReport, report_of_committed
@@ -100,10 +100,10 @@ class TickRunner:
         # so does what is another each time.
         if not keys or (made is not None and (started_empty(made) or not made.repeatable)):
             return None
-        typed = self.deployments.naive(flow)
+        program = self.deployments.naive(flow)
         known = self._samples.get(flow.name)
-        if known is None or known.program.typed is not typed or known.keys != keys:
-            known = self._samples[flow.name] = sample_of(flow, typed, self.inputs, keys)
+        if known is None or known.program.typed is not program.typed or known.keys != keys:
+            known = self._samples[flow.name] = Sample(flow, program, self.inputs, keys)
         return known
 
     def next_tick(self, flow: FlowAsset) -> int:

@@ -16,11 +16,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.parts import longest_range
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.arrow import from_arrow
@@ -40,21 +37,20 @@ Outputs = Mapping[str, list[Any]]
 
 
 def run_in_memory(
-    typed: Typed,
-    strata: Strata,
+    plan: TickPlan,
     ticks: Iterable[TickInput],
     settings: Settings | None = None,
     *,
     as_range: bool = False,
     spark: SparkSession | None = None,
 ) -> Iterator[Outputs]:
-    """The outputs of every tick, in their order where they have one, else sorted; `as_range`.
+    """The outputs of every tick, in their order where they have one, else sorted.
 
-    Of all ticks in one pass.
+    If `as_range`, all ticks are computed in one pass.
     """
     settings = settings or Settings()
     session = few_rows_session(spark or shared_session(settings.spark))
-    memory = Memory(plan(typed, strata), session, settings)
+    memory = Memory(plan, session, settings)
     given = iter(ticks)
     if as_range:
         yield from memory.run(list(given))

@@ -94,7 +94,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 def jobs(program: Compiled, spark: SparkSession) -> Mapping[str, DataFrame]:
     """What a tick computes for each table, by the outputs' names and the slots' ids."""
-    made: TickPlan = plan(program.typed, program.strata)
+    made: TickPlan = plan(program.typed)
     sources = {
         name: some_rows(
             spark,

@@ -39,7 +39,7 @@ SETTINGS = Settings().with_(master="local[2]", memory="1g")
 def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
     compiled = compile_text(TEXT)
     ticks = list(read_ticks(compiled.typed, [{"a": [x]} for x in VALUES]))
-    memory = Memory(plan(compiled.typed, compiled.strata), few_rows_session(spark), SETTINGS)
+    memory = Memory(plan(compiled.typed), few_rows_session(spark), SETTINGS)
     found: list[Any] = []
     with pytest.raises(DataError, match=r"in tick 3: .* fails on 0: ZeroDivisionError"):
         found.extend(memory.run(ticks))
@@ -51,7 +51,7 @@ def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
 
 def pipeline(directory: Path, spark: SparkSession, **settings: Any) -> Pipeline:
     compiled = compile_text(TEXT)
-    ready = plan(compiled.typed, compiled.strata)
+    ready = plan(compiled.typed)
     return Pipeline(directory, ready, SETTINGS.with_(**settings), spark)
 
 

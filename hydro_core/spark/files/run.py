@@ -9,15 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
 from hydro_core.plan.parts import longest_range
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.failed_job import told_failures
@@ -46,18 +42,6 @@ _LARGE_DATA = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
 }
-
-
-class Program(Protocol):
-    """A compiled program."""
-
-    @property
-    def typed(self) -> Typed:
-        """The program and its types."""
-
-    @property
-    def strata(self) -> Strata:
-        """Its strata."""
 
 
 Report = Callable[[int, int, Counts], None]
@@ -129,16 +113,15 @@ def _session(spark: SparkSession) -> SparkSession:
 
 
 def prepared(
-    program: Program, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
+    plan: TickPlan, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
 ) -> FileRun:
     """Reads all inputs once and cuts them into ticks."""
-    types = {name: stream.item for name, stream in program.typed.inputs.items()}
+    types = {name: stream.item for name, stream in plan.typed.inputs.items()}
     stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
     with told_failures():
         found = cut(rows, *ticks)
-    made = plan(program.typed, program.strata)
-    return FileRun(made, inputs.spark, rows, found, inputs.settings)
+    return FileRun(plan, inputs.spark, rows, found, inputs.settings)
 
 
 def run(
