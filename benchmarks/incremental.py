@@ -23,7 +23,6 @@ from random import Random
 from typing import Any
 
 from benchmarks.measure import Ratio, note, parser_of, report
-<<<<<<< HEAD
 from hydro_core.catalog.classes import (
     Before,
     Given,
@@ -39,11 +38,7 @@ from hydro_core.catalog.classes import (
     is_itemwise,
     passes_on,
 )
-from hydro_core.compile import Compiled, compile_text, optimized
-=======
-from hydro_core.catalog.internal import INTERNAL
 from hydro_core.compile import Compiled, compile_text, optimized, planned
->>>>>>> main
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.interpreter import Hooks, run_ticks

@@ -13,12 +13,7 @@ from random import Random
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-<<<<<<< HEAD
-from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.io import SINK
-=======
-from hydro_core.catalog.internal import operator
->>>>>>> main
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved

@@ -12,11 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
-<<<<<<< HEAD
-from hydro_core.analysis.strata import Strata
 from hydro_core.catalog.io import SINK
-=======
->>>>>>> main
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify

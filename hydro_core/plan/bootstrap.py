@@ -12,12 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import infer
-<<<<<<< HEAD
-from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.io import SOURCE
-=======
-from hydro_core.catalog.internal import operator
->>>>>>> main
 from hydro_core.catalog.spec import Args
 from hydro_core.catalog.state import PERSIST
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId

@@ -26,13 +26,8 @@ from hydro_core.plan.feedback import (
     without_false_hopes,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
-<<<<<<< HEAD
-from hydro_core.plan.meaning import NOTHING, meaning_of, meanings
-from hydro_core.plan.running import needs_the_past, telling
-=======
 from hydro_core.plan.meaning import NOTHING, meaning_of, meanings, program_meanings
-from hydro_core.plan.running import RunningForm, needs_the_past, running_form, telling
->>>>>>> main
+from hydro_core.plan.running import needs_the_past, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 

@@ -128,13 +128,8 @@ def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
     """The plan of the program, which must have a running result."""
     compiled = program(text, SCHEMAS, ticks)
     found = optimized(compiled)
-<<<<<<< HEAD
     assert any(node.spec.state is State.RESULT for node in found.graph)
-    parts = plan(found.typed, found.strata).components
-=======
     parts = plan(found.typed).components
-    assert "running" in [part.how for part in parts]
->>>>>>> main
     assert "tick by tick" not in [part.how for part in parts]
     return found
 
