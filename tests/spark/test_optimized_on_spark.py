@@ -17,6 +17,7 @@ from hydro_core.validation import random_ticks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from tests.support.flows import typed_program
 
 pytestmark = pytest.mark.spark
 
