@@ -14,10 +14,10 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.types.values import canonical
 from hydro_core.validation import random_ticks
+from tests.support.flows import typed_program
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-from tests.support.flows import typed_program
 
 pytestmark = pytest.mark.spark
 
