@@ -16,8 +16,9 @@ import dagster as dg
 from hydro_core.project.flow_asset import FlowAsset
 
 from .asset_specs import asset_key, tick_step
+from .quality.compared import EQUALS, SAYS
 from .quality.landed import landed_checks, landed_verdicts
-from .quality.sample import EQUALS, SAYS, Sample
+from .quality.sample import Sample
 from .quality.suites import LAW_CHECKS, declared_checks
 from .quality.validate import Verdict
 from .report import TickReport

@@ -11,20 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
+    Commands,
     Compared,
     Distinct,
+    Given,
     Growth,
     History,
     Leaving,
+    Matching,
     Meets,
+    Nothing,
     Ordering,
+    Output,
+    PerItem,
     Places,
     Positional,
     Product,
+    Projection,
+    Running,
     Sum,
     Summary,
     Window,
@@ -185,9 +194,8 @@ def _key(node: ENode) -> Key:
 
 
 def _asked(node: ENode) -> int:
-    """The input whose items are asked about; a state has been made of items that were."""
-    cls = node.shape.cls
-    return int(cls == Product(Meets.SINGLE))
+    """The input whose items are asked about."""
+    return int(node.shape.cls == Product(Meets.SINGLE))
 
 
 def _of_items(node: ENode) -> bool:
@@ -208,14 +216,22 @@ def _holds(cls: ShapeClass) -> bool:
 def _is_part(cls: ShapeClass) -> bool:
     """Whether it gives nothing but items of its first input, of this tick or earlier."""
     match cls:
-        case ByKey(Summary.LATEST) | Positional(Places.FIRST | Places.FIRST_OF_KEY):
-            return True
+        case ByKey(summary):
+            return summary is Summary.LATEST
+        case Positional(gives):
+            return gives in (Places.FIRST, Places.FIRST_OF_KEY)
         case Growth(signed) | Compared(signed):
             return not signed
         case History() | Window() | Before() | Leaving():
             return True
-        case _:
+        case PerItem() | Matching() | Distinct() | Ordering():
             return _gives_its_items(cls) or keeps_first(cls)
+        case Given() | Nothing() | Output() | Projection() | Sum() | Product():
+            return False
+        case Running() | Commands() | Cycle():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def _classes(problem: Problem, space: Space, names: Iterable[str]) -> Iterator[ClassId]:

@@ -193,7 +193,9 @@ def test_a_table_that_loses_a_row_stops_the_tick(
     }
     assert runner.next_tick(flow) == 3
     assert run(3).success
-    (state,) = [name for name in contents(flow, runner) if name.startswith("state/running_aggregate")]
+    (state,) = [
+        name for name in contents(flow, runner) if name.startswith("state/running_aggregate")
+    ]
     assert contents(flow, runner)[state] == [
         "{'t': 3, 'item': {'user': 'ann', 'total': 211}}",
         "{'t': 3, 'item': {'user': 'bob', 'total': 2}}",
