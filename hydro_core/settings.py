@@ -45,6 +45,10 @@ class SparkSettings:
     """Up to this many rows, those that arrive and those that are stored as state, a range is one
     job of one task, in which nothing is shuffled."""
 
+    guard_reruns: int = 3
+    """So often ranges run again because Spark cannot tell what a function gives for some items;
+    then the function stays in Python workers for as long as the process lives."""
+
     broadcast_bytes: int = 32 * MEBIBYTE
     """The largest join side that Spark sends whole to every task instead of shuffling both
     sides."""
@@ -94,13 +98,6 @@ class Settings:
     repeated_ticks: int = 100
     """The longest range that is one job where operators repeat rows at every tick: these jobs grow
     with the square of their ticks. `hydrotick check` lists such operators."""
-
-    compared_ticks: int = 20
-    """Random ticks on which an optimized program is compared with the naive one before it may be
-    used."""
-
-    shown_items: int = 20
-    """Items of an output that a person is shown before `…`: a screen, not a table dump."""
 
     spark: SparkSettings = field(default_factory=SparkSettings)
 

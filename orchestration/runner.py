@@ -18,6 +18,7 @@ from hydro_core.errors import HydroError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.project.landing_path import landing_path
 from hydro_core.settings import Settings
 from hydro_core.types.columns import declared_columns
 
@@ -287,7 +288,7 @@ class TickRunner:
                 columns = declared_columns(items[name])
                 place = self.deployments.output_of(flow, name, columns)
             else:
-                place = self.project.landing / where.path
+                place = self.project.landing / landing_path(where.path)
             landings[name] = Landing(place, where.column)
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
