@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import svg
@@ -16,7 +17,7 @@ from ..shape import Columns, OutputShape, StateShape
 from .content import Told
 from .sizes import Size
 
-_ENDS = {"source": "input", "sink": "output"}
+_ENDS = {SOURCE: "input", SINK: "output"}
 _SAID = "what it is"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -124,8 +125,8 @@ def _operator(one: Told, node: Node) -> str:
     read = ", ".join(map(str, node.inputs))
     stratum = one.plan.strata.of[node.id]
     label = escape(one.picture.label(stratum))
-    what = _ENDS.get(node.op.name) or title(node)
-    name = str(node.args["name"]) if node.op.name in _ENDS else node.id
+    what = _ENDS.get(node.op) or title(node)
+    name = str(node.args["name"]) if node.op in _ENDS else node.id
     return (
         f'<div title="{label}"><i>{stratum}</i><b>{escape(name)}</b> {escape(what)}'
         f"{f' <span>← {escape(read)}</span>' if read else ''}</div>"
