@@ -12,18 +12,10 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Ledger
 
-from .run_tags import flow_of, is_judged, keys_of
+from .run_tags import UNDONE, flow_of, is_judged, keys_of
 from .runner import TickRunner
 from .ticks import TickAxis, Window
 
-IN_FLIGHT = (
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
-_UNDONE = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 _MOST_RUNS = 200
 
 
@@ -48,11 +40,13 @@ class Attempt:
 def runs_of(
     flow: FlowAsset,
     instance: dg.DagsterInstance,
-    statuses: Sequence[dg.DagsterRunStatus],
+    statuses: Sequence[str],
     since: datetime | None = None,
 ) -> list[dg.RunRecord]:
     """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
-    wanted = dg.RunsFilter(statuses=list(statuses), updated_after=since)
+    wanted = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
+    )
     found = instance.get_run_records(wanted, limit=_MOST_RUNS)
     return [record for record in found if flow_of(record.dagster_run) == flow.name]
 
@@ -61,11 +55,9 @@ def attempts_at(
     flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, tick: int
 ) -> list[Attempt]:
     """The runs that tried a tick and did not commit it, the latest first."""
-    axis = TickAxis(flow.ticks)
-    times = (runner.committed_at(flow, tick - 1), runner.decided_at(flow))
-    since = max((time for time in times if time is not None), default=None)
+    axis, since = TickAxis(flow.ticks), runner.waits_since(flow, tick)
     found = []
-    for record in runs_of(flow, instance, _UNDONE, since):
+    for record in runs_of(flow, instance, UNDONE, since):
         ended = datetime.fromtimestamp(
             record.end_time or record.update_timestamp.timestamp(), tz=UTC
         )

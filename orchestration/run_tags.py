@@ -1,4 +1,4 @@
-"""Tags of runs: what a run is about, which process executes it, and what became of it."""
+"""Tags and states of runs: what one is about, which process executes it, what became of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ JUDGED_TAG = "hydrotick/judged"
 is executed again."""
 CORRECT_TAG, CORRECT = "hydrotick/correct", "yes"
 """The tag, and its value, of a run that is to compute its committed ticks again."""
+
+WAITING = ("QUEUED", "NOT_STARTED")
+"""The states of a run that nothing executes yet, as Dagster's records have them."""
+IN_FLIGHT = (*WAITING, "STARTING", "STARTED", "CANCELING")
+"""The states of a run that has not ended."""
+UNDONE = ("FAILURE", "CANCELED")
+"""The states of a run that has ended before its ticks were done."""
 
 PARTITION = "dagster/partition"
 RANGE_START = "dagster/asset_partition_range_start"

@@ -117,6 +117,11 @@ class TickRunner:
         commit = self.deployments.ledger(flow).commit_of(tick) if tick >= 0 else None
         return None if commit is None else commit.committed
 
+    def waits_since(self, flow: FlowAsset, tick: int) -> datetime | None:
+        """Since when a tick may have been tried: the last commit or decision before it, if any."""
+        times = (self.committed_at(flow, tick - 1), self.decided_at(flow))
+        return max((time for time in times if time is not None), default=None)
+
     def decided_at(self, flow: FlowAsset) -> datetime | None:
         """When somebody accepted what came for committed ticks, if that was the last thing done."""
         last = self.deployments.ledger(flow).last

@@ -6,11 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-import dagster as dg
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
@@ -20,16 +20,21 @@ from hydro_core.project.flow_asset import FlowAsset
 from . import project
 from .arguments import add_format, flow_named
 from .changes import started_empty
-from .failures import FailedRun, failed_run
+from .instance.glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import print_verified
+from .next_run import next_run
 from .processes import PROCESS_TAG
-from .records import IN_FLIGHT, attempts_at, runs_of
-from .run_tags import keys_of
+from .run_tags import IN_FLIGHT, keys_of
 from .runner import TickRunner
-from .sensors import next_run
-from .ticking import open_instance
 from .ticks import TickAxis
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from .failures import FailedRun
+
+# Dagster is loaded where its records have something to say, and not before: it takes seconds.
 
 _EXIT_CODES = """\
 exit codes, for monitoring:
@@ -96,11 +101,12 @@ def status(arguments: Sequence[str]) -> int:
         flows, broken = [flow_named(options.flow, known, parser)], []
     if options.verify:
         return 0 if print_verified(flows, runner, options.format) else 1
-    home = runner.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
-    with opened as instance:
-        found = [status_of(flow, runner, instance) for flow in flows]
+    with ExitStack() as opened:
+        instance = cache(lambda: opened.enter_context(_records(runner)))
+        found = [
+            status_of(flow, runner, None if say_nothing_more(flow, runner) else instance())
+            for flow in flows
+        ]
     _print(found, broken, options.format)
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
     return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
@@ -141,13 +147,15 @@ def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) ->
         sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
-def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:
-    """How a flow is now, by its ledger and Dagster's records."""
+def status_of(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance | None
+) -> FlowStatus:
+    """How a flow is now, by its ledger and Dagster's records; None: these say nothing more."""
     axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
     waiting = max(0, _until(flow, runner) - done)
     lag = int((runner.now() - axis.window(done).end).total_seconds()) if waiting else 0
-    tries = attempts_at(flow, runner, instance, done)
     following = next_run(flow, runner, instance)
+    running, failed = ((), None) if instance is None else _recorded(flow, runner, instance)
     serving = _serving(flow, runner)
     return FlowStatus(
         flow=flow.name,
@@ -155,8 +163,8 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         last=axis.window(done - 1).key if done else None,
         open=waiting,
         lag_seconds=lag,
-        running=tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT)),
-        failed=failed_run(instance, tries[0].run) if tries and not tries[0].terminated else None,
+        running=running,
+        failed=failed,
         stopped=following.stopped,
         next=following.says,
         tables=str(runner.directory(flow)),
@@ -166,6 +174,29 @@ def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance)
         undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
+
+
+def _records(runner: TickRunner) -> AbstractContextManager[dg.DagsterInstance]:
+    import dagster as dg
+
+    from .ticking import open_instance
+
+    home = runner.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    return open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+
+
+def _recorded(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+) -> tuple[tuple[Running, ...], FailedRun | None]:
+    """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
+    from .failures import failed_run
+    from .records import attempts_at, runs_of
+
+    running = tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT))
+    tries = attempts_at(flow, runner, instance, runner.next_tick(flow))
+    failed = tries and not tries[0].terminated
+    return running, failed_run(instance, tries[0].run) if failed else None
 
 
 def _serving(flow: FlowAsset, runner: TickRunner) -> Written | None:
