@@ -1,9 +1,10 @@
 """Ticks as their windows close, in order: what runs next, or why nothing does.
 
-A tick that was judged wrong stops its flow until somebody launches it again: the next try would say
-the same. A run that failed for another reason (Spark, the disk, the network, a killed process) is
-tried again, after longer and longer pauses, with fewer ticks at once, and not for ever. A run that
-somebody terminated is left to them.
+A tick whose next try would say the same (a check, the program, the data, the stored state or what
+the asset says is at fault) stops its flow until somebody runs it again. A run that failed for what
+may pass (Spark, the disk, the network, a killed process, another process at work) is tried again,
+after longer and longer pauses, with fewer ticks at once, and not for ever. A run that somebody
+terminated is left to them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
+from .flows import Flows
 from .readiness import Ready
 from .run_tags import IN_FLIGHT, WAITING, keys_of
-from .runner import TickRunner
 from .ticks import TickAxis, Window
 
 if TYPE_CHECKING:
@@ -43,16 +44,16 @@ class NextRun:
     stopped: bool = False
 
 
-def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance | None) -> NextRun:
+def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
     """What runs next of a flow, or why nothing does.
 
     Args:
         flow: which it is.
-        runner: knows its ledger and what has landed.
+        flows: knows its ledger and what has landed.
         instance: Dagster's records; None: they have nothing that the ledger does not say.
     """
     try:
-        runner.plan(flow)
+        flows.plan(flow)
     except HydroError as error:
         why = "" if error.code == "state" else ", its program does not compile"
         return NextRun(None, f"nothing can run{why}: {error}", True)
@@ -60,16 +61,14 @@ def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance |
     if instance is not None:
         from .records import attempts_at
 
-        first = _by_records(flow, runner, instance)
+        first = _by_records(flow, flows, instance)
         if first is not None:
             return first
-        tries = attempts_at(flow, runner, instance, runner.next_tick(flow))
-    return _next_open(flow, runner, tries)
+        tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
+    return _next_open(flow, flows, tries)
 
 
-def _by_records(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
-) -> NextRun | None:
+def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> NextRun | None:
     """What Dagster's records have in the way of the next tick; None: nothing."""
     from .records import attempts_at, refuse_lost_pipeline, runs_of, unrecorded
 
@@ -77,16 +76,16 @@ def _by_records(
     if busy:
         return NextRun(None, _busy(busy[-1]))
     try:
-        refuse_lost_pipeline(instance, flow, runner)
+        refuse_lost_pipeline(instance, flow, flows)
     except DataError as error:
         return NextRun(None, error.diagnostics[0].message, stopped=True)
-    missing = unrecorded(flow, runner, instance)
+    missing = unrecorded(flow, flows, instance)
     if not missing:
         return None
     first, last = missing[0]
-    tries = attempts_at(flow, runner, instance, first.tick)
+    tries = attempts_at(flow, flows, instance, first.tick)
     says = f"{span(first, last)} is committed, but not recorded: it is recorded"
-    return _unless_failed(flow, tries, runner.now()) or NextRun((first, last), says)
+    return _unless_failed(flow, tries, flows.now()) or NextRun((first, last), says)
 
 
 def span(first: Window, last: Window) -> str:
@@ -99,19 +98,19 @@ def moment(when: datetime) -> str:
     return f"{when:%Y-%m-%d %H:%M} UTC"
 
 
-def _next_open(flow: FlowAsset, runner: TickRunner, tries: Sequence[Attempt]) -> NextRun:
-    axis, tick = TickAxis(flow.ticks), runner.next_tick(flow)
+def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun:
+    axis, tick = TickAxis(flow.ticks), flows.next_tick(flow)
     try:
-        ready = runner.ready(flow)
+        ready = flows.ready(flow)
     except HydroError as error:
         return NextRun(None, f"which ticks may run is not known: {error}")
     if tick >= ready.until:
         return NextRun(None, _up_to_date(axis, ready, tick))
-    waits = _unless_failed(flow, tries, runner.now(), axis.window(tick))
+    waits = _unless_failed(flow, tries, flows.now(), axis.window(tick))
     if waits:
         return waits
     # What was too much for the machine may be little enough in smaller parts.
-    together = max(1, runner.project.range_ticks >> len(_tries_in_a_row(tries)))
+    together = max(1, flows.project.range_ticks >> len(_tries_in_a_row(tries)))
     first, last = axis.window(tick), axis.window(min(tick + together, ready.until) - 1)
     waiting = ready.until - tick
     return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
@@ -125,21 +124,26 @@ def _unless_failed(
         return None
     last = tries[0]
     tick = f"tick {window.key}" if window else "the record"
-    again = f"launch it again to let `{flow.name}` go on (run {last.run.run_id})"
+    again = f"{runs_it_again(flow.name)} (run {last.run.run_id})"
     if last.terminated:
         return NextRun(None, f"{tick} was terminated at {moment(last.ended)}: {again}", True)
     if last.judged:
-        wrong = f"{tick} was judged wrong, stopped since {moment(last.ended)}"
-        return NextRun(None, f"{wrong}: repair its cause, then {again}", True)
+        wrong = f"{tick} failed, and would again: stopped since {moment(last.ended)}"
+        return NextRun(None, f"{wrong}; repair its cause, then {again}", True)
     failed = len(_tries_in_a_row(tries))
     if failed >= MOST_TRIES:
         given_up = f"{tick} failed {failed} times, stopped since {moment(last.ended)}"
-        return NextRun(None, f"{given_up}: repair the cause, then {again}", True)
+        return NextRun(None, f"{given_up}; repair the cause, then {again}", True)
     due = last.ended + min(_FIRST_PAUSE * 2 ** (failed - 1), _LONGEST_PAUSE)
     if now < due:
         failing = f"{tick} failed at {moment(last.ended)}, try {failed} of {MOST_TRIES}"
         return NextRun(None, f"{failing}: it is tried again after {moment(due)}")
     return None
+
+
+def runs_it_again(flow: str) -> str:
+    """How somebody has a tick run again, at the command line or in the UI."""
+    return f"`hydrotick backfill {flow}`, or a launch in the UI, runs it again"
 
 
 def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:

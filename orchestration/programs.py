@@ -17,9 +17,7 @@ from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.comments import Comments
-from hydro_core.lang.load import load
 from hydro_core.plan.meaning import program_meanings
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration, check_expectations, schemas_of
 from hydro_core.project.discover import place_of
@@ -42,6 +40,9 @@ def program_of(flow: FlowAsset) -> Typed:
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
+    # The language is loaded where a program is read: of most commands it was read long ago.
+    from hydro_core.lang.load import load
+
     graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
     typed = infer(graph, schemas_of(flow))
@@ -100,6 +101,7 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
     from hydro_core.deploy.make import plan_of
+    from hydro_core.plan.planner import plan
     from hydro_core.shards.together import as_written
 
     typed = program_of(flow)

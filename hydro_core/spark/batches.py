@@ -20,7 +20,7 @@ from pyspark.sql import types as spark_types
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.few_rows import together
-from hydro_core.spark.files.workers import column_of
+from hydro_core.spark.files.rows import column_of
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened

@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+    from pyspark.sql import Column
 
 Window = tuple[datetime, datetime]
 Numbers = npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ class Axis:
 
     def within(self, kind: pa.DataType) -> ds.Expression:
         """What surely holds of the rows of the range; it also holds of few others."""
-        field = ds.field(self.column)
+        field = pc.field(self.column)
         if pa.types.is_integer(kind):
             return _both(field >= self.first, field <= self.last)
         # Bounds of the column's own type let the files' statistics tell what need not be read.
@@ -95,6 +96,8 @@ class Axis:
 
     def number(self, number: Column, moment: Column) -> Column:
         """The tick of a row in Spark, by the number or the moment that its tick column holds."""
+        from pyspark.sql import functions as F
+
         if not self.starts:
             return number
         starts = [_micros(start) for start in self.starts]
@@ -102,6 +105,8 @@ class Axis:
 
     def moment(self, value: Column, *, is_wall: bool) -> Column:
         """The moment in UTC that a date or time in Spark tells."""
+        from pyspark.sql import functions as F
+
         moment = value.cast("timestamp")
         if not is_wall or self.zone == "UTC":
             return moment
@@ -144,6 +149,8 @@ def _ints(values: pa.Array[Any]) -> Numbers:
 
 def _position(moment: Column, starts: list[int]) -> Column:
     """The number of the window that holds the moment; negative or too large: none does."""
+    from pyspark.sql import functions as F
+
     steps = {later - start for start, later in pairwise(starts)}
     if len(steps) == 1:
         step = F.lit(steps.pop())

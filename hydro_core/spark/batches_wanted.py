@@ -22,7 +22,7 @@ from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Window
 from hydro_core.spark.batches_landing import InputBatches, Range, range_of
-from hydro_core.spark.files.frames import is_exact
+from hydro_core.spark.files.arrived import is_exact
 from hydro_core.spark.files.places import DELTA
 from hydro_core.spark.landed_refusals import refuse_unfit
 from hydro_core.spark.relation import ITEM, TICK
@@ -72,7 +72,7 @@ class SlicedBatches(InputBatches):
         rows, axis, item = part.found.dataset, part.axis, part.arrived.item
         if rows is None or not is_exact(part.arrived, part.columns):
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
-            batch = self._by_pieces(part, self._sources[wanted.name].zone)
+            batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
         else:
             columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
             where = _within(condition_of(wanted, rows.schema, item), axis, rows.schema)
@@ -112,13 +112,13 @@ class SlicedBatches(InputBatches):
         return counts_of(rows, columns, _within(where, part.axis, rows.schema))
 
     def _has_none(self, wanted: Wanted) -> bool:
-        source = self._sources[wanted.name]
+        source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
     def _part(
         self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
     ) -> Range:
-        source = self._sources[wanted.name]
+        source = self.landings.sources[wanted.name]
         arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
         refuse_unfit(arrived, None)
         return range_of(source, arrived, (wanted.first, last), times)

@@ -24,8 +24,8 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..asset_paths import last_path
+from ..flows import Flows
 from ..run_tags import FLOW_TAG, IN_FLIGHT, UNDONE
-from ..runner import TickRunner
 from . import SETTINGS
 
 _STORAGE = ("storage", "run_storage", "event_log_storage", "local_artifact_storage")
@@ -34,17 +34,17 @@ _RUNS, _EVENTS = "history/runs.db", "event_log.db"
 _SECONDS = 2
 
 
-def say_nothing_more(flow: FlowAsset, runner: TickRunner) -> bool:
+def say_nothing_more(flow: FlowAsset, flows: Flows) -> bool:
     """Whether Dagster's records surely have nothing of the flow that its ledger does not say."""
-    home, done = runner.project.dagster_home, runner.next_tick(flow)
+    home, done = flows.project.dagster_home, flows.next_tick(flow)
     if not (home / _RUNS).exists():
         return not done
     try:
         if not _is_stored_as_shipped(home):
             return False
         with _opened(home / _RUNS) as runs, _opened(home / _EVENTS) as events:
-            return not _has_runs(runs, flow, runner, done) and (
-                _has_all_ticks(events, flow, runner, done) if done else not _has_ticks(events, flow)
+            return not _has_runs(runs, flow, flows, done) and (
+                _has_all_ticks(events, flow, flows, done) if done else not _has_ticks(events, flow)
             )
     except (OSError, HydroError, sqlite3.Error, yaml.YAMLError, _UnknownFormError):
         return False
@@ -55,8 +55,13 @@ class _UnknownFormError(Exception):
 
 
 def _is_stored_as_shipped(home: Path) -> bool:
-    texts = (home / SETTINGS, files("hydrotick.instance") / SETTINGS)
-    used, shipped = (yaml.safe_load(text.read_text(encoding="utf-8")) or {} for text in texts)
+    texts = [
+        (home / SETTINGS).read_text(encoding="utf-8"),
+        (files("hydrotick.instance") / SETTINGS).read_text(encoding="utf-8"),
+    ]
+    if texts[0] == texts[1]:
+        return True
+    used, shipped = (yaml.safe_load(text) or {} for text in texts)
     return all(used.get(name) == shipped.get(name) for name in _STORAGE)
 
 
@@ -67,12 +72,12 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _has_runs(runs: sqlite3.Connection, flow: FlowAsset, runner: TickRunner, tick: int) -> bool:
+def _has_runs(runs: sqlite3.Connection, flow: FlowAsset, flows: Flows, tick: int) -> bool:
     """Whether a run is at work on the flow, or has failed or been ended since the last commit.
 
     One that was launched from assets has no tag of its flow: it counts for all of them.
     """
-    since = runner.waits_since(flow, tick)
+    since = flows.waits_since(flow, tick)
     after = "" if since is None else since.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     query = f"""
         SELECT 1 FROM runs WHERE
@@ -92,11 +97,9 @@ def _has_ticks(events: sqlite3.Connection, flow: FlowAsset) -> bool:
     return any(json.loads(key)[0] == flow.name for (key,) in keys)
 
 
-def _has_all_ticks(
-    events: sqlite3.Connection, flow: FlowAsset, runner: TickRunner, done: int
-) -> bool:
+def _has_all_ticks(events: sqlite3.Connection, flow: FlowAsset, flows: Flows, done: int) -> bool:
     """Whether every committed tick is recorded, the last ones as they were committed last."""
-    key = json.dumps(last_path(flow, runner.plan(flow)))
+    key = json.dumps(last_path(flow, flows.plan(flow)))
     last = flow.ticks.calendar.window(done - 1).key
     wiped = events.execute("SELECT wipe_timestamp FROM asset_keys WHERE asset_key = ?", (key,))
     if wiped.fetchone() != (None,):
@@ -109,7 +112,7 @@ def _has_all_ticks(
     ).fetchone()
     if counted.fetchone() != (done,) or made is None:
         return False
-    commit = runner.deployments.ledger(flow).last_run
+    commit = flows.deployments.ledger(flow).last_run
     return commit is not None and _commit_of(made[0]) in (None, commit.sequence)
 
 

@@ -26,8 +26,10 @@ RUN = dg.DagsterRunStatus
 class Case:
     """A flow with some committed ticks, and an instance with runs of it."""
 
-    def __init__(self, home: Path, instance: dg.DagsterInstance) -> None:
-        self.flow: FlowAsset = small_flow(home / "program")
+    def __init__(
+        self, home: Path, instance: dg.DagsterInstance, flow: FlowAsset | None = None
+    ) -> None:
+        self.flow: FlowAsset = flow or small_flow(home / "program")
         self.runner = TickRunner(ProjectSettings(home=home, range_ticks=8))
         self.axis = TickAxis(self.flow.ticks)
         self.instance = instance

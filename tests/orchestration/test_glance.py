@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,13 +18,18 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.factory import asset_key, last_key
+from hydrotick.init import put_project
 from hydrotick.instance.glance import say_nothing_more
+from hydrotick.project import project_at
 from hydrotick.run_tags import FLOW_TAG
 from hydrotick.status import status_of
 from hydrotick.ticking import open_instance
 from tests.orchestration.recorded import RUN, Case
 
 pytestmark = pytest.mark.dagster
+
+HEAVY = {"dagster", "egglog", "great_expectations", "pandas", "pyspark", "sqlalchemy"}
+"""Each of them takes as long to load as all that `status` does."""
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +72,7 @@ def test_a_flow_that_goes_on_needs_no_dagster(case: Case) -> None:
 def test_without_any_records_only_a_flow_that_never_ran_needs_none(tmp_path: Path) -> None:
     with dg.DagsterInstance.ephemeral() as nothing:
         case = Case(tmp_path, nothing)
+        case.at(datetime(2026, 1, 5, 1, tzinfo=UTC))
         assert _is_left_out(case)
         case.commit(0, 2, record=False)
         assert not _is_left_out(case)
@@ -158,3 +166,25 @@ def test_a_deployment_that_is_lost_is_asked_for(
 
     monkeypatch.setattr(case.runner, "plan", lost)
     assert not _is_left_out(case)
+
+
+def test_status_of_a_deployed_project_loads_nothing_heavy(tmp_path: Path, empty: Path) -> None:
+    put_project(tmp_path / "shop", "totals")
+    home = tmp_path / "shop" / "data"
+    shutil.copytree(empty, home / "dagster")
+    (flow,) = project_at(tmp_path / "shop").flows
+    with open_instance(home / "dagster") as instance:
+        Case(home, instance, flow).commit(0, 3)
+    script = (
+        "import sys; from hydro_core.cli.main import main;"
+        f"code = main(['status']); print(code, sorted({HEAVY!r} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path / "shop",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "the ticks 2026-01-05 to 2026-01-07 may run; 3 open in all" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "0 []"

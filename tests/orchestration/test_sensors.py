@@ -15,13 +15,11 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
 from hydrotick.factory import asset_key, flow_definitions
 from hydrotick.failures import FailedRun, failed_run, tell
 from hydrotick.next_run import MOST_TRIES, next_run
 from hydrotick.records import unrecorded
 from hydrotick.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
-from hydrotick.runner import is_of_the_tick
 from hydrotick.settings import ProjectSettings
 from hydrotick.status import status, status_of
 from tests.orchestration.recorded import RUN, Case
@@ -67,7 +65,7 @@ def test_the_page_of_the_sensor_shows_it_at_once(case: Case) -> None:
     skipped = sensor(context)
     assert isinstance(skipped, dg.SkipReason)
     assert context.cursor == skipped.skip_message
-    assert "tick 2026-01-04 was judged wrong, stopped since" in str(context.cursor)
+    assert "tick 2026-01-04 failed, and would again: stopped since" in str(context.cursor)
 
 
 @pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])
@@ -99,7 +97,8 @@ def test_a_tick_that_was_judged_wrong_stops_the_flow(case: Case) -> None:
         assert found.ticks is None
         assert found.stopped
         assert (
-            f"tick 2026-01-04 was judged wrong, stopped since {datetime.now(UTC):%Y}" in found.says
+            "tick 2026-01-04 failed, and would again: stopped since "
+            f"{datetime.now(UTC):%Y}" in found.says
         )
         assert run in found.says
     # Somebody repaired it and launched it: the flow goes on.
@@ -192,7 +191,7 @@ def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("hydrotick.ticking.open_instance", lambda _: nullcontext(case.instance))
-    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
     serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
@@ -211,8 +210,8 @@ def test_status_is_for_monitoring_too(
     code, said = shown()
     assert code == 1
     assert "failed: 2026-01-18: the run failed" in said
-    assert "cure:   repair the data or the program, then launch the tick again" in said
-    assert "stopped: tick 2026-01-18 was judged wrong, stopped since" in said
+    assert "cure:   repair the data or the program, then `hydrotick backfill small`" in said
+    assert "stopped: tick 2026-01-18 failed, and would again: stopped since" in said
     code, said = shown("--format", "json")
     assert code == 1
     (found,) = json.loads(said)["flows"]
@@ -245,25 +244,15 @@ def test_status_makes_nothing(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serve(monkeypatch, [case.flow], case.runner.project)
-    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
     assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()
 
 
-def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
-    wrong = Diagnostic("input", "a column is missing", help="mend it")
-    spark = Diagnostic("runtime", "Spark failed", help="mend it")
-    locked = Diagnostic("state", "another writer is at work", help="mend it")
-    assert is_of_the_tick(DataError(wrong))
-    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero", help="mend it")))
-    assert not is_of_the_tick(InfrastructureError(spark))
-    assert not is_of_the_tick(DataError(locked))
-
-
 def test_a_failure_is_told_to_a_command_and_to_a_webhook(tmp_path: Path, case: Case) -> None:
     failed = failed_run(case.instance, _run(case, case.run(RUN.FAILURE, 2, judged=True)))
-    assert "launch the tick again" in failed.cure
+    assert "`hydrotick backfill small`, or a launch in the UI" in failed.cure
     told: list[dict[str, Any]] = []
     with Webhook(told) as url:
         file = tmp_path / "told.json"

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import Found, find
-from hydro_core.spark.files.workers import (
+from hydro_core.spark.files.rows import (
     CURE,
     FILE,
     MOMENT,
@@ -25,13 +26,10 @@ from hydro_core.spark.files.workers import (
     ROW,
     STAGE,
     Stage,
-    fits_whole,
     input_error,
-    read_in_workers,
-    survey,
-    tells_ticks,
 )
-from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.files.rows import Wanted as Made
+from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
@@ -51,15 +49,6 @@ from hydro_core.ticks.landed import misfit
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, is_integer
 from hydro_core.types.values import UNFIT, ValueProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """An input: what lies at its path, and the type of its items."""
-
-    file: InputFile
-    found: Found
-    item: ItemType
 
 
 def arrive(
@@ -160,15 +149,6 @@ def quoted(name: str) -> Column:
     """A column by its name, whatever characters that has."""
     escaped = name.replace("`", "``")
     return F.col(f"`{escaped}`")
-
-
-def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
-    """Whether casts make the items, and tell the ticks."""
-    types = arrived.found.types or {}
-    column = arrived.file.column
-    return all(fits_whole(types[n], to) for n, to in columns.items()) and (
-        column is None or tells_ticks(types[column])
-    )
 
 
 def _native(
@@ -343,15 +323,6 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     """The numbers of files by the names that Spark gives them."""
     uris = (path.absolute().as_uri() for path in arrived.found.files)
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
-
-
-def refuse_misfit(
-    arrived: Arrived, tick: int, problem: str, where: tuple[Path, int, str]
-) -> NoReturn:
-    """Refuses a value that is no item; it is told by its file, its row there and its column."""
-    file, row, column = where
-    told = misfit(problem, row, column)
-    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}", UNFIT)
 
 
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:

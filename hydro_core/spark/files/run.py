@@ -24,7 +24,8 @@ from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.few_rows import for_few_rows, together
-from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
+from hydro_core.spark.files.arrived import Arrived
+from hydro_core.spark.files.frames import FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
 from hydro_core.spark.past import NoPast, Overlay
 from hydro_core.spark.relation import TICK

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from hydro_core.spark.batches_landing import Landing
+from hydro_core.spark.arrivals.landings import Landing
 from hydro_core.spark.batches_wanted import SlicedBatches
 from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Wanted
 from hydro_core.types.ddl import parse_ddl
