@@ -10,7 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
 from hydro_core.deploy.files import Written
@@ -19,11 +18,11 @@ from hydro_core.errors import Diagnostic
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.check import check_declaration
+from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
-
-from .cutting import check_sharding, in_shards, sharding_of
+from hydro_core.project.program import check_outputs, program_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
@@ -32,23 +31,6 @@ if TYPE_CHECKING:
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
-
-
-def program_of(flow: FlowAsset) -> Typed:
-    """The program of `flow` with its types.
-
-    Raises:
-        ProgramError: the program, or what the asset says of it, is wrong.
-    """
-    # The language is loaded where a program is read: of most commands it was read long ago.
-    from hydro_core.lang.load import load
-
-    graph = load(place_of(flow))
-    check_declaration(flow, graph.sources, graph.sinks)
-    typed = infer(graph, schemas_of(flow))
-    _check_outputs(flow, typed)
-    check_sharding(flow, typed)
-    return typed
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
@@ -67,7 +49,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
     alike = sharding_of(flow) == deployed.sharding
     if alike and _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
-        _check_outputs(flow, known)
+        check_outputs(flow, known)
         return None
     now = said(program_of(flow))
     return None if alike and now == said(known) else now
@@ -88,10 +70,6 @@ def _was_read_from(flow: FlowAsset, deployed: Deployment) -> bool:
 @cache
 def _release() -> str:
     return version(PACKAGE)
-
-
-def _check_outputs(flow: FlowAsset, typed: Typed) -> None:
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
 
 
 def plan_as_written(flow: FlowAsset) -> TickPlan:

@@ -19,9 +19,10 @@ from hydro_core.lang.comments import Comments
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.program import program_of
 
 from ..deployments import Deployments, fitted
-from ..programs import program_of, texts_of
+from ..programs import texts_of
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..shape import FlowShape, shape_of
 from .sizes import Size, sizes_of
