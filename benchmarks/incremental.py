@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.measure import Ratio, note, parser_of, report
 from hydro_core.catalog.internal import INTERNAL
-from hydro_core.compile import Compiled, compile_text, optimized
+from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.interpreter import Hooks, run_ticks
@@ -251,7 +251,7 @@ def measure_on_spark(name: str, history: int, *, plan: bool) -> float:
     ticks = list(read_ticks(program.typed, ticks_of(case, history)))
     seconds = []
     started = time.perf_counter()
-    for _ in run_in_memory(program.typed, program.strata, ticks, settings, spark=spark):
+    for _ in run_in_memory(planned(program), ticks, settings, spark=spark):
         seconds.append(time.perf_counter() - started)
         started = time.perf_counter()
     return round(statistics.median(seconds[-MEASURED:]), 3)

@@ -22,9 +22,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hydro_core.compile import compile_text, optimized
+from hydro_core.compile import executable
 from hydro_core.optimize.cost import Goal
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.session import shared_session
@@ -199,9 +198,7 @@ def session(
 
 def plan_of(text: str, goal: Goal | None = "tick") -> TickPlan:
     """The plan of a program for this goal; None: of the program as it is written."""
-    compiled = compile_text(text)
-    found = compiled if goal is None else optimized(compiled, goal=goal)
-    return plan(found.typed, found.strata)
+    return executable(text, goal=goal)
 
 
 def note(line: str) -> None:

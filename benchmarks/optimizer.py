@@ -91,13 +91,12 @@ def measure(name: str) -> dict[str, object]:
     """One case, in this process: import, compile, optimize."""
     bare = _peak_mb()
     started = time.perf_counter()
-    from hydro_core.compile import compile_text
-    from hydro_core.optimize.optimizer import optimize
+    from hydro_core.compile import best_plan, compile_text
 
     imported = time.perf_counter()
     compiled = compile_text(programs()[name])
     ready = time.perf_counter()
-    found = optimize(compiled.typed)
+    found = best_plan(compiled)
     done = time.perf_counter()
     return {
         "case": name,

@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
-from hydro_core.compile import compile_text
-from hydro_core.plan.planner import plan
+from hydro_core.compile import compile_text, planned
 from hydro_core.shards.program import sharded
 from hydro_core.shards.run import side_by_side
 from hydro_core.spark.pipeline import Pipeline
@@ -52,8 +51,7 @@ def main() -> int:
         start = time.process_time()
         cut = sharded(program, count)
         analysis[str(count)] = time.process_time() - start
-        best = side_by_side(cut, "tick")
-        plans[str(count)] = plan(best.typed, best.strata)
+        plans[str(count)] = planned(side_by_side(cut, "tick"))
     with tempfile.TemporaryDirectory(prefix="hydrotick-bench-") as scratch:
         pipelines = {
             name: Pipeline(Path(scratch) / name, found, settings, spark)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hydro_core import agg
-    from hydro_core.lang.flow import Flow
+    from hydro_core.flow import Flow
     from hydro_core.lang.stream import Stream
     from hydro_core.lang.typed import typed
     from hydro_core.project.flow_asset import (
@@ -34,7 +34,7 @@ __all__ = [
 
 _HOMES = {
     "Expect": "hydro_core.project.flow_asset",
-    "Flow": "hydro_core.lang.flow",
+    "Flow": "hydro_core.flow",
     "FlowAsset": "hydro_core.project.flow_asset",
     "FlowOutput": "hydro_core.project.flow_asset",
     "Landing": "hydro_core.project.flow_asset",

@@ -1,4 +1,7 @@
-"""The way of a program from its text to strata, a line for each step."""
+"""The way of a program from its text to what runs, a line for each step.
+
+Whoever has a part of the way behind him (a graph, types, a plan) takes the rest of it from here.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import Strata, stratify
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
-from hydro_core.ir.graph import Graph
+from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.lang.resolve import parse
+from hydro_core.plan.meaning import NOTHING
+from hydro_core.plan.planner import plan, plan_of
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
     from hydro_core.optimize.cost import Goal
+    from hydro_core.optimize.optimizer import Optimized
     from hydro_core.optimize.statistics import Statistics
 
 
@@ -42,6 +49,16 @@ class Compiled:
         return render.svg(picture)
 
 
+def executable(
+    text: str, schemas: Mapping[str, ItemType] | None = None, goal: Goal | None = "tick"
+) -> TickPlan:
+    """The whole way of a program: from its text to what runs; without a goal as it is written."""
+    graph = parse(text)
+    typed = infer(graph, schemas)
+    program = stratified(typed)
+    return planned(program, best_plan(program, goal=goal) if goal else None)
+
+
 def compile_text(
     text: str,
     schemas: Mapping[str, ItemType] | None = None,
@@ -58,8 +75,7 @@ def compile_graph(
     graph: Graph, schemas: Mapping[str, ItemType] | None = None, *, partial: bool = False
 ) -> Compiled:
     """The types and strata of a graph; if `partial`, inputs without a schema have unknown items."""
-    typed = infer(graph, schemas, partial=partial)
-    return Compiled(typed, stratify(typed))
+    return stratified(infer(graph, schemas, partial=partial))
 
 
 def compile_flow(
@@ -76,19 +92,48 @@ def compile_flow(
     return compiled
 
 
-def optimized(compiled: Compiled, stats: Statistics | None = None, goal: Goal = "tick") -> Compiled:
-    """The cheapest plan of a program: what runs, unless the program shall run as written."""
+def stratified(typed: Typed) -> Compiled:
+    """A program of which the types are known."""
+    return Compiled(typed, stratify(typed))
+
+
+def best_plan(
+    program: Compiled,
+    stats: Statistics | None = None,
+    goal: Goal = "tick",
+    *,
+    explain: bool = False,
+) -> Optimized:
+    """The cheapest plan of a program, with its costs; if it is to `explain`, with its proof."""
     # Imported here: most commands take a program as it is.
     from hydro_core.optimize.optimizer import optimize
 
-    plan = optimize(compiled.typed, compiled.strata, stats, goal)
-    return compile_graph(plan.graph, {n: t.item for n, t in compiled.typed.inputs.items()})
+    return optimize(program.typed, stats, goal, explain=explain)
 
 
-def draw(graph: Graph, style: str, schemas: Mapping[str, ItemType] | None = None) -> str:
+def optimized(program: Compiled, stats: Statistics | None = None, goal: Goal = "tick") -> Compiled:
+    """The cheapest plan of a program as a program that runs on either engine."""
+    return stratified(best_plan(program, stats, goal).typed)
+
+
+def planned(
+    program: Compiled, best: Optimized | None = None, known: Mapping[NodeId, str] = NOTHING
+) -> TickPlan:
+    """What runs on Spark: a program as it is written, or by its best plan.
+
+    Args:
+        program: the program.
+        best: its optimized plan, if it has one.
+        known: the meanings of streams of that plan that are none of the program.
+    """
+    if best is None:
+        return plan(program.typed, known)
+    return plan_of(program.typed, best.typed, best.streams, known)
+
+
+def draw(program: Compiled, style: str) -> str:
     """A drawing of a program with its strata: svg, mermaid, dot, text or json."""
-    compiled = compile_graph(graph, schemas, partial=True)
-    picture = render.picture_of(graph, compiled.strata.of, compiled.typed.types)
+    picture = render.picture_of(program.graph, program.strata.of, program.typed.types)
     match style:
         case "svg":
             return render.svg(picture)

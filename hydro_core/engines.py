@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hydro_core.compile import Compiled, optimized
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.compile import Compiled, optimized, planned
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
@@ -52,36 +50,10 @@ def run_whole(program: Compiled, ticks: Iterable[TickInput], options: Options) -
     """The outputs of every tick, as items."""
     if options.optimized:
         program = optimized(program, goal="range" if options.as_range else "tick")
-    if options.engine == "spark":
-        return _run_on_spark(program, ticks, options)
-    return run_ticks(program.typed, program.strata, ticks, options.settings)
-
-
-def _run_on_spark(
-    program: Compiled, ticks: Iterable[TickInput], options: Options
-) -> Iterator[Outputs]:
-    return _spark_module("memory").run_in_memory(  # type: ignore[no-any-return]
-        program.typed,
-        program.strata,
-        ticks,
-        options.settings,
-        as_range=options.as_range,
-        spark=options.spark,
-    )
-
-
-def files_on_spark() -> Any:
-    """The module that runs programs on files with Spark."""
-    return _spark_module("files.run")
-
-
-def _spark_module(name: str) -> Any:
+    if options.engine == "reference":
+        return run_ticks(program.typed, program.strata, ticks, options.settings)
     # Imported when it is asked for: Spark takes seconds to load, and most commands do without it.
-    try:
-        return importlib.import_module(f"hydro_core.spark.{name}")
-    except ModuleNotFoundError:
-        raise DataError(
-            Diagnostic(
-                "config", "the Spark engine is not available", help="use `--engine reference`"
-            )
-        ) from None
+    from hydro_core.spark.memory import run_in_memory
+
+    as_range, spark = options.as_range, options.spark
+    return run_in_memory(planned(program), ticks, options.settings, as_range=as_range, spark=spark)

@@ -19,7 +19,7 @@ _WIDEST = 56
 
 def as_json(typed: Typed, strata: Strata) -> Mapping[str, Any]:
     """What `--format json` prints."""
-    ready = plan(typed, strata)
+    ready = plan(typed)
     return {
         "name": typed.graph.name,
         "inputs": {name: to_ddl(stream.item) for name, stream in typed.inputs.items()},
@@ -56,7 +56,7 @@ def as_text(typed: Typed, strata: Strata) -> str:
     if strata.recursive:
         cycles = (", ".join(sorted(cycle)) for cycle in strata.recursive)
         parts.append("\n".join(f"runs to a fixpoint: {cycle}" for cycle in cycles))
-    ready = plan(typed, strata)
+    ready = plan(typed)
     notes = (*ready.notes, *repeated(ready).values())
     if notes:
         parts.append("\n".join(notes))

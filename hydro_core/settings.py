@@ -95,13 +95,6 @@ class Settings:
     """The longest range that is one job where operators repeat rows at every tick: these jobs grow
     with the square of their ticks. `hydrotick check` lists such operators."""
 
-    compared_ticks: int = 20
-    """Random ticks on which an optimized program is compared with the naive one before it may be
-    used."""
-
-    shown_items: int = 20
-    """Items of an output that a person is shown before `…`: a screen, not a table dump."""
-
     spark: SparkSettings = field(default_factory=SparkSettings)
 
     def with_(self, **changes: Any) -> Settings:

@@ -14,8 +14,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.slices import Edge, Known, Need, Seen, Slice
-from hydro_core.analysis.strata import stratify
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, stratified
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
@@ -96,8 +95,7 @@ class SlicedRun:
         typed = self.program.typed
         kept = Graph.of(node for node in typed.graph if node.id in asked)
         types = {end: of for end, of in typed.types.items() if end.node in kept.nodes}
-        part = Typed(kept, types)
-        return Compiled(part, stratify(part))
+        return stratified(Typed(kept, types))
 
     def _numbers(self, rows: Rows) -> list[int]:
         """The ticks to run: without those in which nothing happens, where that is sure."""

@@ -13,10 +13,9 @@ from random import Random
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ticks.tick import TickInput
@@ -151,8 +150,7 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
         for i, end in enumerate(ends)
     ]
     kept = [node for node in graph if node.id in nodes]
-    part = Typed(Graph.of([*kept, *sinks], graph.name), typed.types)
-    return Compiled(part, stratify(part))
+    return stratified(Typed(Graph.of([*kept, *sinks], graph.name), typed.types))
 
 
 def _ticks(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.deploy.files import Written
+from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 
@@ -24,18 +26,21 @@ SHOWN = 12
 class About:
     """The deployment of a flow as its assets show it; none where the program is shown as written.
 
-    `drawing` is the drawing of the plan in markdown, `comments` are those of the program,
-    `undeployed` says what of the program as it is now is not deployed, `changed` which outputs say
-    something else by it.
+    `drawing` is the drawing of the plan in markdown, `comments` are those of the program, `columns`
+    what it says of them, `undeployed` says what of the program as it is now is not deployed,
+    `changed` which outputs say something else by it.
     """
 
     drawing: str
     comments: Comments
+    columns: Described
     strata: Mapping[int, str] = field(default_factory=dict)
     """What each stratum does."""
     written: Written | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
+    link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
+    """What an asset shows of a place in the program."""
 
     def code_version(self, asset: str) -> str | None:
         """What Dagster knows the program of an asset by: of "state/NAME", or an output."""

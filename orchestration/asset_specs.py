@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from typing import Any
 
 import dagster as dg
 
-from hydro_core.errors import HydroError, Span
+from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -76,25 +75,24 @@ def flow_specs(
     for state in shape.states:
         of = {**common, "code_version": about.code_version(f"state/{state.name}")}
         stratum = {"stratum": about.stratum(state.stratum)}
-        said = next(filter(None, map(about.comments.of, reversed(state.places))), "")
-        states.append(_state(flow, state, said, {**shown, **stratum}, of))
+        states.append(_state(flow, state, about, {**shown, **stratum}, of))
     outputs = []
     for output in shape.outputs:
         plan = about.of_output(output.name, shape.plan)
         plan |= {"stratum": about.stratum(output.stratum)}
-        said = about.comments.of(output.place)
         of = {**common, "code_version": about.code_version(output.name)}
-        outputs.append(_output(flow, output, said, {**shown, **plan}, of))
+        outputs.append(_output(flow, output, about, {**shown, **plan}, of))
     return [*states, *outputs]
 
 
 def _state(
     flow: FlowAsset,
     state: StateShape,
-    said: str,
+    about: About,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
+    said = about.comments.of_any(reversed(state.places))
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
         asset_key(flow, f"state/{state.name}"),
@@ -107,7 +105,7 @@ def _state(
             "written by": state.written_by,
             "read by": ", ".join(state.read_by),
             **({"reads of the tick before": earlier} if earlier else {}),
-            **_code(next(filter(None, state.places), None)),
+            **about.link(next(filter(None, state.places), None)),
         },
         **common,
     )
@@ -116,7 +114,7 @@ def _state(
 def _output(
     flow: FlowAsset,
     output: OutputShape,
-    said: str,
+    about: About,
     shown: Mapping[str, Any],
     common: Mapping[str, Any],
 ) -> dg.AssetSpec:
@@ -130,29 +128,19 @@ def _output(
         asset_key(flow, output.name),
         deps=[asset_key(flow, name) for name in output.parents],
         description=flow.outputs.get(output.name)
-        or said
+        or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",
         tags={"role": "output"},
         metadata={
-            "dagster/column_schema": _schema(output.columns, _sources(output)),
+            "dagster/column_schema": _schema(
+                output.columns, _sources(output, about.columns.outputs[output.name])
+            ),
             "dagster/column_lineage": dg.TableColumnLineage(lineage),
             **shown,
-            **_code(output.place),
+            **about.link(output.place),
         },
         **common,
     )
-
-
-def _code(place: Span | None) -> dict[str, Any]:
-    """Where the program says it, as the UI's link to code."""
-    if place is None or not Path(place.file).is_file():
-        return {}
-    file = str(Path(place.file).absolute())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)
-        where = dg.LocalFileCodeReference(file_path=file, line_number=place.line)
-        shown = dg.CodeReferencesMetadataValue(code_references=[where])
-    return {"dagster/code_references": shown}
 
 
 def input_specs(
@@ -176,9 +164,11 @@ def input_specs(
             kinds={kind} if kind else set(),
             tags={"role": "input"},
             metadata={
-                "dagster/column_schema": _schema(columns, _cut_by(landing.column)),
+                "dagster/column_schema": _schema(
+                    columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
+                ),
                 "program": dg.MetadataValue.md(about.drawing),
-                **_code(place),
+                **about.link(place),
             },
         )
 
@@ -203,8 +193,10 @@ def _schema(
     return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
 
 
-def _sources(output: OutputShape) -> dict[str, str]:
-    """What the columns of an output come from, in words: the free UI has no page for it."""
+def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
+    """What is said of an output's columns, and what they come from: the free UI has no page for
+    that.
+    """
     from_inputs = {
         column: ("computed from " if column in output.changed else "from ")
         + ", ".join(f"{name}.{field}" for name, field in sources)
@@ -212,7 +204,11 @@ def _sources(output: OutputShape) -> dict[str, str]:
         if sources
     }
     own = {name: says for name, says in _OUTPUT_COLUMNS.items() if name not in output.sources}
-    return {**own, **from_inputs}
+    both = {
+        column: f"{text} ({from_inputs[column]})" if column in from_inputs else text
+        for column, text in said.items()
+    }
+    return {**own, **from_inputs, **both}
 
 
 def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:

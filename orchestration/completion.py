@@ -44,15 +44,21 @@ _hydrotick() {{
         "${{(@)words[2,CURRENT]}}" 2>/dev/null)"}})
     if (( $#found )); then compadd -a found; else _files; fi
 }}
-compdef _hydrotick hydrotick
+if [[ $funcstack[1] == _hydrotick ]]; then _hydrotick; else compdef _hydrotick hydrotick; fi
 """
 _FISH = """\
 set -g _hydrotick_table {table}
 function _hydrotick
     set -l before (commandline -opc)
-    hydrotick completion at $_hydrotick_table $before[2..-1] (commandline -ct) 2>/dev/null
+    set -l current (commandline -ct)
+    set -l found (hydrotick completion at $_hydrotick_table $before[2..-1] $current 2>/dev/null)
+    if set -q found[1]
+        string join \\n -- $found
+    else
+        __fish_complete_path $current
+    end
 end
-complete -c hydrotick -a '(_hydrotick)'
+complete -c hydrotick -f -a '(_hydrotick)'
 """
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 

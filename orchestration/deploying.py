@@ -62,20 +62,25 @@ def compare(
 ) -> Mapping[str, Changed]:
     """How the outputs of the last so many ticks would differ, by running them; nothing stays.
 
-    It is about the outputs that both programs have, in the columns that both have.
+    It is about the outputs that both programs have and that have a past by the new one, in the
+    columns that both have. Those that are proved the same keep their rows, so they are not run. The
+    others run from the first tick on, since what they are at the last ones may be made of all.
     """
     from hydro_core.plan.bootstrap import Wanted
 
-    from .quality.changed import changed_rows, sum_of
+    from .quality.changed import Changed, changed_rows, sum_of
 
     outputs = change.difference.outputs
     both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
-    work = change.making(Wanted(outputs=both), {})
+    restated = both & change.work.wanted.outputs
+    found = dict.fromkeys(both - restated - change.begun, Changed(0, 0))
+    if not restated:
+        return found
+    work = change.making(Wanted(outputs=restated), {})
     last = change.commit.last
     with _beside(change, work, runner) as rework:
         _compute(rework, _ranges(change, work, runner, rework), computed, runner)
-        found = {}
-        for name in both:
+        for name in restated:
             columns = _of_both(rework, name)
             found[name] = sum_of(
                 changed_rows(

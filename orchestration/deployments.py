@@ -25,7 +25,7 @@ from hydro_core.types.columns import declared_columns
 from .programs import deployment_for, plan_as_written, said_instead
 
 if TYPE_CHECKING:
-    from hydro_core.analysis.infer import Typed
+    from hydro_core.compile import Compiled
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
 
@@ -178,14 +178,18 @@ class Deployments:
         """
         return self.serving(flow) or self.draft(flow)
 
-    def naive(self, flow: FlowAsset) -> Typed:
+    def naive(self, flow: FlowAsset) -> Compiled:
         """The program as it was written of which the plan is that ticks run by.
 
         Raises:
             HydroError: there is no deployment that serves, and the program is wrong.
         """
+        from hydro_core.compile import stratified
+
         found = self.shown(flow)
-        return program_of(flow) if found is None else found.deployment.program.typed
+        if found is None:
+            return program_of(flow)
+        return stratified(found.deployment.program.typed)
 
     def undeployed(self, flow: FlowAsset) -> Undeployed:
         """What of the program is not deployed; nothing where it is the one that serves.

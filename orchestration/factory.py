@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import dagster as dg
 
+from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError
 from hydro_core.project.check import check_alone
 from hydro_core.project.discover import Broken
@@ -29,6 +31,7 @@ from .asset_specs import (
     input_specs,
 )
 from .checks import flow_checks
+from .code_links import code_link
 from .deployments import fitted
 from .drawing import markdown, picture
 from .failures import failure_sensor
@@ -98,7 +101,17 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     shape, flow = shape_of(plan), fitted(flow, plan)
     undeployed = runner.deployments.undeployed(flow)
     drawn, comments = picture(plan), comments_of(flow, shown)
-    about = About(markdown(drawn), comments, drawn.does, shown, undeployed.says, undeployed.outputs)
+    columns = described(plan.typed if shown is None else shown.deployment.program.typed, comments)
+    about = About(
+        markdown(drawn),
+        comments,
+        columns,
+        drawn.does,
+        shown,
+        undeployed.says,
+        undeployed.outputs,
+        partial(code_link, project=runner.project),
+    )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
     specs = flow_specs(flow, shape, axis, about)
@@ -110,6 +123,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
+        owners=list(flow.owners),
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),

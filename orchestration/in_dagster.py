@@ -67,6 +67,10 @@ class InDagster(dg.Resolvable, dg.Model):
         str | None, Field(description="`running` as soon as they are loaded, or `stopped`")
     ] = None
     sensor_seconds: Annotated[int | None, Field(description="how often a sensor looks")] = None
+    code_url: Annotated[
+        str | None,
+        Field(description="where the project's folder is on the web, for links to its programs"),
+    ] = None
 
 
 class Lineage(dg.Resolvable, dg.Model):

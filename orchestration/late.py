@@ -21,6 +21,7 @@ from .ticks import Window
 if TYPE_CHECKING:
     from hydro_core.spark.arrivals.seen import Seen
 
+    from .openlineage.events import Parent
     from .runner import TickRunner
 
 
@@ -30,10 +31,11 @@ def run_open(
     windows: Sequence[Window],
     log: Log,
     refuse: Callable[[Window], None],
+    parent: Parent | None,
 ) -> Iterator[TickReport]:
     """Runs open ticks that follow each other, after what came for committed ones had its way.
 
-    Where these are computed again, they are reported first.
+    Where these are computed again, they are reported first, as started by `parent`.
     """
     pipeline = runner.pipeline(flow)
     reading, first = Reading(runner, flow, {}), None
@@ -48,7 +50,7 @@ def run_open(
             yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
             return
     if first is not None:
-        for report in _corrected(runner, flow, reading, first, log):
+        for report in _corrected(runner, flow, reading, first, log, parent):
             yield report
             if not report.committed:
                 return
@@ -64,7 +66,12 @@ def run_open(
 
 
 def _corrected(
-    runner: TickRunner, flow: FlowAsset, reading: Reading, first: int, log: Log
+    runner: TickRunner,
+    flow: FlowAsset,
+    reading: Reading,
+    first: int,
+    log: Log,
+    parent: Parent | None,
 ) -> Iterator[TickReport]:
     """The ticks from `first` on, computed again with what is late, and what that has done."""
     window = flow.ticks.calendar.window(first)
@@ -73,7 +80,7 @@ def _corrected(
         log(f"for committed ticks: {line}")
         runner.told(f"  {line}")
     report = None
-    for report in runner.correct(flow, window, log, reading):
+    for report in runner.correct(flow, window, log, reading, parent):
         yield report
     if report is not None and report.corrected is not None:
         for line in (str(report.corrected), *report.corrected.lines):

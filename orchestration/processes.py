@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-PROCESS_TAG = "hydrotick/process"
-"""The tag of a run that names the process which executes it."""
+PROCESS_TAG = ".dagster/hydrotick/process"
+"""The tag of a run that names the process which executes it; the UI hides tags that begin so."""
 
 
 def this_process() -> str:

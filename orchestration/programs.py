@@ -5,17 +5,15 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.analysis.strata import stratify
-from hydro_core.deploy.deployment import PACKAGE, Deployment, Validated
+from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
-from hydro_core.lang.comments import Comments
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
@@ -27,6 +25,7 @@ from hydro_core.project.program import check_outputs, program_of
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
     from hydro_core.deploy.make import Given
+    from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
 
 _RUNS, _SEED = 20, 0
@@ -51,7 +50,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
         check_declaration(flow, known.graph.sources, known.graph.sinks)
         check_outputs(flow, known)
         return None
-    now = said(program_of(flow))
+    now = said(program_of(flow).typed)
     return None if alike and now == said(known) else now
 
 
@@ -78,16 +77,16 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
-    from hydro_core.deploy.make import plan_of
-    from hydro_core.plan.planner import plan
+    from hydro_core.compile import planned
     from hydro_core.shards.together import as_written
 
-    typed = program_of(flow)
-    cut = in_shards(flow, typed, as_written)
+    program = program_of(flow)
+    cut = in_shards(flow, program, as_written)
     if cut is None:
-        return plan(typed, stratify(typed))
+        return planned(program)
     _, shards = cut
-    return plan_of(typed, shards.optimized(), shards.meanings(program_meanings(typed)))
+    known = shards.meanings(program_meanings(program.typed))
+    return planned(program, shards.optimized(), known)
 
 
 def deployment_for(flow: FlowAsset) -> Deployment:
@@ -99,42 +98,52 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
-    from hydro_core.compile import Compiled, compile_graph
-    from hydro_core.deploy.make import deployment_of
-    from hydro_core.optimize.optimizer import optimize
+    from hydro_core.compile import stratified
     from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
-    typed = program_of(flow)
-    program = Compiled(typed, stratify(typed))
-
-    def best_of(part: Compiled) -> Optimized:
-        return optimize(part.typed, part.strata, explain=True)
-
-    best, about = _planned(flow, program, best_of)
-    items = {name: stream.item for name, stream in typed.inputs.items()}
-    wrong = validate_randomly(compile_graph(best.graph, items), program, _RUNS, _SEED)
-    warned = tuple(_in_a_line(warning) for warning in typed.graph.warnings)
+    made = untried_deployment(flow)
+    program, before = stratified(made.program.typed), made.costs.before
+    wrong = validate_randomly(stratified(made.plan.typed), program, _RUNS, _SEED)
     if wrong is None:
-        about = replace(about, validated=Validated(_RUNS, _SEED))
-        made = deployment_of(flow.name, typed, best, about)
-        return replace(made, notes=(*warned, *made.notes))
-    written, about = _planned(flow, program, as_written)
-    written = replace(written, cost_before=best.cost_before, cost_after=best.cost_before)
+        return replace(made, validated=Validated(_RUNS, _SEED))
+    written = _deployment(flow, program, as_written)
     note = f"it runs as it is written, since the optimized plan is not the same: {wrong}"
-    made = deployment_of(flow.name, typed, written, about)
-    return replace(made, notes=(note, *warned, *made.notes))
+    return replace(written, costs=Costs(before, before), notes=(note, *written.notes))
+
+
+def untried_deployment(flow: FlowAsset) -> Deployment:
+    """The same before its plan is compared with the program: for those who only look at it.
+
+    Raises:
+        ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
+    """
+    from hydro_core.compile import best_plan
+
+    return _deployment(flow, program_of(flow), partial(best_plan, explain=True))
+
+
+def _deployment(
+    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
+) -> Deployment:
+    """What is deployed of a program, each part of which is planned so."""
+    from hydro_core.deploy.make import deployment_of
+
+    best, about = _planned(flow, program, plan)
+    made = deployment_of(flow.name, program.typed, best, about)
+    warned = (_in_a_line(warning) for warning in program.graph.warnings)
+    return replace(made, notes=(*warned, *made.notes))
 
 
 def _planned(
-    flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
+    flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
 ) -> tuple[Optimized, Given]:
     """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
     from hydro_core.deploy.make import Given
 
-    cut = in_shards(flow, program.typed, planned)
+    cut = in_shards(flow, program, plan)
     if cut is None:
-        return planned(program), Given(texts_of(flow))
+        return plan(program), Given(texts_of(flow))
     sharding, shards = cut
     known = shards.meanings(program_meanings(program.typed))
     return shards.optimized(), Given(texts_of(flow), sharding=sharding, meanings=known)
@@ -147,6 +156,8 @@ def _in_a_line(warning: Diagnostic) -> str:
 
 def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
     """What the program says of its statements, as it was deployed, or as it is where it was not."""
+    from hydro_core.lang.comments import Comments
+
     return Comments(texts_of(flow) if written is None else written.deployment.program.texts)
 
 

@@ -1,6 +1,6 @@
 """Runs ticks of a flow as ranges on a pipeline: computed, judged as written, then committed.
 
-If something in a range is wrong, halves of it are tried, so that all ticks before the wrong one are
+If something in a range is wrong, fewer ticks are tried, so that all before the wrong one are
 committed, and it is the one that is named.
 """
 
@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Diagnostic, HydroError, TransientError
+from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import told_faults
+from hydro_core.plan.parts import in_parts
 from hydro_core.project.flow_asset import FlowAsset
 
 from .looking import After
@@ -29,6 +30,15 @@ Log = Callable[[str], None]
 
 Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
+
+
+class NotCommittedError(DataError):
+    """Ticks that were not committed: an error, or a check that does not hold."""
+
+    def __init__(self, report: TickReport, code: Code = "runtime") -> None:
+        super().__init__(Diagnostic(code, report.problem, help=report.cure))
+        self.report = report
+        """That of their first tick."""
 
 
 def _allowed(_: Window) -> None:
@@ -55,50 +65,69 @@ class Ranges:
 
         After one that is not committed none is run.
         """
-        reports = self._together(windows)
-        if reports[0].committed or len(windows) == 1:
-            yield from reports
-            return
-        self.log(f"{span(windows)} cannot be committed together: {reports[0].problem}")
-        middle = len(windows) // 2
-        for half in (windows[:middle], windows[middle:]):
-            for report in self.run(half):
-                yield report
-                if not report.committed:
-                    return
+        first, last = windows[0].tick, windows[-1].tick
 
-    def _together(self, windows: Sequence[Window]) -> list[TickReport]:
-        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold."""
+        def run(start: int, end: int) -> Sequence[TickReport]:
+            return self._committed(windows[start - first : end - first + 1])
+
+        try:
+            for reports in in_parts(first, last, None, run):
+                yield from reports
+        except NotCommittedError as failed:
+            yield failed.report
+
+    def _committed(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+        """The reports of ticks that are committed together.
+
+        Raises:
+            NotCommittedError: they are not.
+        """
+        try:
+            reports = self._together(windows)
+        except HydroError as error:
+            report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            failed = NotCommittedError(report, error.code)
+        else:
+            if reports[0].committed:
+                return reports
+            failed = NotCommittedError(reports[0])
+        if len(windows) > 1:
+            self.log(f"{span(windows)} cannot be committed together: {failed.report.problem}")
+        raise failed
+
+    def _together(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold.
+
+        Raises:
+            HydroError: something is wrong with the program, the data or the state.
+        """
         from .quality.judge import judge
 
         pipeline = self.pipeline
         first, last = windows[0].tick, windows[-1].tick
         if first > pipeline.next_tick:
-            return [_too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))]
-        try:
-            pipeline.refuse_unless_next(first)
-            self.refuse(windows[-1])
-            with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
-                batches = self.read(windows)
-            with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
-                self._refuse_overtaken()
-                self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
-                prepared.write()
-                judged = judge(self.flow, pipeline, prepared)
-                if self.sample is not None:
-                    found = self.sample.judge(pipeline, prepared)
-                    judged = replace(judged, verdicts=[*judged.verdicts, *found])
-                reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
-                if not reports[0].committed:
-                    return reports
-                passed = checks_passed(judged.verdicts)
-                commit = prepared.commit({"tables": judged.facts, "passed": passed})
-                if self.after is not None:
-                    self.after.commit = commit.sequence
-                self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
-                return list(committed(reports, commit, pipeline))
-        except HydroError as error:
-            return [report_of_error(windows[0], error, judged=is_of_the_tick(error))]
+            raise _too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))
+        pipeline.refuse_unless_next(first)
+        self.refuse(windows[-1])
+        with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
+            batches = self.read(windows)
+        with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
+            self._refuse_overtaken()
+            self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
+            prepared.write()
+            judged = judge(self.flow, pipeline, prepared)
+            if self.sample is not None:
+                found = self.sample.judge(pipeline, prepared)
+                judged = replace(judged, verdicts=[*judged.verdicts, *found])
+            reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
+            if not reports[0].committed:
+                return reports
+            passed = checks_passed(judged.verdicts)
+            commit = prepared.commit({"tables": judged.facts, "passed": passed})
+            if self.after is not None:
+                self.after.commit = commit.sequence
+            self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
+            return list(committed(reports, commit, pipeline))
 
     def _refuse_overtaken(self) -> None:
         """Raises if another process has committed since the landings were looked at: what is late
@@ -139,7 +168,7 @@ def span(windows: Sequence[Window]) -> str:
     return first if len(windows) == 1 else f"{first} to {last}"
 
 
-def _too_early(window: Window, expected: Window) -> TickReport:
+def _too_early(window: Window, expected: Window) -> DataError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
-    return TickReport(window, False, problem, cure, judged=False)
+    return DataError(Diagnostic("state", problem, help=cure))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ IN_FLIGHT = (*WAITING, "STARTING", "STARTED", "CANCELING")
 """The states of a run that has not ended."""
 UNDONE = ("FAILURE", "CANCELED")
 """The states of a run that has ended before its ticks were done."""
+TICKS_TAG = "hydrotick/ticks"
+"""The tag of a run of several ticks that says what became of them."""
 
 PARTITION = "dagster/partition"
 RANGE_START = "dagster/asset_partition_range_start"
@@ -37,6 +39,12 @@ def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
     if RANGE_START in tags and RANGE_END in tags:
         return tags[RANGE_START], tags[RANGE_END]
     return (tags[PARTITION], tags[PARTITION]) if PARTITION in tags else None
+
+
+def ticks_told(committed: Sequence[str], failed: str | None) -> dict[str, str]:
+    """The tag by which a run says which ticks it committed, by their keys, and which one failed."""
+    done = " to ".join(dict.fromkeys((committed[0], committed[-1]))) if committed else "none"
+    return {TICKS_TAG: f"{done}; {failed} failed" if failed else done}
 
 
 def flow_of(run: dg.DagsterRun) -> str:

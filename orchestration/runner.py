@@ -10,7 +10,6 @@ import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
@@ -18,15 +17,14 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from .began import started_empty
 from .flows import Flows
-from .openlineage.events import Run
-from .openlineage.telling import told
+from .openlineage.events import Parent
+from .openlineage.telling import begun, told
 from .quality.landed import landed_verdicts
-from .quality.sample import Sample, sample_of
+from .quality.sample import Sample
 from .ranges import Log, is_of_the_tick
 from .readiness import Ready
 from .report import TickReport, report_of_committed
 from .settings import ProjectSettings
-from .shape import shape_of
 from .ticks import Window
 
 if TYPE_CHECKING:
@@ -55,10 +53,10 @@ class TickRunner(Flows):
         # so does what is another each time.
         if not keys or (made is not None and (started_empty(made) or not made.repeatable)):
             return None
-        typed = self.deployments.naive(flow)
+        program = self.deployments.naive(flow)
         known = self._samples.get(flow.name)
-        if known is None or known.program.typed is not typed or known.keys != keys:
-            known = self._samples[flow.name] = sample_of(flow, typed, self.inputs, keys)
+        if known is None or known.program.typed is not program.typed or known.keys != keys:
+            known = self._samples[flow.name] = Sample(flow, program, self.inputs, keys)
         return known
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
@@ -76,11 +74,13 @@ class TickRunner(Flows):
         importlib.import_module("sqlalchemy.orm")
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
-    def run(self, flow: FlowAsset, windows: Sequence[Window], log: Log) -> Iterator[TickReport]:
+    def run(
+        self, flow: FlowAsset, windows: Sequence[Window], log: Log, parent: Parent | None = None
+    ) -> Iterator[TickReport]:
         """Runs ticks, in order, and reports each; after one that is not committed none is run.
 
         A tick that is committed already is reported again. What is wrong with the program, the
-        data or the state is a report with a problem.
+        data or the state is a report with a problem. It is told that `parent` has started them.
         """
         self._reports.pop(flow.name, None)
         try:
@@ -92,9 +92,9 @@ class TickRunner(Flows):
             yield TickReport(first, committed=False, problem=str(error), judged=judged)
             return
         for part in self._parts(flow, windows, may_run.until):
-            reports = self._run_part(flow, part, log, may_run)
+            reports = self._run_part(flow, part, log, may_run, parent)
             if part[0].tick >= self.next_tick(flow):
-                begin = partial(self._begun, flow)
+                begin = partial(begun, self, flow, parent)
                 reports = told(reports, part, begin, self.project, log)
             for report in reports:
                 self._reports[flow.name] = report
@@ -103,12 +103,17 @@ class TickRunner(Flows):
                     return
 
     def correct(
-        self, flow: FlowAsset, first: Window, log: Log, reading: Reading | None = None
+        self,
+        flow: FlowAsset,
+        first: Window,
+        log: Log,
+        reading: Reading | None = None,
+        parent: Parent | None = None,
     ) -> Iterator[TickReport]:
         """Computes the committed ticks from `first` on again, in one commit, and reports each.
 
         If one of them fails, it alone is reported, and all is as it was. What is landed now is
-        read, or what `reading` has seen.
+        read, or what `reading` has seen. It is told that `parent` has started it.
         """
         from .correction import correct
 
@@ -116,7 +121,8 @@ class TickRunner(Flows):
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
         reports = correct(self, flow, first, log, reading)
-        for report in told(reports, windows, partial(self._begun, flow), self.project, log):
+        begin = partial(begun, self, flow, parent)
+        for report in told(reports, windows, begin, self.project, log):
             self._reports[flow.name] = report
             yield report
 
@@ -160,7 +166,12 @@ class TickRunner(Flows):
             yield part
 
     def _run_part(
-        self, flow: FlowAsset, windows: Sequence[Window], log: Log, ready: Ready
+        self,
+        flow: FlowAsset,
+        windows: Sequence[Window],
+        log: Log,
+        ready: Ready,
+        parent: Parent | None,
     ) -> Iterator[TickReport]:
         from .late import run_open
 
@@ -168,16 +179,7 @@ class TickRunner(Flows):
         if commit is not None and windows[0].tick <= commit.last:
             yield self._committed(flow, windows[0])
         else:
-            yield from run_open(self, flow, windows, log, ready.refuse)
-
-    def _begun(self, flow: FlowAsset, windows: Sequence[Window]) -> Run:
-        """A run of ticks, as it is told of."""
-        pipeline, where = self.pipeline(flow), self.landings(flow).sources
-        inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
-        tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
-        outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
-        shape, flow = shape_of(self.plan(flow)), self.asset(flow)
-        return Run(flow, shape, inputs, outputs, windows, self.project.openlineage_namespace)
+            yield from run_open(self, flow, windows, log, ready.refuse, parent)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -41,7 +41,8 @@ class ProjectSettings:
 
     `pool` is Dagster's pool that runs of all flows take a place in, else each flow has its own. The
     sensors of the flows look every `sensor_seconds`, and run as soon as they are loaded where
-    `sensors_run`, else when somebody starts them.
+    `sensors_run`, else when somebody starts them. The UI links to lines of programs below
+    `code_url`, where the project's folder is shown on the web, else in an editor.
 
     Runs of ticks are told as OpenLineage events to `openlineage` [OPENLINEAGE_URL], which is
     `file:PATH` or a server's URL, of jobs in `openlineage_namespace` [OPENLINEAGE_NAMESPACE]; a
@@ -61,6 +62,7 @@ class ProjectSettings:
     pool: str | None = None
     sensors_run: bool = False
     sensor_seconds: int = _SENSOR_SECONDS
+    code_url: str | None = None
     openlineage: str | None = None
     openlineage_namespace: str = "default"
     openlineage_key: str | None = field(default=None, repr=False)
@@ -70,6 +72,12 @@ class ProjectSettings:
         """The settings of the core, as the project changes them."""
         wanted = {"master": self.spark_master, "memory": self.spark_memory}
         return Settings().with_(**{name: value for name, value in wanted.items() if value})
+
+    def url_of(self, file: Path) -> str | None:
+        """Where a file of the project is on the web; None where that is not known."""
+        if self.code_url is None or self.root is None or not file.is_relative_to(self.root):
+            return None
+        return f"{self.code_url.rstrip('/')}/{file.relative_to(self.root).as_posix()}"
 
     @property
     def landing(self) -> Path:
@@ -116,6 +124,7 @@ def project_settings(
         pool=file.pool,
         sensors_run=file.sensors == "running",
         sensor_seconds=file.sensor_seconds or _SENSOR_SECONDS,
+        code_url=file.code_url,
         spark_master=environ.get(MASTER) or file.spark_master,
         spark_memory=environ.get(MEMORY) or file.spark_memory,
         range_ticks=_number(_RANGE_TICKS, ticks, "ticks") if ticks else file.range_ticks or _RANGE,

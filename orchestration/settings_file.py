@@ -16,6 +16,7 @@ landing = "/mnt/landing"
 pool = "spark"
 sensors = "running"
 sensor_seconds = 60
+code_url = "https://github.com/acme/shop/blob/main"
 
 [lineage]
 openlineage = "http://marquez:5000"
@@ -57,6 +58,7 @@ class FileSettings:
     pool: str | None = None
     sensors: str | None = None
     sensor_seconds: int | None = None
+    code_url: str | None = None
     openlineage: str | None = None
     namespace: str | None = None
 
@@ -223,6 +225,13 @@ def _wrong_status(value: str) -> Wrong:
     return "no status of a sensor", "write `running` or `stopped`"
 
 
+def _wrong_code_url(value: str) -> Wrong:
+    if re.fullmatch(r"https?://[^/\s]\S*", value):
+        return None
+    cure = "write the address of the project's folder, as `https://github.com/acme/shop/blob/main`"
+    return "no address on the web", cure
+
+
 _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
     "spark": {
         "master": ("spark_master", _is_text(wrong_master)),
@@ -237,6 +246,7 @@ _KEYS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], Wrong]]]] = {
         "pool": ("pool", _is_text(_wrong_pool)),
         "sensors": ("sensors", _is_text(_wrong_status)),
         "sensor_seconds": ("sensor_seconds", _is_number_of("seconds")),
+        "code_url": ("code_url", _is_text(_wrong_code_url)),
     },
     "lineage": {
         "openlineage": ("openlineage", _is_text(wrong_openlineage)),

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hydro_core.analysis.strata import stratify
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.compile import Compiled, compile_graph
@@ -129,9 +128,9 @@ def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tu
         parser.error("--schema is for a FILE: a flow's schemas stand in its asset")
     found = project.current()
     flow = flow_named(named, found, parser)
-    typed = program_of(flow)
+    program = program_of(flow)
     endless = replace(flow.ticks, end=None).calendar
-    return Subject(Compiled(typed, stratify(typed)), endless.window, found.settings.core), named
+    return Subject(program, endless.window, found.settings.core), named
 
 
 class _Progress:

@@ -15,9 +15,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, planned
 from hydro_core.errors import DataError, HydroError
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.sliced import SlicedRun
@@ -46,7 +45,7 @@ Inputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
 
 def inputs_of(flow: FlowAsset, program: Compiled, inputs: Inputs) -> SlicedBatches:
     """What a flow's program reads: the plan that runs may leave inputs out."""
-    return inputs(flow, plan(program.typed, program.strata))
+    return inputs(flow, planned(program))
 
 
 @dataclass

@@ -6,7 +6,7 @@ it would record every partition of the run anew, with the same metadata. So tick
 by one, and at the end the step only says that all of its outputs are there.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import dagster as dg
@@ -17,9 +17,10 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from .asset_specs import asset_key, tick_step
 from .checks import RunEvaluations
+from .openlineage.events import Parent
 from .records import refuse_lost_pipeline, unrecorded
 from .report import TickReport
-from .run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG
+from .run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from .runner import TickRunner
 from .shape import shape_of
 from .ticks import TickAxis, Window
@@ -50,7 +51,7 @@ def tick_asset(
         for first, last in unrecorded(flow, runner, context.instance):
             windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
         found, versions = RunEvaluations(flow, context), _Versions(flow)
-        for report in _reports(flow, context, runner, (asked, windows)):
+        for report in _tagged(context, _reports(flow, context, runner, (asked, windows))):
             yield from found.of_tick(report)
             for warning in report.warnings(flow.name):
                 context.log.warning(warning)
@@ -63,7 +64,8 @@ def tick_asset(
             if report.again:
                 context.log.warning(report.again)
             yield from _arrivals(flow, report)
-            yield from _materializations(flow, versions.of(runner), report)
+            known = {**versions.of(runner).metadata, **_run_before(flow, context, report)}
+            yield from _materializations(flow, versions.of(runner), report, known)
             yield from _without_table(flow, context.selected_asset_keys, report)
         yield from found.of_run(None)
         yield from _outputs(context)
@@ -83,13 +85,14 @@ def _reports(
     asked, windows = ticks
     first = min(asked, key=lambda window: window.tick)
     corrected: set[Window] = set()
+    parent = Parent(context.run.run_id, context.run.job_name)
     if _is_correction(context.run) and first.tick < runner.next_tick(flow):
-        for report in runner.correct(flow, first, context.log.info):
+        for report in runner.correct(flow, first, context.log.info, parent=parent):
             corrected.add(report.window)
             yield report
     left = windows - corrected
     if left:
-        yield from runner.run(flow, list(left), log=context.log.info)
+        yield from runner.run(flow, list(left), context.log.info, parent)
 
 
 def _is_correction(run: dg.DagsterRun) -> bool:
@@ -103,8 +106,40 @@ def _is_correction(run: dg.DagsterRun) -> bool:
     return value == CORRECT
 
 
+def _tagged(
+    context: dg.AssetExecutionContext, reports: Iterable[TickReport]
+) -> Iterator[TickReport]:
+    """The reports as they come; a run of several ticks has a tag in the end that says which of
+    them are committed, and which one failed.
+    """
+    run, committed, failed = context.run, list[str](), None
+    try:
+        for report in reports:
+            if report.committed:
+                committed.append(report.window.key)
+            else:
+                failed = report.window.key
+            yield report
+    finally:
+        # A run that is executed again begins with the tags that it had.
+        if len(committed) + bool(failed) > 1 or TICKS_TAG in run.tags:
+            context.instance.add_run_tags(run.run_id, ticks_told(committed, failed))
+
+
+def _run_before(
+    flow: FlowAsset, context: dg.AssetExecutionContext, report: TickReport
+) -> Mapping[str, dg.MetadataValue]:
+    """The run that recorded the tick before, where this one computes or records it again."""
+    if not (report.again or report.corrected):
+        return {}
+    key = asset_key(flow, next(iter(report.tables)))
+    wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[report.window.key])
+    found = context.instance.fetch_materializations(wanted, limit=1).records
+    return {"run before": dg.MetadataValue.dagster_run(found[0].run_id)} if found else {}
+
+
 def _materializations(
-    flow: FlowAsset, versions: Versions, report: TickReport
+    flow: FlowAsset, versions: Versions, report: TickReport, known: Mapping[str, Any]
 ) -> Iterator[dg.AssetMaterialization]:
     """The tick on the assets of the deployment that ran: the definitions may be of another one."""
     for name in report.tables:
@@ -112,7 +147,7 @@ def _materializations(
             asset_key(flow, name),
             description=str(report.corrected) if report.corrected else report.again or None,
             partition=report.window.key,
-            metadata={**report.metadata_of(name), **versions.metadata},
+            metadata={**report.metadata_of(name), **known},
             tags=versions.tags(name, report.commit),
         )
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
-from hydro_core.analysis.strata import stratify
-from hydro_core.compile import Compiled
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.shrink import shrink
 from hydro_core.ticks.wanted import Limits, field_of
@@ -38,8 +36,7 @@ def why(arguments: Sequence[str]) -> int:
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
     ledger, most = runner.pipeline(flow).ledger, Limits(runner.project.why_rows)
-    typed = runner.deployments.naive(flow)
-    program = Compiled(typed, stratify(typed))
+    program = runner.deployments.naive(flow)
     inputs = inputs_of(flow, program, runner.inputs)
     slices = FlowSlices(flow, program, inputs, ledger, most)
     where = _where(slices, options.output, options.where)

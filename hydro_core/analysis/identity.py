@@ -14,6 +14,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import Form, normal_form
 from hydro_core.ir.graph import Endpoint, Graph, Node
@@ -63,7 +64,8 @@ def functions_in(node: Node, typed: Typed) -> Iterator[tuple[Fn, Types]]:
 
 def _key(fn: Fn, over: Types) -> object:
     # what is called with several arguments must take just as many
-    return (normal_form(fn, over), over, len(fn.params) if len(over) > 1 else 1)
+    form = boolean_form(normal_form(fn, over), over)
+    return (form, over, len(fn.params) if len(over) > 1 else 1)
 
 
 def _settled(node: Node, typed: Typed, known: _Known) -> Node:
@@ -77,7 +79,8 @@ def _settled(node: Node, typed: Typed, known: _Known) -> Node:
     if form is None:
         return made
     types = (typed.types[node.inputs[0]].item, typed.types[Endpoint(node.id)].item)
-    op, args = known.projections.setdefault((form, types), (made.op, made.args))
+    key = (boolean_form(form, types[:1]), types)
+    op, args = known.projections.setdefault(key, (made.op, made.args))
     return made.with_(op=op, args=args)
 
 

@@ -52,7 +52,7 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     outputs: dict[str, list[Endpoint]] = {node.id: [] for node in graph}
     for endpoint in typed.types:
         outputs[endpoint.node].append(endpoint)
-    maps = {node.id: _map(typed, node) for node in graph}
+    maps = {node.id: map_of(typed, node) for node in graph}
     todo = dict.fromkeys(node.id for node in reversed(list(graph)))
     while todo:
         node = graph[todo.popitem()[0]]
@@ -64,7 +64,8 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
     return streams
 
 
-def _map(typed: Typed, node: Node) -> FieldMap | None:
+def map_of(typed: Typed, node: Node) -> FieldMap | None:
+    """The lineage of one operator, by its inputs; None of an input of the program."""
     if node.op.name == "source":
         return None
     types = tuple(typed.types[endpoint].item for endpoint in node.inputs)

@@ -44,7 +44,7 @@ class AggregateSpec:
     mergeable: bool = True
     """The result over x + y is a function of the results over x and over y."""
     invertible: bool = False
-    """The result over x is a function of the results over x + y and over y."""
+    """The result over x is a function of those over x + y and over y, for numbers of every type."""
     idempotent: bool = False
     """The result over x + x is that over x."""
     empty: object = None
@@ -158,7 +158,7 @@ _ENTRIES = (
         idempotent=True,
         empty=0,
     ),
-    AggregateSpec("sum", "the sum; beyond 64 bits the tick fails", _sum, invertible=True),
+    AggregateSpec("sum", "the sum; beyond 64 bits the tick fails", _sum),
     AggregateSpec("min", "the smallest", _same, idempotent=True),
     AggregateSpec("max", "the greatest", _same, idempotent=True),
     AggregateSpec("avg", "the mean", _average, mergeable=False, aliases=("mean",)),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hydro_core.catalog.aggregates import argument_type
+from hydro_core.catalog.aggregates import AGGREGATES, argument_type
 from hydro_core.catalog.spec import Aggregate, Args
 from hydro_core.types.item import Decimal, ItemType, Row, is_integer
 
@@ -96,7 +96,7 @@ def has_inverse(aggregates: Sequence[Named]) -> bool:
     return (
         first is not None
         and first[1] == Aggregate("count")
-        and all(a.function in {"count", "count_if", "total"} for _, a in aggregates)
+        and all(AGGREGATES[a.function].invertible for _, a in aggregates)
     )
 
 

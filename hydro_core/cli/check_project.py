@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from hydro_core.analysis.infer import Typed
 from hydro_core.cli import output
+from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Found, found_in, project_root
 from hydro_core.project.program import program_of
@@ -18,7 +18,7 @@ def check_project(style: str) -> int:
     root = project_root(os.environ)
     found = Found() if root is None else found_in(root)
     wrong: dict[str, HydroError] = {broken.name: broken.error for broken in found.broken}
-    programs: dict[str, Typed] = {}
+    programs: dict[str, Compiled] = {}
     for flow in found.flows:
         try:
             programs[flow.name] = program_of(flow)
@@ -40,7 +40,7 @@ def check_project(style: str) -> int:
 
 
 def _told(
-    name: str, programs: Mapping[str, Typed], wrong: Mapping[str, HydroError]
+    name: str, programs: Mapping[str, Compiled], wrong: Mapping[str, HydroError]
 ) -> dict[str, Any]:
     if name in wrong:
         return {"flow": name, "error": wrong[name].as_json()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
-from hydro_core.compile import draw
+from hydro_core.compile import compile_graph, draw
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.load import load
 
@@ -27,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints or writes the drawing."""
     graph = load(arguments.file)
-    drawing = draw(graph, _style(arguments), schemas_of(arguments, graph))
+    drawing = draw(
+        compile_graph(graph, schemas_of(arguments, graph), partial=True), _style(arguments)
+    )
     if arguments.out is None:
         output.print_text(drawing)
         return 0

@@ -5,19 +5,17 @@ unless validating.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
-from hydro_core.compile import Compiled, compile_graph, draw
+from hydro_core.compile import Compiled, best_plan, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.load import load
 from hydro_core.optimize.notes import Note
-from hydro_core.optimize.optimizer import Optimized, optimize
+from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import as_json, as_text, explanation, expressions
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.item import ItemType
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import validate_randomly
@@ -59,9 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     graph = load(arguments.file)
     schemas = schemas_of(arguments, graph)
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
-    found = optimize(
-        program.typed,
-        program.strata,
+    found = best_plan(
+        program,
         _statistics(arguments.stats),
         "range" if arguments.range else "tick",
         explain=arguments.explain,
@@ -69,13 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.validate is not None:
         _validate(program, found, arguments.validate)
     output.print_warnings(graph.warnings)
-    _print(arguments.format, found, schemas)
+    _print(arguments.format, found)
     if arguments.strict and found.notes:
         raise ProgramError(*map(_strict, found.notes))
     return 0
 
 
-def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> None:
+def _print(style: str, found: Optimized) -> None:
     match style:
         case "json":
             output.print_json(as_json(found))
@@ -86,7 +83,7 @@ def _print(style: str, found: Optimized, schemas: Mapping[str, ItemType]) -> Non
             if found.steps:
                 output.print_text("\n" + explanation(found))
         case _:
-            output.print_text(draw(found.graph, style, schemas))
+            output.print_text(draw(stratified(found.typed), style))
 
 
 def _strict(note: Note) -> Diagnostic:
@@ -108,8 +105,7 @@ def _statistics(path: str | None) -> Statistics:
 
 
 def _validate(program: Compiled, found: Optimized, runs: int) -> None:
-    types = {name: stream.item for name, stream in program.typed.inputs.items()}
-    mismatch = validate_randomly(compile_graph(found.graph, types), program, runs)
+    mismatch = validate_randomly(stratified(found.typed), program, runs)
     if mismatch is not None:
         raise DataError(
             Diagnostic("runtime", str(mismatch), help="this is a bug: please report it")

@@ -11,8 +11,8 @@ from typing import Any
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
-from hydro_core.compile import Compiled, compile_graph, optimized
-from hydro_core.engines import Options, Outputs, files_on_spark
+from hydro_core.compile import Compiled, compile_graph, optimized, planned
+from hydro_core.engines import Options, Outputs
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.optimize.cost import Goal
@@ -58,16 +58,17 @@ def _on_spark(
     options: Options,
 ) -> None:
     """The same on Spark, in ranges of ticks; no row passes through this process."""
-    spark_files = files_on_spark()
+    from hydro_core.spark.files import run as spark_files
+
     declared = {**_declared(graph), **given}
     inputs = spark_files.Inputs(files, declared, options.settings, options.spark)
     output.print_warnings(graph.warnings)
     found = {name: item for name, item in inputs.types.items() if name not in declared}
     program = compile_graph(graph, {**found, **given})
     at_once = arguments.ticks_at_once
-    planned = _planned(program, options, "tick" if at_once == 1 else "range")
+    best = _optimized(program, options, "tick" if at_once == 1 else "range")
     with ExitStack() as stack:
-        work = spark_files.prepared(planned, inputs, ticks, stack)
+        work = spark_files.prepared(planned(best), inputs, ticks, stack)
         folders = _folders(arguments, program, stack)
         came = ", ".join(f"{r.arrived.file.name} {r.summary.rows:,}" for r in work.inputs)
         output.print_error(f"{work.cut.count:,} ticks, in: {came or 'nothing'}")
@@ -82,7 +83,7 @@ def _on_spark(
     _report(rows, arguments)
 
 
-def _planned(program: Compiled, options: Options, goal: Goal) -> Compiled:
+def _optimized(program: Compiled, options: Options, goal: Goal) -> Compiled:
     """What runs: the program, or its shards side by side."""
     if options.cut is not None:
         cut = cut_into_shards(program, options.cut)

@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hydro_core.analysis.identity import functions_in
-from hydro_core.analysis.infer import Typed, infer
+from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.answer import partition
-from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import (
     PACKAGE,
     Costs,
@@ -24,8 +23,8 @@ from hydro_core.deploy.functions import stored_call
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meaning import NOTHING, meaning_of, program_meanings
-from hydro_core.plan.planner import plan
+from hydro_core.plan.meaning import meaning_of
+from hydro_core.plan.planner import plan_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.stream import Order
 
@@ -54,7 +53,7 @@ def deployment_of(
         ProgramError: a function cannot be stored (code `config`).
     """
     given = given or Given()
-    made = plan_of(program, optimized, given.meanings)
+    made = plan_of(program, optimized.typed, optimized.streams, given.meanings)
     return Deployment(
         flow=flow,
         program=Program(given.texts, program),
@@ -72,20 +71,6 @@ def deployment_of(
         ),
         versions=_versions(),
     )
-
-
-def plan_of(
-    program: Typed, optimized: Optimized, known: Mapping[NodeId, str] = NOTHING
-) -> TickPlan:
-    """The plan that runs, in which a stored stream of the program is known by what it is there.
-
-    `known` are meanings of further streams of the plan.
-    """
-    schemas = {name: stream.item for name, stream in program.inputs.items()}
-    typed = infer(optimized.graph, schemas)
-    meanings = program_meanings(program)
-    own = {node: meanings[stream] for node, stream in optimized.streams.items()}
-    return plan(typed, stratify(typed), {**own, **known})
 
 
 def tables_of(made: TickPlan) -> Iterator[Table]:

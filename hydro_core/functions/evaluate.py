@@ -28,11 +28,6 @@ def call_pair(fn: Fn, a: Any, b: Any) -> Any:
     return to_item(fn.call(*_own(fn, (a, b))))
 
 
-def call_nothing(fn: Fn) -> Any:
-    """`fn()`: the start of a fold."""
-    return to_item(fn.call())
-
-
 def _spread(item: Any, parameters: int) -> tuple[Any, ...]:
     if parameters == 1:
         return (item,)

@@ -1,25 +1,17 @@
-"""The Python API: a program is built by calls, and is the same graph as its text.
-
->>> flow = Flow("words")
->>> flow.source("lines", "string").flat_map(lambda line: line.split()).unique().sink("words")
->>> print(flow.to_text(), end="")
-lines = source("string")
-lines -> flat_map(lambda line: line.split()) -> unique() -> words
-"""
+"""What builds a program by calls: it is the same graph as its text."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import TypeProblem
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, source_args
 from hydro_core.ir.graph import Graph
+from hydro_core.lang.load import load
 from hydro_core.lang.place import caller
 from hydro_core.lang.ports import PortProblem, output_port
 from hydro_core.lang.print import is_name, to_text
@@ -34,7 +26,7 @@ Schema = str | ItemType
 _READER = ValueReader()
 
 
-class Flow:
+class FlowBuilder:
     """A program in the making. `graph()` is what it amounts to."""
 
     def __init__(self, name: str = "flow") -> None:
@@ -42,21 +34,20 @@ class Flow:
         self._drafts: list[Draft] = []
         self._forwards: list[Forward] = []
 
-    @staticmethod
-    def load(path: str | Path) -> Flow:
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
         """The flow of a program's file."""
-        graph: Graph = import_module("hydro_core.lang.load").load(str(path))
-        return Flow.of(graph)
+        return cls.of(load(str(path)))
 
-    @staticmethod
-    def parse(text: str, name: str = "flow", **bindings: Any) -> Flow:
+    @classmethod
+    def parse(cls, text: str, name: str = "flow", **bindings: Any) -> Self:
         """The flow of a text; `bindings` are what its functions may name beside the builtins."""
-        return Flow.of(parse(text, name=name, bindings=bindings))
+        return cls.of(parse(text, name=name, bindings=bindings))
 
-    @staticmethod
-    def of(graph: Graph) -> Flow:
+    @classmethod
+    def of(cls, graph: Graph) -> Self:
         """A flow that begins as a graph and may grow."""
-        flow = Flow(graph.name)
+        flow = cls(graph.name)
         number = {node.id: i for i, node in enumerate(graph)}
         for node in graph:
             wires = [(number[e.node], e.port) for e in node.inputs]
@@ -122,74 +113,6 @@ class Flow:
     def to_text(self) -> str:
         """The program's text; a function that is no expression stands in it under its name."""
         return to_text(self.graph())
-
-    def check(self, schemas: Mapping[str, Schema] | None = None) -> Any:
-        """Types and stratifies the program: what `hydrotick check` prints."""
-        compiler = import_module("hydro_core.compile")
-        return compiler.compile_flow(self._warned(), self._schemas(schemas), self._promised())
-
-    def optimize(self, schemas: Mapping[str, Schema] | None = None, **options: Any) -> Any:
-        """The optimized program, its cost before and after, and the steps that lead there."""
-        compiled = self.check(schemas)
-        optimizer = import_module("hydro_core.optimize.optimizer")
-        return optimizer.optimize(compiled.typed, compiled.strata, **options)
-
-    def partition(
-        self,
-        on: Mapping[str, str | Sequence[str]] | None = None,
-        *,
-        schemas: Mapping[str, Schema] | None = None,
-    ) -> Any:
-        """How the program can be cut into shards: what `hydrotick partition` answers.
-
-        With `on` one choice is judged: of some inputs the dotted path, or paths, of the fields by
-        which it is routed.
-        """
-        answers = import_module("hydro_core.analysis.partition.answer")
-        typed = self.check(schemas).typed
-        return answers.partition(typed) if on is None else answers.judge(typed, on)
-
-    def slice(self, output: str, *columns: str, schemas: Mapping[str, Schema] | None = None) -> Any:
-        """What of each input can matter for rows of an output with given values in some columns."""
-        answers = import_module("hydro_core.analysis.slice_wording")
-        return answers.slice_answer(self.check(schemas).typed, output, columns)
-
-    def run(
-        self,
-        ticks: Iterable[Mapping[str, Sequence[Any]]],
-        *,
-        engine: str = "reference",
-        schemas: Mapping[str, Schema] | None = None,
-        **options: Any,
-    ) -> Iterator[Any]:
-        """The outputs of every tick, in order, as they are computed: lists of items by the names of
-        the outputs, which a notebook shows as tables.
-
-        Options are `optimize`, `as_range`, `settings` and `spark`; and `shards`, to run in so many
-        shards, with `on` (the fields by which inputs are routed) and `replicate` (inputs that every
-        shard gets whole).
-        """
-        running = import_module("hydro_core.running")
-        found: Iterator[Any] = running.run_flow(
-            self._warned(), self._schemas(schemas), ticks, engine=engine, **options
-        )
-        return map(import_module("hydro_core.shown").TickOutputs, found)
-
-    def _warned(self) -> Graph:
-        """The program; what it warns of is told as Python tells warnings."""
-        graph = self.graph()
-        for warning in graph.warnings:
-            warnings.warn(warning.render(), stacklevel=3)
-        return graph
-
-    def draw(self, style: str = "svg", schemas: Mapping[str, Schema] | None = None) -> str:
-        """A drawing with the strata: svg, mermaid, dot or text."""
-        compiler = import_module("hydro_core.compile")
-        drawn: str = compiler.draw(self.graph(), style, self._schemas(schemas))
-        return drawn
-
-    def _repr_html_(self) -> str:
-        return self.draw()
 
     def __repr__(self) -> str:
         return f"<flow {self.name}: {len(self._drafts)} operators>"
@@ -334,11 +257,9 @@ class Flow:
             draft.inputs = [(new[number], port) for number, port in draft.inputs]
         return [drafts[i] for i in kept]
 
-    def _schemas(self, schemas: Mapping[str, Schema] | None) -> Mapping[str, ItemType]:
-        given = schemas or {}
-        return {n: parse_ddl(s) if isinstance(s, str) else s for n, s in given.items()}
-
-    def _promised(self) -> Mapping[str, ItemType]:
+    @property
+    def promised(self) -> Mapping[str, ItemType]:
+        """The schemas that forward references were announced with."""
         return {f.name: f.schema for f in self._forwards if f.schema is not None}
 
     def _check_name(self, name: str) -> None:

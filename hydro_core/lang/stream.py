@@ -15,13 +15,13 @@ from hydro_core.lang.place import caller
 from hydro_core.types.item import ItemType
 
 if TYPE_CHECKING:
-    from hydro_core.lang.flow import Flow
+    from hydro_core.lang.flow import FlowBuilder
 
 
 class Stream(Itemwise, Combine, Group, Order, State):
     """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
 
-    def __init__(self, flow: Flow, wire: Wire) -> None:
+    def __init__(self, flow: FlowBuilder, wire: Wire) -> None:
         self.flow, self.wire = flow, wire
 
     def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
@@ -56,7 +56,7 @@ class Stream(Itemwise, Combine, Group, Order, State):
 class Forward(Stream):
     """A stream that is used before it is defined: `define` closes the cycle."""
 
-    def __init__(self, flow: Flow, wire: Wire, name: str, schema: ItemType | None) -> None:
+    def __init__(self, flow: FlowBuilder, wire: Wire, name: str, schema: ItemType | None) -> None:
         super().__init__(flow, wire)
         self.name, self.schema = name, schema
         self.place = caller()

@@ -9,15 +9,18 @@ pairs are the greatest set of which each rests, through a least one, on itself a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 
 from hydro_core.optimize.shape import CHAIN, UNION
 from hydro_core.optimize.space import ClassId, Definition, ENode, Space
 
 MAX_PAIRS = 50_000
 """Pairs that are looked at; what is beyond them counts as different."""
+MAX_WAYS = 1_000
+"""Ways to prove a pair that are looked at: two sums that are split in many ways have their product.
+"""
 
 Pair = tuple[ClassId, ClassId]
 Kind = tuple[str, int | None]
@@ -76,7 +79,7 @@ def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Ma
         pair = todo.pop()
         if pair in search.found:
             continue
-        search.found[pair] = matches = tuple(_ways(search, pair))
+        search.found[pair] = matches = tuple(islice(_ways(search, pair), MAX_WAYS))
         todo += [child for match in matches for child in (*match.now, *match.earlier)]
     return search.found
 
@@ -108,32 +111,82 @@ def _match(a: ENode, b: ENode, others: tuple[ClassId, ...]) -> Match:
 
 
 def _proved(matches: Mapping[Pair, tuple[Match, ...]]) -> Mapping[Pair, Match]:
-    assumed: Mapping[Pair, object] = matches
-    while True:
-        proved = _within_a_tick(matches, assumed)
-        if len(proved) == len(assumed):
-            return proved
-        assumed = proved
+    """The pairs that are equal in a tick if they all were in the ticks before."""
+    proofs = _Proofs(matches)
+    proofs.prove(matches)
+    dropped = {pair for pair in matches if pair not in proofs.by}
+    while dropped:
+        lost = proofs.drop(dropped)
+        proofs.prove(lost)
+        dropped = {pair for pair in lost if pair not in proofs.by}
+    return proofs.by
 
 
-def _within_a_tick(
-    matches: Mapping[Pair, tuple[Match, ...]], assumed: Mapping[Pair, object]
-) -> dict[Pair, Match]:
-    """The pairs that are equal in a tick if the assumed ones were in the ticks before."""
-    proved: dict[Pair, Match] = {}
-    readers: dict[Pair, list[Pair]] = {}
-    for pair in assumed:
-        for match in matches[pair]:
-            for child in match.now:
-                readers.setdefault(child, []).append(pair)
-    todo = list(assumed)
-    while todo:
-        pair = todo.pop()
-        if pair in proved or pair not in assumed:
-            continue
-        for match in matches[pair]:
-            if all(p in proved for p in match.now) and all(p in assumed for p in match.earlier):
-                proved[pair] = match
-                todo += readers.get(pair, ())
-                break
-    return proved
+class _Proofs:
+    """The pairs that are proved in a tick if those that are not dropped were equal before it.
+
+    What is dropped takes with it only what rests on it, so that each match is looked at about once.
+    """
+
+    def __init__(self, matches: Mapping[Pair, tuple[Match, ...]]) -> None:
+        self.by: dict[Pair, Match] = {}
+        self._ways = {pair: [_Way(pair, match) for match in of] for pair, of in matches.items()}
+        self._now: dict[Pair, list[_Way]] = {}
+        self._earlier: dict[Pair, list[_Way]] = {}
+        self._chosen: dict[Pair, _Way] = {}
+        for way in (way for ways in self._ways.values() for way in ways):
+            for child in way.match.now:
+                self._now.setdefault(child, []).append(way)
+            for child in way.match.earlier:
+                self._earlier.setdefault(child, []).append(way)
+                way.holds &= child in matches
+
+    def prove(self, pairs: Iterable[Pair]) -> None:
+        """Finds a proof for each of some pairs that has one, and for those that rest on them."""
+        todo = [way for pair in pairs for way in self._ways[pair] if way.is_proof]
+        while todo:
+            way = todo.pop()
+            if way.pair in self.by or not way.is_proof:
+                continue
+            self.by[way.pair], self._chosen[way.pair] = way.match, way
+            for reader in self._now.get(way.pair, ()):
+                reader.open -= 1
+                if reader.is_proof:
+                    todo.append(reader)
+
+    def drop(self, pairs: Iterable[Pair]) -> set[Pair]:
+        """No more assumes that some pairs were equal before; gives those that lost their proofs."""
+        failed = [way for pair in pairs for way in self._earlier.get(pair, ())]
+        for way in failed:
+            way.holds = False
+        lost: set[Pair] = set()
+        while failed:
+            way = failed.pop()
+            if self._chosen.get(way.pair) is not way:
+                continue
+            del self.by[way.pair], self._chosen[way.pair]
+            lost.add(way.pair)
+            for reader in self._now.get(way.pair, ()):
+                reader.open += 1
+                failed.append(reader)
+        return lost
+
+
+@dataclass(slots=True, eq=False)
+class _Way:
+    """A match of a pair, and whether it proves it by now."""
+
+    pair: Pair
+    match: Match
+    open: int = field(init=False)
+    """How many pairs it needs in the same tick that are not proved."""
+    holds: bool = True
+    """Whether no pair is dropped that it needs in earlier ticks."""
+
+    def __post_init__(self) -> None:
+        self.open = len(self.match.now)
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the pair follows."""
+        return self.holds and not self.open

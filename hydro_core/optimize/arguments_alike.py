@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
+from hydro_core.functions.boolean import NULL, boolean_form
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import Form, normal_form
 from hydro_core.optimize.shape import Payload
@@ -36,16 +37,14 @@ def _key(value: Any) -> object:
         case Payload(args, port):
             return (port, tuple((name, _key(argument)) for name, argument in args.entries))
         case Fn():
-            return ("function", value.over, _unguarded(normal_form(value, value.over)))
+            form = boolean_form(normal_form(value, value.over), value.over)
+            return ("function", value.over, _unguarded(form))
         case Aggregate(function, arguments):
             return ("aggregate", function, _key(arguments))
         case tuple():
             return ("tuple", *map(_key, value))
         case _:
             return (type(value).__name__, repr(value))
-
-
-_NULL = ("constant", "NoneType", "None")
 
 
 def _unguarded(form: Any) -> Any:
@@ -55,6 +54,6 @@ def _unguarded(form: Any) -> Any:
     found: Form = tuple(map(_unguarded, form))
     match found:
         case ("if", ("compare", item, ("is", null)), otherwise, ("field", of, _) as taken):
-            if null == otherwise == _NULL and item == of:
+            if null == otherwise == NULL and item == of:
                 return taken
     return found

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.analysis.strata import Strata
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify
@@ -42,9 +41,9 @@ UNTOUCHED = Saturation(0, 0, True)
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """A plan: its graph, the costs, and what could not be made incremental."""
+    """A plan: its program, the costs, and what could not be made incremental."""
 
-    graph: Graph
+    typed: Typed
     cost_before: float
     cost_after: float
     steps: tuple[Derivation, ...] = ()
@@ -60,10 +59,14 @@ class Optimized:
     reads may be left out of them.
     """
 
+    @property
+    def graph(self) -> Graph:
+        """What runs."""
+        return self.typed.graph
+
 
 def optimize(
     typed: Typed,
-    strata: Strata | None = None,
     stats: Statistics | None = None,
     goal: Goal = "tick",
     *,
@@ -76,7 +79,7 @@ def optimize(
     """
     loaded = load(typed)
     if not loaded.problem.roots:
-        return Optimized(typed.graph, 0.0, 0.0)
+        return Optimized(typed, 0.0, 0.0)
     problem, rules = prepare(loaded)
     egraph = EGraph(problem, rules, log=explain)
     replay = Replay(egraph) if explain else None
@@ -89,9 +92,10 @@ def optimize(
     after = _types(typed, graph)
     if forgotten := list(_forgotten(typed, after)):
         return _as_it_is(typed, before, saturation, statistics, forgotten)
-    graph = verify(narrowed(typed, after))
+    best = narrowed(typed, after)
+    verify(best.graph)
     return Optimized(
-        graph,
+        best,
         before,
         plan.cost,
         derivations(replay, space, plan, rules) if replay and replay.is_whole else (),
@@ -126,7 +130,7 @@ def _as_it_is(
     names = ", ".join(f"`{name}`" for name in empty)
     verb = "never have" if len(empty) > 1 else "never has"
     return Optimized(
-        typed.graph,
+        typed,
         cost,
         cost,
         saturation=saturation,
@@ -203,15 +207,14 @@ def preferred(problem: Problem, space: Space) -> Mapping[ClassId, int]:
     return choice
 
 
-def narrowed(typed: Typed, plan: Typed) -> Graph:
+def narrowed(typed: Typed, plan: Typed) -> Typed:
     """The plan without columns that nobody reads, its types checked; as it is if that fails."""
     _check_outputs(typed, plan)
     narrow = without_dead_columns(plan)
     try:
-        check_types(typed, narrow)
+        return check_types(typed, narrow)
     except (ProgramError, AssertionError):
-        return plan.graph
-    return narrow
+        return plan
 
 
 def check_types(typed: Typed, graph: Graph) -> Typed:

@@ -310,10 +310,3 @@ def _operator(enode: ENode) -> OpSpec:
 
 def _payload(work: _Rebuild, enode: ENode) -> Payload:
     return Payload() if enode.payload is None else work.payloads[enode.payload]
-
-
-def origins_of(graph: Graph) -> Mapping[NodeId, str]:
-    """Where each node stands, for tests and drawings: `file:line:column`."""
-    return {
-        n.id: f"{n.span.file}:{n.span.line}:{n.span.column}" for n in graph if n.span is not None
-    }

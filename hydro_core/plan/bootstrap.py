@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -92,8 +91,7 @@ def _part(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf]) -> 
             nodes[made.id] = made
     part = Graph.of((nodes[n] for n in _in_order(graph, nodes)), graph.name)
     inputs = {n: t.item for n, t in target.typed.inputs.items() if n in part.sources}
-    typed = infer(part, inputs)
-    return Bootstrap(plan(typed, stratify(typed)), tables)
+    return Bootstrap(plan(infer(part, inputs)), tables)
 
 
 def _ends(target: TickPlan, wanted: Wanted) -> Iterable[NodeId]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata, stratify
+from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
@@ -26,25 +26,40 @@ from hydro_core.plan.feedback import (
     without_false_hopes,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.plan.meaning import NOTHING, meaning_of, meanings
+from hydro_core.plan.meaning import NOTHING, meaning_of, meanings, program_meanings
 from hydro_core.plan.running import RunningForm, needs_the_past, running_form, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
 
-def plan(typed: Typed, strata: Strata, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
+def plan_of(
+    program: Typed,
+    optimized: Typed,
+    streams: Mapping[NodeId, NodeId],
+    known: Mapping[NodeId, str] = NOTHING,
+) -> TickPlan:
+    """The plan of an optimized program: a stream of the program is known by what it is there.
+
+    Args:
+        program: the program as it is written.
+        optimized: the same optimized.
+        streams: the nodes of it that compute a stream of the program, and their names there.
+        known: the meanings of further nodes.
+    """
+    own = program_meanings(program)
+    return plan(optimized, {**{node: own[stream] for node, stream in streams.items()}, **known})
+
+
+def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     """The plan of a program, for every range of ticks.
 
     Args:
         typed: the program, or an optimized plan of it.
-        strata: its strata.
         known: of an optimized plan, the meanings of nodes that compute streams of the program.
     """
     reading = predecessors(typed.graph)
     known = meanings(typed, components(reading), known)
-    closed = with_closed_forms(typed)
-    if closed is not typed:
-        typed, strata = closed, stratify(closed)
+    typed = with_closed_forms(typed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
@@ -60,7 +75,7 @@ def plan(typed: Typed, strata: Strata, known: Mapping[NodeId, str] = NOTHING) ->
     slots = _slots(typed, _Kept(kinds, last_only, tells), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
-    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, tells, found, notes)
+    return TickPlan(graph, typed, stratify(typed), kinds, slots, parts, reads, tells, found, notes)
 
 
 def _component(

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import stratify
 from hydro_core.deploy.deployment import Sharding
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.flow_asset import FlowAsset, Shards
@@ -35,7 +33,7 @@ def served(sharding: Sharding | None) -> str:
     )
 
 
-def check_sharding(flow: FlowAsset, program: Typed) -> None:
+def check_sharding(flow: FlowAsset, program: Compiled) -> None:
     """Judges whether the program can be cut as the asset asks.
 
     Raises:
@@ -47,7 +45,7 @@ def check_sharding(flow: FlowAsset, program: Typed) -> None:
 
 
 def in_shards(
-    flow: FlowAsset, program: Typed, planned: Callable[[Compiled], Optimized]
+    flow: FlowAsset, program: Compiled, planned: Callable[[Compiled], Optimized]
 ) -> tuple[Sharding, Together] | None:
     """The shards of a flow, by a plan for one of them and one for the last step.
 
@@ -65,8 +63,7 @@ def in_shards(
     return replace(asked, says=cut.described), Together.of(cut, planned)
 
 
-def _cut(flow: FlowAsset, program: Typed, asked: Sharding) -> Sharded:
-    from hydro_core.compile import Compiled
+def _cut(flow: FlowAsset, program: Compiled, asked: Sharding) -> Sharded:
     from hydro_core.shards.program import Spelling, sharded
 
     def replicate(names: Sequence[str]) -> str:
@@ -75,9 +72,8 @@ def _cut(flow: FlowAsset, program: Typed, asked: Sharding) -> Sharded:
     spelling = Spelling(
         "`on`", replicate, f"leave `shards` of `{flow.name}` out: it runs as a whole then"
     )
-    compiled = Compiled(program, stratify(program))
     try:
-        return sharded(compiled, asked.count, asked.on or None, asked.replicate, spelling)
+        return sharded(program, asked.count, asked.on or None, asked.replicate, spelling)
     except ProgramError as error:
         raise ProgramError(*(_of_asset(flow, found) for found in error.diagnostics)) from None
 

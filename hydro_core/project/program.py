@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from hydro_core.analysis.infer import Typed, infer
+from typing import TYPE_CHECKING
+
 from hydro_core.project.check import check_declaration, check_expectations, schemas_of
 from hydro_core.project.cutting import check_sharding
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 
+if TYPE_CHECKING:
+    from hydro_core.analysis.infer import Typed
+    from hydro_core.compile import Compiled
 
-def program_of(flow: FlowAsset) -> Typed:
-    """The program of `flow` with its types.
+
+def program_of(flow: FlowAsset) -> Compiled:
+    """The program of `flow`.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
     # The language is loaded where a program is read: of most commands it was read long ago.
+    from hydro_core.compile import compile_graph
     from hydro_core.lang.load import load
 
     graph = load(place_of(flow))
     check_declaration(flow, graph.sources, graph.sinks)
-    typed = infer(graph, schemas_of(flow))
-    check_outputs(flow, typed)
-    check_sharding(flow, typed)
-    return typed
+    program = compile_graph(graph, schemas_of(flow))
+    check_outputs(flow, program.typed)
+    check_sharding(flow, program)
+    return program
 
 
 def check_outputs(flow: FlowAsset, typed: Typed) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, best_plan
 from hydro_core.engines import Options, Outputs, run_whole
 from hydro_core.optimize.cost import Goal
-from hydro_core.optimize.optimizer import optimize
 from hydro_core.shards.program import Sharded
 from hydro_core.shards.together import Together, as_written
 from hydro_core.ticks.tick import TickInput
@@ -25,4 +24,4 @@ def side_by_side(program: Sharded, goal: Goal | None) -> Compiled:
     """What runs: all shards by the plan that is best for the goal; None: as they are written."""
     if goal is None:
         return Together.of(program, as_written).compiled
-    return Together.of(program, lambda part: optimize(part.typed, part.strata, goal=goal)).compiled
+    return Together.of(program, lambda part: best_plan(part, goal=goal)).compiled

@@ -62,7 +62,7 @@ class Together:
         parts = [self.shard] * self.cut.count + ([self.last] if self.last else [])
         once = [self.shard] + ([self.last] if self.last else [])
         return Optimized(
-            self.graph,
+            self.compiled.typed,
             sum(part.cost_before for part in parts),
             sum(part.cost_after for part in parts),
             tuple(step for part in once for step in part.steps),
@@ -201,7 +201,7 @@ class Together:
 
 def as_written(program: Compiled) -> Optimized:
     """A program as its own plan."""
-    return Optimized(program.graph, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
+    return Optimized(program.typed, 0.0, 0.0, streams={node.id: node.id for node in program.graph})
 
 
 def _whole(sink: Node) -> NodeId:

@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hydro_core.compile import Compiled, optimized
+from hydro_core.compile import Compiled, best_plan, planned
 from hydro_core.engines import Outputs
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.simulation.case import Case, Windows
@@ -33,8 +32,7 @@ def on_pipelines(
     program: Compiled, windows: Windows, settings: Settings
 ) -> Callable[[Case], Sequence[Outputs]]:
     """What runs cases of a program by its optimized plan, each as a pipeline of its own."""
-    best = optimized(program)
-    made = plan(best.typed, best.strata)
+    made = planned(program, best_plan(program))
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
 
     def run(case: Case) -> Sequence[Outputs]:

@@ -7,10 +7,10 @@ stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -21,6 +21,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
 from hydro_core.spark.few_rows import has_few_rows
 from hydro_core.spark.fixpoint import Cycle, fixpoint
+from hydro_core.spark.job import Job, RangeResult
 from hydro_core.spark.log import consolidated, live_rows
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.changes import changes_of, told, with_changes
@@ -28,7 +29,6 @@ from hydro_core.spark.lower.combine import united, written_as
 from hydro_core.spark.lower.io import empty_frame
 from hydro_core.spark.lower.registry import (
     Step,
-    Times,
     as_kind,
     fitted,
     lower,
@@ -36,12 +36,10 @@ from hydro_core.spark.lower.registry import (
 )
 from hydro_core.spark.lower.state import first_seen
 from hydro_core.spark.lower.touched import goes_on
-from hydro_core.spark.past import NoPast, Overlay, Past
+from hydro_core.spark.past import Overlay, Past
 from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.settle import Settle, checkpointed, exactly, held, settled
+from hydro_core.spark.settle import exactly, held, settled
 from hydro_core.types.stream import Order, StreamType
-
-__all__ = ["NoPast", "Past", "RangeResult", "run_range"]
 
 ENDLESS = 1 << 60
 """No limit."""
@@ -53,53 +51,12 @@ SHORT_PLAN = 2
 """The same where rows are few: planning them again costs more than they do."""
 
 
-@dataclass(frozen=True, slots=True)
-class RangeResult:
-    """What a range gives: all of it must be written or none."""
-
-    outputs: Mapping[str, Relation]
-    """By the outputs' names.
-
-    Histories hold their past rows too: `Relation.new(first)` is what the range adds.
-    """
-    state: Mapping[str, DataFrame]
-    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves.
-
-    Of a log of changes it is the rows `item, t, n`.
-    """
-
-
-def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
-    plan: TickPlan,
-    first: int,
-    last: int,
-    *,
-    spark: SparkSession,
-    sources: Mapping[str, DataFrame],
-    past: Past | None = None,
-    settings: Settings | None = None,
-    times: Times | None = None,
-    settle: Settle = checkpointed,
-    added: Collection[str] = (),
-) -> RangeResult:
-    """The outputs and the state of the ticks first … last.
-
-    `sources` has the batches `item, t` of the range by the inputs' names; an input that is
-    missing is empty. `added` are the outputs of which `Relation.new(first)` will be read and
-    nothing else, if they are histories.
-    """
+def run_range(job: Job) -> RangeResult:
+    """The outputs and the state of the job's ticks, as they would be computed."""
+    plan = job.plan
     require_lowerings(plan.graph)
-    setting = Setting(
-        plan,
-        spark,
-        sources,
-        settings or Settings(),
-        times or {},
-        settle,
-        additions_only(plan, added),
-        keys_of(plan.typed),
-    )
-    run = Run(setting, first, last, past or NoPast())
+    setting = Setting(job, additions_only(plan, job.added), keys_of(plan.typed))
+    run = Run(setting, job.first, job.last, job.past)
     for component in plan.components:
         run.evaluate(component)
     outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
@@ -110,17 +67,17 @@ def run_range(  # noqa: PLR0913 - the parts of a run have nothing in common
 class Setting:
     """What is the same for every part of a run."""
 
-    plan: TickPlan
-    spark: SparkSession
-    sources: Mapping[str, DataFrame]
-    settings: Settings
-    times: Times
-    settle: Settle
+    job: Job
     additions: frozenset[NodeId]
     """The histories of which the rows of before the range are not needed."""
 
     keys: Mapping[NodeId, Key]
     """Of streams with at most one item of each key in a tick, the key."""
+
+    @property
+    def plan(self) -> TickPlan:
+        """The plan that runs."""
+        return self.job.plan
 
     def type_of(self, stream: Endpoint) -> StreamType:
         """The type of a stream; the copies of a `tee` have the type of what it copies."""
@@ -148,7 +105,7 @@ class Run:
         elif component.how == "running":
             self._running(component)
         elif component.how == "fixpoint":
-            self._fixpoint(component, self.setting.settings)
+            self._fixpoint(component, self.setting.job.settings)
         elif self.first == self.last:
             for part in component.parts:
                 self.evaluate(part)
@@ -177,7 +134,7 @@ class Run:
         slot = next(s for n in rest if (s := plan.reads.get(n)) is not None)
         log = self.past.rows(plan.slot(slot))
         step = self._step(node, [self.stream(e) for e in node.inputs[1:]])
-        self.streams[Endpoint(result)] = goes_on(step, log, self.setting.settle)
+        self.streams[Endpoint(result)] = goes_on(step, log, self.setting.job.settle)
         wanted = {s.stream.node for s in plan.slots}
         wanted |= {e.node for n in graph if n.id != result for e in n.inputs if n.id not in rest}
         for other in reversed(rest):
@@ -191,7 +148,7 @@ class Run:
         inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
         found = self.step(node, inputs)
         weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
-        longest = SHORT_PLAN if has_few_rows(self.setting.spark) else LONG_PLAN
+        longest = SHORT_PLAN if has_few_rows(self.setting.job.spark) else LONG_PLAN
         if weight > longest and self._is_read_again(node.id):
             found = {e: self._held(r) for e, r in found.items()}
             weight = 1
@@ -200,13 +157,13 @@ class Run:
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
         setting = self.setting
-        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.settle)
+        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.settle)
         known = {e: self.stream(e) for e in self._entering(component)}
         self.streams.update(fixpoint(cycle, known, settings))
 
     def _limits_across_ticks(self, component: Component) -> Settings:
         """Limits are for a tick; what does not go in circles within a tick has none."""
-        settings, ticks = self.setting.settings, self.last - self.first + 1
+        settings, ticks = self.setting.job.settings, self.last - self.first + 1
         circles = any(part.how == "fixpoint" for part in component.parts)
         return settings.with_(
             max_iterations=settings.max_iterations * ticks if circles else ENDLESS,
@@ -250,11 +207,11 @@ class Run:
             kind=plan.kinds[node.id],
             first=self.first,
             last=self.last,
-            spark=setting.spark,
+            spark=setting.job.spark,
             singles=tuple(setting.type_of(e).single for e in node.inputs),
             keys=tuple(setting.keys.get(e.node) for e in node.inputs),
-            source=setting.sources.get(str(node.args.get("name"))),
-            times=setting.times,
+            source=setting.job.sources.get(str(node.args.get("name"))),
+            times=setting.job.times,
             additions=node.id in setting.additions,
         )
 
@@ -270,7 +227,7 @@ class Run:
     def empty(self, stream: Endpoint) -> Relation:
         """The stream without rows."""
         setting, item = self.setting, self.setting.type_of(stream).item
-        nothing = Relation(Kind.E, empty_frame(setting.spark, item), item)
+        nothing = Relation(Kind.E, empty_frame(setting.job.spark, item), item)
         return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
 
     def output(self, name: str, sinks: Iterable[Node]) -> Relation:
@@ -321,7 +278,7 @@ class Run:
         plan, members = self.setting.plan, set(component.nodes)
         slots = [s for s in plan.slots if members & set(s.readers)]
         outside = self._read_outside(members)
-        overlay = Overlay(self.past, self.setting.settle)
+        overlay = Overlay(self.past, self.setting.job.settle)
         found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
         for t in range(self.first, self.last + 1):
             known = {e: at_tick(self.stream(e), t) for e in self._entering(component)}
@@ -354,15 +311,15 @@ class Run:
     def _held(self, relation: Relation) -> Relation:
         """The stream, or of one that tells its changes these, for several readers."""
         one = relation if relation.changes is None else relation.changes
-        frame, _ = held(exactly(one.frame, one.item), self.setting.settle)
+        frame, _ = held(exactly(one.frame, one.item), self.setting.job.settle)
         new = one.with_(frame=frame)
         return new if relation.changes is None else relation.with_(changes=new)
 
     def _settled(self, relation: Relation) -> Relation:
         if relation.changes is None:
-            return settled(relation, self.setting.settle)[0]
+            return settled(relation, self.setting.job.settle)[0]
         # Its other rows may be all there is; who reads it may do without them.
-        return relation.with_(changes=settled(relation.changes, self.setting.settle)[0])
+        return relation.with_(changes=settled(relation.changes, self.setting.job.settle)[0])
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

@@ -163,11 +163,6 @@ def find_failure(error: BaseException) -> Failure | None:
     return None
 
 
-def is_spark_error(error: BaseException) -> bool:
-    """Whether Spark raised it: such errors go through `data_error`."""
-    return isinstance(error, PySparkException | Py4JJavaError)
-
-
 def _read(found: dict[str, Any]) -> Failure:
     span = found["span"] and Span(*found["span"])
     shown, items = found.get("shown"), found.get("items", {})

@@ -10,28 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.parts import in_parts, longest_range
-from hydro_core.plan.planner import plan
+from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.arrow import from_arrow
-from hydro_core.spark.executor import RangeResult, run_range
-from hydro_core.spark.failures import data_error, is_spark_error
 from hydro_core.spark.few_rows import collect, few_rows_session, together
 from hydro_core.spark.items import frame_of
+from hydro_core.spark.job import Job, RangeResult
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.relation import ITEM, ORD, TICK
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.settle import collected, exactly
+from hydro_core.spark.shell import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
@@ -40,21 +37,20 @@ Outputs = Mapping[str, list[Any]]
 
 
 def run_in_memory(
-    typed: Typed,
-    strata: Strata,
+    plan: TickPlan,
     ticks: Iterable[TickInput],
     settings: Settings | None = None,
     *,
     as_range: bool = False,
     spark: SparkSession | None = None,
 ) -> Iterator[Outputs]:
-    """The outputs of every tick, in their order where they have one, else sorted; `as_range`.
+    """The outputs of every tick, in their order where they have one, else sorted.
 
-    Of all ticks in one pass.
+    If `as_range`, all ticks are computed in one pass.
     """
     settings = settings or Settings()
     session = few_rows_session(spark or shared_session(settings.spark))
-    memory = Memory(plan(typed, strata), session, settings)
+    memory = Memory(plan, session, settings)
     given = iter(ticks)
     if as_range:
         yield from memory.run(list(given))
@@ -72,6 +68,11 @@ class Memory:
     settings: Settings
     next: int = 0
     kept: dict[str, pa.Table] = field(default_factory=dict)
+    given: Mapping[int, TickInput] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> None:
+        """There are no files."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
         """The kept rows of a slot: this is the `Past` of the next range."""
@@ -85,45 +86,39 @@ class Memory:
 
         If a tick fails, those before it are kept.
         """
-        start, last = self.next, self.next + len(ticks) - 1
+        self.given = dict(enumerate(ticks, self.next))
+        last = self.next + len(ticks) - 1
         longest = longest_range(self.plan, self.settings)
-        parts = in_parts(
-            start, last, longest, lambda a, b: self._run(ticks[a - start : b - start + 1])
+        return chain.from_iterable(run_ticks(self, self.next, last, longest))
+
+    def job(self, first: int, last: int) -> Job:
+        """The job of some of the given ticks."""
+        ticks = {t: self.given[t] for t in range(first, last + 1)}
+        return Job(
+            self.plan,
+            first,
+            last,
+            self.spark,
+            self._sources(ticks),
+            past=self,
+            settings=self.settings,
+            times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
+            settle=collected,
         )
-        for part in parts:
-            yield from part
 
-    def _run(self, ticks: Sequence[TickInput]) -> list[Outputs]:
-        first, last = self.next, self.next + len(ticks) - 1
-        try:
-            result = run_range(
-                self.plan,
-                first,
-                last,
-                spark=self.spark,
-                sources=self._sources(ticks),
-                past=self,
-                settings=self.settings,
-                times={first + i: (t.start, t.end) for i, t in enumerate(ticks) if t.start},
-                settle=collected,
-            )
-            tables = self._collect(result, first, last)
-        except Exception as error:
-            if is_spark_error(error):
-                raise data_error(error, self.plan.typed) from error
-            raise
+    def take(self, job: Job, found: RangeResult) -> list[Outputs]:
+        """The outputs of each tick; what else the job gives is kept."""
+        tables = self._collect(found, job.first, job.last)
         self._keep(tables)
-        self.next = last + 1
-        return self._outputs(tables, first, last)
+        self.next = job.last + 1
+        return self._outputs(tables, job.first, job.last)
 
-    def _sources(self, ticks: Sequence[TickInput]) -> Mapping[str, DataFrame]:
+    def _sources(self, ticks: Mapping[int, TickInput]) -> Mapping[str, DataFrame]:
         """The batches of each input that has any item."""
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
-            pairs = [
-                (self.next + i, x) for i, t in enumerate(ticks) for x in t.batches.get(name, ())
-            ]
+            pairs = [(t, x) for t, given in ticks.items() for x in given.batches.get(name, ())]
             if pairs:
                 found[name] = frame_of(self.spark, pairs, item)
         return found

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.errors import DataError
-from hydro_core.faults import fault_of
 from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.batches import Batch
-from hydro_core.spark.ended import ended_jvm
-from hydro_core.spark.executor import RangeResult, run_range
-from hydro_core.spark.failures import data_error, find_failure
-from hydro_core.spark.few_rows import few_rows_session
-from hydro_core.spark.ledger import Commit, state_error
+from hydro_core.spark.few_rows import few_rows_session, has_few_rows
+from hydro_core.spark.job import Job, RangeResult
+from hydro_core.spark.ledger import Commit
 from hydro_core.spark.pipeline_prepared import Run
 from hydro_core.spark.relation import ITEM, TICK, Kind
+from hydro_core.spark.shell import attempt
 from hydro_core.spark.store import CommittedPast, Store
 from hydro_core.spark.store_schema import TableSpec
 from hydro_core.spark.store_table import DataFile
@@ -51,9 +46,6 @@ _QUICK = {
 _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
-_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
-"""Spark's names for files that are not what they should be."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -72,8 +64,7 @@ class RangeJobs:
     """Computes ranges of a plan over the tables of a store."""
 
     def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
-        self._plan, self._tables, self._store, self._settings = plan, tables, store, settings
-        self._quick: SparkSession | None = None
+        self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
 
     def compute(
         self, run: Run, inputs: Mapping[str, Batch], spark: SparkSession, before: Commit | None
@@ -84,25 +75,20 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        try:
-            known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
-            if self._has_few_rows(inputs):
-                few = self._pending(run, inputs, few_rows_session(spark), before, known)
-                collected = collect_all(few, self._bound)
-                if collected is not None:
-                    return {**known, **collected}
-            many = self._pending(run, inputs, self._session(spark, inputs), before, known)
-            return {**known, **write_all(many, self._bound, (run.first, run.last))}
-        except (PySparkException, Py4JError, OSError, EOFError) as error:
-            raise _failure(self._store.directory, error, self._plan.typed) from error
-
-    @property
-    def _bound(self) -> int:
-        return self._settings.spark.small_write_rows
+        known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
+        sessions = [self._session(spark, inputs)]
+        if self._has_few_rows(inputs):
+            sessions.insert(0, few_rows_session(spark))
+        for session in sessions:
+            storage = _Range(self, run, inputs, session, before, known)
+            found = attempt(storage, run.first, run.last)
+            if found is not None:
+                return {**known, **found}
+        raise AssertionError("any number of rows fits the last session")
 
     def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
         """Whether little arrives, and little is stored that it can meet."""
-        most = min(self._settings.spark.few_rows, self._bound)
+        most = min(self.settings.spark.few_rows, self.settings.spark.small_write_rows)
         counts = [
             *(batch.rows_at_hand for batch in inputs.values()),
             *(file.rows for file in self._stored()),
@@ -111,7 +97,7 @@ class RangeJobs:
 
     def _stored(self) -> list[DataFile]:
         """The files of the state."""
-        tables = (self._store.tables[spec.name] for spec in self._tables.state.values())
+        tables = (self.store.tables[spec.name] for spec in self.tables.state.values())
         return [file for table in tables for file in table.files()]
 
     def _session(self, spark: SparkSession, inputs: Mapping[str, Batch]) -> SparkSession:
@@ -121,49 +107,30 @@ class RangeJobs:
             or sum(file.size for file in self._stored()) > _QUICK_STATE
         ):
             return spark
-        if self._quick is None:
-            self._quick = spark.newSession()
-            for key, value in {**_settings_of(spark), **_QUICK}.items():
-                self._quick.conf.set(key, value)
-        return self._quick
-
-    def _result(self, run: Run, inputs: Mapping[str, Batch], session: SparkSession) -> RangeResult:
-        names = {slot: spec.name for slot, spec in self._tables.state.items()}
-        return run_range(
-            self._plan,
-            run.first,
-            run.last,
-            spark=session,
-            sources={name: batch.frame(session) for name, batch in inputs.items()},
-            past=CommittedPast(self._store, names, session, run.first),
-            settings=self._settings,
-            times=run.times,
-            settle=settled_within(self._bound),
-            added=[name for name, spec in self._tables.outputs.items() if spec.kind is Kind.H],
-        )
+        return _quick_session(spark)
 
     def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
         """The tables that get no rows, since nothing came that could reach them."""
         there = {name for name, batch in inputs.items() if not batch.is_empty}
-        empty = surely_empty(self._plan, set(self._plan.graph.sources) - there)
-        state, outputs = self._tables.state, self._tables.outputs
-        sinks = self._plan.graph.sinks
+        empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)
+        state, outputs = self.tables.state, self.tables.outputs
+        sinks = self.plan.graph.sinks
         return {
             spec.name: Written(spec, 0, spec.arrow_schema.empty_table())
             for spec in (
-                *(state[slot.id] for slot in self._plan.slots if slot.stream.node in empty),
+                *(state[slot.id] for slot in self.plan.slots if slot.stream.node in empty),
                 *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
             )
         }
 
     def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
         """What the slots keep that store an input, where its rows are at hand."""
-        sources = {node.id: name for name, node in self._plan.graph.sources.items()}
+        sources = {node.id: name for name, node in self.plan.graph.sources.items()}
         found = {}
-        for slot in self._plan.slots:
+        for slot in self.plan.slots:
             if slot.ordered or slot.stream.node not in sources:
                 continue
-            spec = self._tables.state[slot.id]
+            spec = self.tables.state[slot.id]
             batch = inputs.get(sources[slot.stream.node])
             if batch is None:
                 found[spec.name] = Written(spec, 0, spec.arrow_schema.empty_table())
@@ -172,29 +139,74 @@ class RangeJobs:
                 found[spec.name] = Written(spec, rows.num_rows, rows)
         return found
 
-    def _pending(
-        self,
-        run: Run,
-        inputs: Mapping[str, Batch],
-        session: SparkSession,
-        before: Commit | None,
-        known: Collection[str],
-    ) -> Mapping[str, Pending]:
-        """The rows of the tables, but for those of which they are known."""
-        result = self._result(run, inputs, session)
-        frames = {self._tables.state[slot].name: frame for slot, frame in result.state.items()}
-        for output, spec in self._tables.outputs.items():
-            relation = result.outputs[output]
-            frames[spec.name] = output_frame(relation, spec, run.first, run.last)
-        arrived = sum(batch.read.rows or 0 for batch in inputs.values())
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The tables of a pipeline, as what one range reads and writes."""
+
+    of: RangeJobs
+    run: Run
+    inputs: Mapping[str, Batch]
+    session: SparkSession
+    before: Commit | None
+    known: Collection[str]
+    """The tables whose rows are known without a job."""
+
+    @property
+    def plan(self) -> TickPlan:
+        """The pipeline's plan."""
+        return self.of.plan
+
+    @property
+    def directory(self) -> Path:
+        """The pipeline's directory."""
+        return self.of.store.directory
+
+    def job(self, first: int, last: int) -> Job:
+        """The range as a job."""
+        names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
+        outputs = self.of.tables.outputs
+        return Job(
+            self.plan,
+            first,
+            last,
+            self.session,
+            {name: batch.frame(self.session) for name, batch in self.inputs.items()},
+            past=CommittedPast(self.of.store, names, self.session, first),
+            settings=self.of.settings,
+            times=self.run.times,
+            settle=settled_within(self._bound),
+            added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
+        )
+
+    def take(self, job: Job, found: RangeResult) -> Mapping[str, Written] | None:
+        """The rows of the tables that are not known.
+
+        None where they are more than few, in a session for few rows.
+        """
+        pending = self._pending(job, found)
+        if has_few_rows(self.session):
+            return collect_all(pending, self._bound)
+        return write_all(pending, self._bound, (job.first, job.last))
+
+    @property
+    def _bound(self) -> int:
+        return self.of.settings.spark.small_write_rows
+
+    def _pending(self, job: Job, found: RangeResult) -> Mapping[str, Pending]:
+        state, outputs = self.of.tables.state, self.of.tables.outputs
+        frames = {state[slot].name: frame for slot, frame in found.state.items()}
+        for output, spec in outputs.items():
+            frames[spec.name] = output_frame(found.outputs[output], spec, job.first, job.last)
+        arrived = sum(batch.read.rows or 0 for batch in self.inputs.values())
         return {
             name: Pending(
-                self._store.tables[name],
+                self.of.store.tables[name],
                 frame,
-                max(arrived, _expected(before, name, run)) <= self._bound,
+                max(arrived, _expected(self.before, name, self.run)) <= self._bound,
             )
             for name, frame in frames.items()
-            if name not in known
+            if name not in self.known
         }
 
 
@@ -211,21 +223,16 @@ def _expected(before: Commit | None, table: str, run: Run) -> float:
     return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)
 
 
+@lru_cache(maxsize=4)
+def _quick_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one, in the same process, for small ranges."""
+    session = spark.newSession()
+    for key, value in {**_settings_of(spark), **_QUICK}.items():
+        session.conf.set(key, value)
+    return session
+
+
 def _settings_of(spark: SparkSession) -> Mapping[str, str]:
     """What was set on the session after it was started, which a new one does not inherit."""
     keys = ("spark.sql.shuffle.partitions",)
     return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}
-
-
-def _failure(directory: Path, error: Exception, typed: Typed) -> DataError:
-    """What a failed job says: a stored file that cannot be read is not the program's fault."""
-    text = str(error)
-    if find_failure(error) is not None:
-        return data_error(error, typed)
-    if any(name in text for name in _BROKEN_FILES) and str(directory) in text:
-        return state_error(
-            f"a file of the pipeline in {directory} cannot be read",
-            "restore the directory from a backup, or remove all of it and run the ticks again",
-        )
-    of_the_machine = ended_jvm(error) or fault_of(error, vanished=True)
-    return of_the_machine or data_error(error, typed)

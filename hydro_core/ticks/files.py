@@ -20,6 +20,7 @@ from hydro_core.ticks.unreadable import (
     refuse,
     refuse_bytes,
     refuse_csv,
+    refuse_delta,
     refuse_file,
     refuse_not_utf8,
     text_of,
@@ -149,8 +150,7 @@ def _read_delta(path: str, wanted: Wanted) -> Landed:
         found = table.to_pyarrow_table(columns=among(names, wanted))
         return ArrowRows(plain_table(found), names)
     except (DeltaError, *UNREADABLE) as problem:
-        first_line = str(problem).strip().partition("\n")[0]
-        refuse(f"the Delta table `{path}` cannot be read: {first_line}", "land its data again")
+        refuse_delta(path, problem)
 
 
 def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:

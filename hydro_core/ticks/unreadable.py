@@ -6,6 +6,7 @@ import csv
 import gzip
 import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -57,6 +58,34 @@ def is_utf8(line: str) -> bool:
 def refuse_not_utf8(file: Path, line: int) -> NoReturn:
     """Refuses a file for a line that is not UTF-8."""
     refuse(f"`{file}`, line {line} is not UTF-8", NOT_UTF8)
+
+
+def refuse_delta(path: str, problem: Exception, version: int | None = None) -> NoReturn:
+    """Refuses a Delta table; one of another form than is read is told by the names of that form."""
+    features = _unread_features(path, version)
+    if features:
+        named = " and ".join(f"`{feature}`" for feature in features)
+        drop = ", ".join(f"`ALTER TABLE delta.`{path}` DROP FEATURE {f}`" for f in features)
+        refuse(
+            f"the Delta table `{path}` has the feature {named}, and is not read with it",
+            f"land the rows in a table without it; Spark takes it out of this one by {drop}",
+        )
+    first_line = str(problem).strip().partition("\n")[0]
+    at = "" if version is None else f" at version {version}"
+    refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
+
+
+def _unread_features(path: str, version: int | None) -> Sequence[str]:
+    """What a reader of the table would have to know that the library in use does not."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+    from deltalake.table import SUPPORTED_READER_FEATURES
+
+    try:
+        features = DeltaTable(path, version=version).protocol().reader_features
+    except (DeltaError, OSError):
+        return ()
+    return sorted({*(features or ())} - SUPPORTED_READER_FEATURES)
 
 
 def refuse_bytes(file: Path, found: pa.Schema) -> None:

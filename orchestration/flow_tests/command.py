@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
@@ -90,8 +89,7 @@ def _program(
 ) -> Compiled | None:
     if flow.name not in known:
         try:
-            typed = program_of(flow)
-            known[flow.name] = Compiled(typed, stratify(typed))
+            known[flow.name] = program_of(flow)
         except HydroError as error:
             wrong[flow.name] = error
             return None

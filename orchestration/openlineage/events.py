@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any, Literal
 from uuid import uuid4
 
+from hydro_core.analysis.descriptions import Described
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..report import TickReport
@@ -19,9 +20,16 @@ from ..ticks import Window
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
 
 _SPEC = "https://openlineage.io/spec"
-_PRODUCER = "https://pypi.org/project/hydrotick"
 _FILES = "file"
 """The namespace of datasets that are files; their names are paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What has started the ticks: a run of the orchestrator, and the job that it is of."""
+
+    run: str
+    job: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +38,17 @@ class Run:
 
     flow: FlowAsset
     shape: FlowShape
+    columns: Described
+    """What is said of the columns of inputs and outputs."""
     inputs: Mapping[str, str]
     """Where each input is."""
     outputs: Mapping[str, str]
     """Where each output's table is."""
     windows: Sequence[Window]
     namespace: str
+    parent: Parent | None = None
+    code: str | None = None
+    """Where the program is on the web."""
     id: str = field(default_factory=lambda: str(uuid4()))
 
     def started(self) -> dict[str, Any]:
@@ -66,12 +79,27 @@ class Run:
             "schemaURL": f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent",
             "run": {
                 "runId": self.id,
-                "facets": {"nominalTime": _facet("1-0-1/NominalTimeRunFacet", times), **more},
+                "facets": {
+                    "nominalTime": _facet("1-0-1/NominalTimeRunFacet", times),
+                    "processing_engine": _facet("1-1-1/ProcessingEngineRunFacet", _engine()),
+                    **self._parent(),
+                    **more,
+                },
             },
             "job": {"namespace": self.namespace, "name": self.flow.name, "facets": self._job()},
             "inputs": list(self._inputs()),
             "outputs": [self._output(output, rows) for output in self.shape.outputs],
         }
+
+    def _parent(self) -> dict[str, Any]:
+        if self.parent is None:
+            return {}
+        of = {
+            "run": {"runId": self.parent.run},
+            "job": {"namespace": self.namespace, "name": self.parent.job},
+        }
+        # Nothing is known of what has started it: it is the root, too.
+        return {"parent": _facet("1-1-0/ParentRunFacet", {**of, "root": of})}
 
     def _job(self) -> dict[str, Any]:
         kind = {"processingType": "BATCH", "integration": "HYDROTICK", "jobType": "FLOW"}
@@ -82,15 +110,23 @@ class Run:
         if self.flow.owners:
             owners = {"owners": [{"name": owner} for owner in self.flow.owners]}
             facets["ownership"] = _facet("1-0-1/OwnershipJobFacet", owners)
+        if self.code:
+            place = {"type": "git", "url": self.code}
+            facets["sourceCodeLocation"] = _facet("1-0-1/SourceCodeLocationJobFacet", place)
         return facets
 
     def _inputs(self) -> Iterator[dict[str, Any]]:
         for name, columns in self.shape.inputs.items():
-            facets = {"schema": _schema(columns)}
+            facets = {"schema": _schema(columns, self.columns.inputs[name])}
             yield {"namespace": _FILES, "name": self.inputs[name], "facets": facets}
 
     def _output(self, output: OutputShape, rows: Mapping[str, int]) -> dict[str, Any]:
-        facets = {"schema": _schema(output.columns), "columnLineage": self._lineage(output)}
+        stored = {"storageLayer": "delta", "fileFormat": "parquet"}
+        facets = {
+            "schema": _schema(output.columns, self.columns.outputs[output.name]),
+            "columnLineage": self._lineage(output),
+            "storage": _facet("1-0-1/StorageDatasetFacet", stored),
+        }
         found = {"namespace": _FILES, "name": self.outputs[output.name], "facets": facets}
         if output.name in rows:
             count = {"rowCount": rows[output.name]}
@@ -119,8 +155,19 @@ class Run:
             }
 
 
-def _schema(columns: Columns) -> dict[str, Any]:
-    fields = [{"name": name, "type": kind} for name, kind in columns]
+def _engine() -> dict[str, Any]:
+    return {
+        "name": "Spark",
+        "version": version("pyspark"),
+        "openlineageAdapterVersion": version("hydrotick"),
+    }
+
+
+def _schema(columns: Columns, said: Mapping[str, str]) -> dict[str, Any]:
+    fields = [
+        {"name": name, "type": kind} | ({"description": said[name]} if name in said else {})
+        for name, kind in columns
+    ]
     return _facet("1-1-1/SchemaDatasetFacet", {"fields": fields})
 
 
@@ -132,7 +179,7 @@ def _facet(kind: str, says: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _producer() -> str:
-    return f"{_PRODUCER}/{version('hydrotick')}/"
+    return f"urn:hydrotick:{version('hydrotick')}"
 
 
 def _time(moment: datetime) -> str:

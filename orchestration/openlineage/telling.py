@@ -4,16 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError
+from hydro_core.project.discover import place_of
+from hydro_core.project.flow_asset import FlowAsset
 
+from ..programs import comments_of
 from ..report import TickReport
 from ..settings import ProjectSettings
+from ..shape import shape_of
 from ..ticks import Window
 from .client import send
-from .events import Run
+from .events import Parent, Run
+
+if TYPE_CHECKING:
+    from ..runner import TickRunner
 
 Begin = Callable[[Sequence[Window]], Run]
+
+
+def begun(
+    runner: TickRunner, flow: FlowAsset, parent: Parent | None, windows: Sequence[Window]
+) -> Run:
+    """Ticks that are about to run, as they are told of."""
+    pipeline, where = runner.pipeline(flow), runner.landings(flow).sources
+    inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
+    tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
+    outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
+    deployed = runner.deployments.prepared(flow)
+    comments = comments_of(flow, deployed)
+    asset = runner.asset(flow)
+    return Run(
+        replace(asset, description=asset.description or comments.head),
+        shape_of(runner.plan(flow)),
+        described(deployed.deployment.program.typed, comments),
+        inputs,
+        outputs,
+        windows,
+        runner.project.openlineage_namespace,
+        parent,
+        runner.project.url_of(Path(place_of(flow))),
+    )
 
 
 def told(

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slice_wording import path_name
 from hydro_core.analysis.slices import Known, all_columns, slice_of
-from hydro_core.analysis.strata import stratify
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.plan.kinds import Kind
@@ -216,11 +214,6 @@ def _size(counts: Counter[tuple[Hashable, ...]], keys: Sequence[tuple[Any, ...]]
         for form, count in counts.items()
         if all(value in among for value, among in zip(form, forms, strict=True))
     )
-
-
-def sample_of(flow: FlowAsset, typed: Typed, inputs: Inputs, keys: int) -> Sample:
-    """What judges a flow by `keys` keys of each output, as its program `typed` gives them."""
-    return Sample(flow, Compiled(typed, stratify(typed)), inputs, keys)
 
 
 def _drivers(program: Compiled, output: str, steps: Steps) -> Iterator[Driver]:

@@ -17,6 +17,7 @@ from .content import Told
 from .sizes import Size
 
 _ENDS = {"source": "input", "sink": "output"}
+_SAID = "what it is"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -88,6 +89,7 @@ def _facts(one: Told) -> str:
         "ticks": f"every {ticks.every} from {begin}{end}{delay}",
         "last tick": one.last or "none is committed",
         "deployment": number if one.deployed is None else str(one.deployed),
+        "in shards": one.deployment.sharding.says if one.deployment.sharding else "",
         "not deployed": one.undeployed,
         "owners": ", ".join(one.flow.owners),
     }
@@ -100,11 +102,11 @@ def _side_by_side(one: Told) -> Iterator[str]:
     of_line: dict[tuple[str, int], list[Node]] = {}
     for node in one.plan.graph:
         of_line.setdefault(_line(node.span), []).append(node)
-    for name, text in one.texts.items():
+    for name, text in one.deployment.program.texts.items():
         rows = []
         for number, line in enumerate(text.splitlines(), 1):
             nodes = of_line.pop((name, number), [])
-            kind = " class=comment" if line.lstrip().startswith("#") else ""
+            kind = " class=comment" if line.lstrip().startswith(("#", "//")) else ""
             rows.append(
                 f'<tr id="{_anchor(name, number)}"><th>{number}</th><td{kind}>{escape(line)}</td>'
                 f"<td>{''.join(_operator(one, node) for node in nodes)}</td></tr>"
@@ -145,30 +147,40 @@ def _inputs(one: Told) -> str:
             lands = f"<code>{escape(str(where.path))}</code>, {by}{waits}; late rows: {where.late}"
         said = one.comments.of(one.place(name))
         about = "" if said == one.comments.head else said
+        says = one.columns.inputs[name]
+        head = ["column", "type", *([_SAID] if says else [])]
         rows = [
             [
                 f'<code id="input-{escape(name)}.{escape(c)}">{escape(c)}</code>',
                 f"<code>{escape(k)}</code>",
+                *([escape(says.get(c, ""))] if says else []),
             ]
             for c, k in columns
         ]
         parts.append(
             f'<h3 id="input-{escape(name)}">{escape(name)} {_at(one.place(name))}</h3>'
-            f"<p>{escape(about)}</p><p>{lands}</p>{_table(['column', 'type'], rows)}"
+            f"<p>{escape(about)}</p><p>{lands}</p>{_table(head, rows)}"
         )
     return "".join(parts)
 
 
 def _output(one: Told, output: OutputShape) -> str:
     said = one.flow.outputs.get(output.name) or one.comments.of(output.place)
+    says = one.columns.outputs[output.name]
     rows = [
-        [f"<code>{escape(name)}</code>", f"<code>{escape(kind)}</code>", _sources(output, name)]
+        [
+            f"<code>{escape(name)}</code>",
+            f"<code>{escape(kind)}</code>",
+            *([escape(says.get(name, ""))] if says else []),
+            _sources(output, name),
+        ]
         for name, kind in output.columns
     ]
+    head = ["column", "type", *([_SAID] if says else []), "where it comes from"]
     return (
         f'<h3 id="output-{escape(output.name)}">{escape(output.name)} {_at(output.place)}</h3>'
         f"<p>{escape(said)}</p>{_amount(one.sizes.get(output.name))}"
-        f"{_table(['column', 'type', 'where it comes from'], rows)}"
+        f"{_table(head, rows)}"
     )
 
 
@@ -194,8 +206,7 @@ def _states(one: Told) -> str:
 
 def _state(one: Told, state: StateShape) -> list[str]:
     size = one.sizes.get(f"state/{state.name}")
-    comments = map(one.comments.of, reversed(state.places))
-    said = next(filter(None, comments), "")
+    said = one.comments.of_any(reversed(state.places))
     kept = "<br>".join(_code(text) for text in (said, state.says) if text)
     return [
         f"<b>{escape(state.name)}</b>",
@@ -213,11 +224,12 @@ def _kinds(columns: Columns) -> str:
 
 
 def _cost(one: Told) -> str:
-    before, after = one.costs.before, one.costs.after
+    made = one.deployment
+    before, after = made.costs.before, made.costs.after
     says = f"A tick costs about {after:,.0f} rows by the model; as written, {before:,.0f}."
-    notes = "".join(_pre(note) for note in one.notes)
+    notes = "".join(_pre(note) for note in made.notes)
     rules = "".join(_details(f"the rules to {name}", text) for name, text in one.rules.items())
-    shards = _details("shards", one.routing) if one.routing else ""
+    shards = _details("shards", made.routing) if made.routing else ""
     return f"<p>{says}</p>{f'<h3>Not incremental</h3>{notes}' if notes else ''}{rules}{shards}"
 
 

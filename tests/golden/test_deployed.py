@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_graph
+from hydro_core.compile import compile_graph, stratified
 from hydro_core.deploy import read, write
 from hydro_core.deploy.make import deployment_of
 from hydro_core.lang.resolve import parse
@@ -37,8 +37,8 @@ def test_vector(vector: Vector, tmp_path: Path) -> None:
 def _deployed(text: str, schemas: dict[str, str], ticks: Any, directory: Path) -> None:
     graph = parse(text)
     program = compile_graph(graph, given_types(graph, schemas, ticks))
-    made = deployment_of("flow", program.typed, optimize(program.typed, program.strata))
+    made = deployment_of("flow", program.typed, optimize(program.typed))
     found = read(directory, write(directory, made))
     assert found == made
-    plan = Compiled(found.plan.typed, found.plan.strata)
+    plan = stratified(found.plan.typed)
     assert validate(plan, program, list(read_ticks(program.typed, ticks))) is None

@@ -22,7 +22,7 @@ from hydro_core.trial import Claim, Mismatch, try_claims, try_out
 from tests.support.changes import CHANGES
 from tests.support.deployments import records
 from tests.support.edits import WORDS, Edit
-from tests.support.row_programs import Program, random_program
+from tests.support.row_programs import MADE, Program, Step, random_program
 
 RUNS = 5
 EDITS = {**WORDS, **CHANGES}
@@ -119,6 +119,16 @@ def block(seeds: range, note: Callable[[str, object], None]) -> Counted:
     note("edits of words alone", counted.words)
     note("edits of words alone that are not noticed to be", counted.missed)
     return counted
+
+
+@pytest.mark.parametrize("op", MADE)
+def test_rows_of_text_alone_are_read_by_every_operator(op: str) -> None:
+    for seed in range(20):
+        args = MADE[op](Random(seed), ("w",))
+        if args is not None:
+            texts = Step("texts", "select", ("a",), {"columns": ("w",)})
+            step = Step("s", op, ("texts",), args)
+            compile_text(str(Program((texts, step), {"out": "s"})))
 
 
 @pytest.mark.parametrize("number", range(5))

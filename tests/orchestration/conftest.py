@@ -1,9 +1,11 @@
-"""The small flow, served."""
+"""The small flow, served, and an instance of Dagster."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from hydro_core.project.flow_asset import FlowAsset
@@ -19,3 +21,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FlowAsset, 
     list(run_ticks(flow, runner, 2, lambda _: None, together=3))
     serve(monkeypatch, [flow], runner.project)
     return flow, runner
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    """A Dagster that is gone after the test."""
+    with dg.DagsterInstance.ephemeral() as found:
+        yield found

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -42,12 +42,6 @@ ASSETS = ("state/payments", "totals", "before")
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +85,9 @@ def test_a_correction_is_as_if_the_rows_had_landed_in_time(
         for of_tick in shown.values():
             assert of_tick["commit"] == commit.sequence
             assert of_tick["correction"].startswith("commit 2 computed 2026-01-02 to 2026-01-04")
+            earlier = instance.get_run_by_id(of_tick["run before"])
+            assert earlier is not None
+            assert earlier.run_id != result.run_id
     # ann's totals of two ticks are others, dan's is new; what was before it came a tick later
     assert added_and_removed(run.shown(result, "totals")[DAYS[1]]) == (3, 2)
     assert added_and_removed(run.shown(result, "before")[DAYS[1]]) == (2, 0)

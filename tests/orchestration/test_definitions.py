@@ -17,6 +17,7 @@ from assets.flights.asset import FLIGHTS
 from hydrotick import commands
 from hydrotick.definitions import defs
 from hydrotick.factory import project_definitions
+from hydrotick.in_dagster import load_definitions
 from hydrotick.runner import TickRunner
 from hydrotick.settings import ProjectSettings
 from tests.orchestration.small import serve
@@ -101,7 +102,12 @@ def test_columns_lead_to_those_of_the_inputs():
     columns = metadata["dagster/column_schema"].columns
     shown = {column.name: column.description for column in columns}
     assert shown["airline"] == "computed from airlines.name"  # by a left join: it may be null
-    assert all(shown[column] for column in ("carrier", "tick"))
+    assert shown["carrier"] == ("the two letters of the airline that flies (from flights.carrier)")
+    assert shown["tick"]
+    landed = graph.get(dg.AssetKey(["flights", "landing", "weather"])).metadata
+    says = {c.name: c.description for c in landed["dagster/column_schema"].columns}
+    assert says["temperature"] == "in degrees Fahrenheit"
+    assert says["origin"] is None
 
 
 def test_assets_say_how_their_flow_can_be_cut_into_shards():
@@ -172,6 +178,26 @@ def test_what_the_program_says_of_an_output_is_its_description(tmp_path):
     assert "new_routes" in line[reference.line_number - 1]
 
 
+def test_links_to_code_lead_to_the_line_on_the_web_or_in_an_editor(tmp_path, monkeypatch):
+    declare_yaml(tmp_path, "linked", more="owners: [ann@example.org]\n")
+    (tmp_path / "hydrotick.toml").write_text(
+        '[dagster]\ncode_url = "https://code.example/shop/main/"\n', encoding="utf-8"
+    )
+    monkeypatch.delenv("HYDROTICK_HOME", raising=False)
+    found = load_definitions(tmp_path)
+    graph = found.resolve_asset_graph()
+    node = graph.get(dg.AssetKey(["linked", "landing", "payments"]))
+    (link,) = node.metadata["dagster/code_references"].code_references
+    assert link.url == "https://code.example/shop/main/assets/linked/totals.hydro#L2"
+    assert link.label == "totals.hydro:2"
+    (tmp_path / "hydrotick.toml").unlink()
+    graph = load_definitions(tmp_path).resolve_asset_graph()
+    (here,) = graph.get(node.key).metadata["dagster/code_references"].code_references
+    assert (here.label, here.line_number) == ("totals.hydro:2", 2)
+    assert here.file_path == str(tmp_path / "assets" / "linked" / "totals.hydro")
+    assert found.resolve_job_def("linked_job").owners == ["ann@example.org"]
+
+
 def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):
     broken = tmp_path / "broken.hydro"
     broken.write_text("add_member -> persst() -> notify\n", encoding="utf-8")
@@ -205,14 +231,14 @@ def test_assets_say_what_the_program_says_of_them():
     today = shown("state/today_state")
     comment, mechanics = today.description.split("\n\n")
     assert comment == "Aircraft that fly today and did not fly yesterday."
-    assert mechanics == "The items of `today` of the last tick, for `prev` in line 43."
-    assert today.metadata["written by"] == "`unique` in line 42"
+    assert mechanics == "The items of `today` of the last tick, for `prev` in line 62."
+    assert today.metadata["written by"] == "`unique` in line 61"
     assert today.metadata["stratum"].startswith("0 of 3: as rows arrive")
     assert shown("delay_statistics").metadata["stratum"] == "2 of 3: delta"
     weather = shown("landing/weather")
     assert "cut into ticks by `day`" in weather.description
     (where,) = weather.metadata["dagster/code_references"].code_references
-    assert where.line_number == 4
+    assert where.line_number == 16
 
 
 def test_a_job_says_what_its_flow_is_about(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline_verify import verify
-from hydro_core.spark.rework import BESIDE
+from hydro_core.spark.rework import BESIDE, Rework, deployment
 from hydrotick.quality.facts import measure
 from hydrotick.runner import TickRunner
 from hydrotick.ticking import run_ticks
@@ -142,20 +143,42 @@ def test_a_part_of_the_past_stays(
 
 
 def test_the_last_ticks_are_compared(
-    served: tuple[FlowAsset, TickRunner], capsys: pytest.CaptureFixture[str]
+    served: tuple[FlowAsset, TickRunner],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     flow, runner = served
+    ran = _ran(monkeypatch)
+    rewrite(flow, REFACTORED)
+    outputs = planned(capsys, "--compare", "2")[1]["outputs"]
+    assert isinstance(outputs, dict)
+    assert [o["compared"] for o in outputs.values()] == [{"added": 0, "removed": 0}] * 2
+    assert ran == []
     rewrite(flow, DOUBLED)
     before = contents(flow, runner)
     code, found = planned(capsys, "--compare", "2")
     assert code == 3
     outputs = found["outputs"]
     assert isinstance(outputs, dict)
-    # Two days ago ann's total was new; today nothing is.
+    # Two days ago ann's total was new; today nothing is. What stays as it is is not run.
+    assert ran == [{"totals"}]
     assert outputs["totals"]["compared"] == {"added": 1, "removed": 1}
     assert outputs["before"]["compared"] == {"added": 0, "removed": 0}
     assert contents(flow, runner) == before
     assert not (runner.directory(flow) / BESIDE).exists()
+
+
+def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
+    """The outputs that are computed beside, of each pipeline that is made for it."""
+    made: list[set[str]] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Rework:
+        rework = deployment(*args, **kwargs)
+        made.append({*rework.beside.plan.graph.sinks})
+        return rework
+
+    monkeypatch.setattr("hydro_core.spark.rework.deployment", noted)
+    return made
 
 
 def test_the_deployment_before_serves_again(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,12 +26,6 @@ totals -> persist() -> aggregate(by="user", most=max("total")) -> delta() -> pea
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as found:
-        yield found
 
 
 @pytest.fixture

@@ -38,12 +38,6 @@ def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
 
 
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
     flow, runner = opened(tmp_path_factory.mktemp("expected"))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
+import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import HydroError
 from hydrotick.openlineage.client import send
+from hydrotick.run_tags import CORRECT, CORRECT_TAG
 from hydrotick.runner import TickRunner
 from hydrotick.settings import project_settings
-from tests.orchestration.small import land, opened
+from tests.orchestration.small import PROGRAM, Run, land, opened
+from tests.support.openlineage_spec import EVENT, check, check_runs
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 
@@ -47,7 +50,10 @@ def server() -> Iterator[tuple[str, list[tuple[str, str | None, dict[str, Any]]]
 
 
 def events_of(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    """The events that a file was given, each of which is what the specification says."""
+    found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    check_runs(found)
+    return found
 
 
 def test_ticks_are_told_with_columns_and_rows(tmp_path: Path, spark: SparkSession) -> None:
@@ -62,13 +68,7 @@ def test_ticks_are_told_with_columns_and_rows(tmp_path: Path, spark: SparkSessio
     started, ended = events_of(file)
     assert (started["eventType"], ended["eventType"]) == ("START", "COMPLETE")
     assert started["run"]["runId"] == ended["run"]["runId"]
-    assert str(UUID(ended["run"]["runId"])) == ended["run"]["runId"]
-    assert (
-        ended["schemaURL"] == "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
-    )
-    assert datetime.fromisoformat(ended["eventTime"]) >= datetime.fromisoformat(
-        started["eventTime"]
-    )
+    assert "parent" not in ended["run"]["facets"]
     assert ended["job"]["namespace"] == "default"
     assert ended["job"]["name"] == "small"
     assert ended["job"]["facets"]["documentation"]["description"] == "What is paid."
@@ -97,10 +97,36 @@ def test_ticks_are_told_with_columns_and_rows(tmp_path: Path, spark: SparkSessio
     ]
     (computed,) = [f for f in columns["total"]["inputFields"] if f["field"] == "amount"]
     assert computed["transformations"][0]["subtype"] == "TRANSFORMATION"
-    facets = [ended["job"]["facets"], ended["run"]["facets"], totals["facets"], read["facets"]]
-    for facet in (one for many in facets for one in many.values()):
-        assert facet["_schemaURL"].startswith("https://openlineage.io/spec/facets/")
-        assert facet["_producer"]
+
+
+def test_a_run_of_dagster_is_the_parent_of_its_ticks(
+    tmp_path: Path, spark: SparkSession, instance: dg.DagsterInstance
+) -> None:
+    """In shards, with columns and a place that the program's text tells, and computed again."""
+    flow, runner = opened(tmp_path, shards=2)
+    program = Path(flow.program)
+    told = PROGRAM.replace('"user string, ', '\n  "user string, "  # who pays\n  "')
+    program.write_text(f"# What is paid.\n{told}", encoding="utf-8")
+    file, code = tmp_path / "lineage.jsonl", "https://code.example/shop"
+    project = replace(
+        runner.project, openlineage=f"file:{file}", code_url=code, root=program.parent
+    )
+    run = Run(flow, TickRunner(project), instance)
+    done = [run(0, 1), run(0, tags={CORRECT_TAG: CORRECT})]
+    assert all(result.success for result in done)
+    events = events_of(file)
+    parents = [event["run"]["facets"]["parent"] for event in events]
+    assert [p["run"]["runId"] for p in parents] == [r.run_id for r in done for _ in range(2)]
+    for parent in parents:
+        assert parent["job"] == {"namespace": "default", "name": "small_job"}
+        assert parent["root"] == {"run": parent["run"], "job": parent["job"]}
+    facets = events[-1]["job"]["facets"]
+    assert facets["documentation"]["description"] == "What is paid."
+    assert facets["sourceCodeLocation"]["url"] == f"{code}/{program.name}"
+    assert facets["jobType"]["processingType"] == "BATCH"
+    for part in (*events[-1]["inputs"], *events[-1]["outputs"]):
+        (user,) = (f for f in part["facets"]["schema"]["fields"] if f["name"] == "user")
+        assert user == {"name": "user", "type": "string", "description": "who pays"}
 
 
 def test_a_tick_that_fails_says_why(tmp_path: Path, spark: SparkSession) -> None:
@@ -118,6 +144,31 @@ def test_a_tick_that_fails_says_why(tmp_path: Path, spark: SparkSession) -> None
     assert [event["eventType"] for event in events_of(file)].count("START") == 2
     assert (started["eventType"], failed["eventType"]) == ("START", "FAIL")
     assert "2026-01-02" in failed["run"]["facets"]["errorMessage"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"eventType": "DONE"}, "event.eventType"),
+        ({"eventTime": "2026-01-01T00:00:00"}, "event.eventTime"),
+        ({"run": {"runId": "1"}}, "badly formed"),
+        ({"run": {"runId": str(uuid4()), "facets": {"nominalTime": {}}}}, "nominalTime lacks"),
+        ({"job": {"name": "small"}}, "event.job lacks {'namespace'}"),
+        ({"inputs": [{"namespace": "file", "name": "x", "colour": 1}]}, "inputs[0] has {'colour'}"),
+    ],
+)
+def test_what_the_specification_forbids_is_seen(wrong: dict[str, Any], says: str) -> None:
+    whole = {
+        "eventTime": "2026-01-01T00:00:00Z",
+        "producer": "urn:hydrotick",
+        "schemaURL": EVENT,
+        "eventType": "START",
+        "run": {"runId": str(uuid4())},
+        "job": {"namespace": "default", "name": "small"},
+    }
+    check(whole)
+    with pytest.raises((AssertionError, ValueError), match=re.escape(says)):
+        check({**whole, **wrong})
 
 
 def test_a_server_that_is_not_there_stops_no_tick(tmp_path: Path, spark: SparkSession) -> None:

@@ -1,6 +1,5 @@
 """Runs of a flow together with its checks and with what others build on it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -19,12 +18,6 @@ DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"]
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as found:
-        yield found
 
 
 @pytest.fixture

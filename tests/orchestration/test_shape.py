@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
-from hydro_core.lang.flow import Flow
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline_tables import output_tables, state_tables
 from hydrotick.shape import FlowShape, shape_of
@@ -17,7 +16,7 @@ from tests.orchestration.small import PROGRAM
 
 def shape(program: str) -> FlowShape:
     typed = infer(Flow.parse(program).graph())
-    return shape_of(plan(typed, stratify(typed)))
+    return shape_of(plan(typed))
 
 
 def parents(found: FlowShape) -> Mapping[str, tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -13,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.ledger_lock import WriterLock
 from hydro_core.spark.store_table import StoredTable
-from hydrotick.run_tags import is_judged
+from hydrotick.run_tags import TICKS_TAG, is_judged
 from tests.orchestration.small import (
     BATCHES,
     Run,
@@ -32,12 +31,6 @@ ASSETS = ("state/payments", "totals", "before")
 @pytest.fixture(autouse=True)
 def _session(spark: SparkSession) -> None:
     """Pipelines use the shared session."""
-
-
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
-    with dg.DagsterInstance.ephemeral() as found:
-        yield found
 
 
 def test_a_range_is_one_run_in_order(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -96,6 +89,10 @@ def test_a_committed_tick_is_recorded_again_and_not_run(
     ]
     assert checks[0] == checks[1]
     assert len(checks[0]) == 13
+    assert "run before" not in run.shown(again, "totals")[DAYS[0]]
+    third = run(0)
+    assert run.shown(third, "totals")[DAYS[0]]["run before"] == again.run_id
+    assert TICKS_TAG not in ended(instance, third).tags
 
 
 def test_a_tick_out_of_order_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -121,6 +118,7 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     assert "-49" in str(broken.metadata)
     assert "total_between" in reason(result)
     assert is_judged(ended(instance, result))
+    assert ended(instance, result).tags[TICKS_TAG] == f"{DAYS[0]}; {DAYS[1]} failed"
     assert runner.next_tick(flow) == 1
     for asset in ASSETS:
         assert run.recorded(asset) == DAYS[:1]
@@ -130,7 +128,10 @@ def test_a_broken_expectation_stops_the_tick(tmp_path: Path, instance: dg.Dagste
     assert not is_judged(ended(instance, later))
 
     land(runner.project)
-    assert run(1, 3).success
+    # A run that is executed again begins with the tags that it had.
+    goes_on = run(1, 3, tags={TICKS_TAG: f"{DAYS[0]}; {DAYS[1]} failed"})
+    assert goes_on.success
+    assert ended(instance, goes_on).tags[TICKS_TAG] == f"{DAYS[1]} to {DAYS[3]}"
     assert run.recorded("totals") == DAYS
     _, other = opened(tmp_path / "other")
     with dg.DagsterInstance.ephemeral() as apart:

@@ -47,7 +47,7 @@ def test_it_is_as_incremental_as_the_page_says(block: Block, update_golden: bool
 
 
 def _judged(program: Compiled) -> str:
-    notes = optimize(program.typed, program.strata).notes
+    notes = optimize(program.typed).notes
     first = notes[0].message if notes else ""
     others = ", ".join(f"`{note.name}`" for note in notes[1:])
     incremental = f"{first} (so do {others})" if others else first

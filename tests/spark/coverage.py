@@ -16,7 +16,7 @@ Feature = tuple[str, ...]
 
 def features(of: Compiled) -> frozenset[Feature]:
     """The operators of a program with the kinds of their inputs, and how its parts run."""
-    found = plan(of.typed, of.strata)
+    found = plan(of.typed)
     operators = set()
     for node in found.graph:
         kinds = [found.kinds[e.node].value for e in node.inputs]

@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
@@ -20,7 +22,7 @@ from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.arrow import from_arrow, to_arrow
 from hydro_core.spark.columns import NotCompilable, to_column
-from hydro_core.spark.failures import find_failure, is_spark_error
+from hydro_core.spark.failures import find_failure
 from hydro_core.spark.types import spark_type
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
@@ -135,9 +137,7 @@ def _differences(
 ) -> list[str]:
     try:
         table = data.select("n", *columns).toArrow().sort_by("n")
-    except Exception as error:
-        if not is_spark_error(error):
-            raise
+    except (PySparkException, Py4JJavaError) as error:
         if len(columns) == 1:
             return [f"{types[0][0].source}: Spark fails: {find_failure(error) or str(error)[:400]}"]
         return [
@@ -160,9 +160,7 @@ def _missed_failure(
     column = to_column(fn, ((F.col("item"), item),), result=result)
     try:
         got = frame(spark, [x], item).select(column.alias("r")).toArrow()
-    except Exception as error:
-        if not is_spark_error(error):
-            raise
+    except (PySparkException, Py4JJavaError) as error:
         failure = find_failure(error)
         if failure is None:
             return [

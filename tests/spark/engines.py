@@ -37,7 +37,7 @@ def on_spark(
     of: Compiled, ticks: Sequence[Tick], ranges: Iterable[int], spark: SparkSession
 ) -> Json:
     """The ticks cut into ranges of these lengths."""
-    memory = Memory(plan(of.typed, of.strata), few_rows_session(spark), SETTINGS)
+    memory = Memory(plan(of.typed), few_rows_session(spark), SETTINGS)
     given = iter(list(read_ticks(of.typed, ticks)))
     found = []
     for length in ranges:

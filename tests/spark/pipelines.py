@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
@@ -35,7 +34,7 @@ Batch = dict[str, pa.Table]
 
 def planned(program: str = PROGRAM) -> TickPlan:
     typed = infer(parse(program))
-    return plan(typed, stratify(typed))
+    return plan(typed)
 
 
 def opened(directory: Path, program: str = PROGRAM, settings: Settings = SETTINGS) -> Pipeline:

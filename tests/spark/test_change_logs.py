@@ -69,7 +69,7 @@ def compiled() -> Compiled:
 
 def opened(directory: Path) -> Pipeline:
     found = optimized(compiled())
-    return Pipeline(directory, plan(found.typed, found.strata), SETTINGS)
+    return Pipeline(directory, plan(found.typed), SETTINGS)
 
 
 def table(rows: list[dict[str, Any]]) -> pa.Table:

@@ -19,6 +19,7 @@ from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.spark.executor import run_range
+from hydro_core.spark.job import Job
 from hydro_core.spark.pipeline_tables import output_tables
 from hydro_core.spark.relation import COUNT, ITEM, TICK
 from hydro_core.spark.store_schema import TableSpec
@@ -93,7 +94,7 @@ def session(spark: SparkSession) -> SparkSession:
 
 def jobs(program: Compiled, spark: SparkSession) -> Mapping[str, DataFrame]:
     """What a tick computes for each table, by the outputs' names and the slots' ids."""
-    made: TickPlan = plan(program.typed, program.strata)
+    made: TickPlan = plan(program.typed)
     sources = {
         name: some_rows(
             spark,
@@ -105,7 +106,7 @@ def jobs(program: Compiled, spark: SparkSession) -> Mapping[str, DataFrame]:
         for name in made.graph.sources
     }
     specs: Mapping[str, TableSpec] = output_tables(made)
-    found = run_range(made, 3, 3, spark=spark, sources=sources, past=Stored(spark))  # type: ignore[arg-type]
+    found = run_range(Job(made, 3, 3, spark, sources, past=Stored(spark)))  # type: ignore[arg-type]
     outputs = {n: output_frame(found.outputs[n], spec, 3, 3) for n, spec in specs.items()}
     return {**outputs, **found.state}
 

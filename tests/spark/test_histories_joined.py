@@ -76,7 +76,7 @@ def test_an_output_that_is_stored_as_a_history_gets_what_a_range_adds(
     p -> join(right=q, on="k") -> out
     """
     compiled = compile_text(text)
-    ready = plan(compiled.typed, compiled.strata)
+    ready = plan(compiled.typed)
     settings = Settings().with_(master="local[2]", memory="1g")
     stored = Pipeline(tmp_path / "flow", ready, settings, spark)
     rows = [("x", 1, 0), ("y", 2, 1), ("x", 3, 2), ("y", 4, 3)]

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from hydro_core import Flow
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
 from hydro_core.cli.main import main
 from hydro_core.plan.planner import plan as planned
 from hydro_core.spark.pipeline import Pipeline
@@ -50,7 +49,7 @@ def numbered(number: int) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("bound", [0, 100], ids=["files", "arrow"])
 def test_no_output_is_lost_in_a_pipeline(tmp_path: Path, bound: int) -> None:
     typed = infer(named().graph())
-    plan = planned(typed, stratify(typed))
+    plan = planned(typed)
     pipeline = Pipeline(tmp_path / "p", plan, SETTINGS.with_(small_write_rows=bound))
     for tick in range(2):
         pipeline.run_tick(tick, {"numbers": pa.table({"v": [tick]})})

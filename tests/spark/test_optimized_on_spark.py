@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hydro_core.compile import Compiled, compile_text, optimized
+from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.errors import HydroError
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.reference.interpreter import run_ticks
@@ -80,9 +80,7 @@ def _check(text: str, seed: int, spark: SparkSession, *, as_range: bool) -> None
     many = {name: InputStatistics(rows=1e6) for name in compiled.typed.inputs}
     plan = optimized(compiled, Statistics(inputs=many), "range" if as_range else "tick")
     ticks, wanted = _run(compiled, seed)
-    found = list(
-        run_in_memory(plan.typed, plan.strata, ticks, Settings(), as_range=as_range, spark=spark)
-    )
+    found = list(run_in_memory(planned(plan), ticks, Settings(), as_range=as_range, spark=spark))
     assert len(found) == len(wanted)
     for ours, theirs in zip(found, wanted, strict=True):
         assert {n: sorted(map(repr, map(canonical, i))) for n, i in ours.items()} == {
@@ -127,7 +125,7 @@ def test_a_moved_aggregate_of_some_keys(spark: SparkSession) -> None:
     wanted = rewriting.program("(delta (aggregate by=('k',) total=sum('v') (window n=2 rows)))")
     ticks = random_ticks(program, Random(5))
     outputs = [
-        list(run_in_memory(program.typed, program.strata, ticks, Settings(), spark=spark)),
+        list(run_in_memory(planned(program), ticks, Settings(), spark=spark)),
         list(run_ticks(program.typed, program.strata, ticks)),
         list(run_ticks(wanted.typed, wanted.strata, ticks)),
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
+from hydro_core.cli.main import main
 from hydro_core.compile import compile_text
 from hydro_core.errors import DataError
 from hydro_core.plan.planner import plan
@@ -36,7 +39,7 @@ SETTINGS = Settings().with_(master="local[2]", memory="1g")
 def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
     compiled = compile_text(TEXT)
     ticks = list(read_ticks(compiled.typed, [{"a": [x]} for x in VALUES]))
-    memory = Memory(plan(compiled.typed, compiled.strata), few_rows_session(spark), SETTINGS)
+    memory = Memory(plan(compiled.typed), few_rows_session(spark), SETTINGS)
     found: list[Any] = []
     with pytest.raises(DataError, match=r"in tick 3: .* fails on 0: ZeroDivisionError"):
         found.extend(memory.run(ticks))
@@ -48,7 +51,7 @@ def test_in_memory_the_ticks_before_are_kept(spark: SparkSession) -> None:
 
 def pipeline(directory: Path, spark: SparkSession, **settings: Any) -> Pipeline:
     compiled = compile_text(TEXT)
-    ready = plan(compiled.typed, compiled.strata)
+    ready = plan(compiled.typed)
     return Pipeline(directory, ready, SETTINGS.with_(**settings), spark)
 
 
@@ -80,3 +83,25 @@ def test_a_long_range_that_repeats_rows_is_several_commits(
     assert (commit.first, commit.last) == (4, 4)
     assert stored.ledger.commit_of(1) is not None
     assert stored.output("places").num_rows == 5
+
+
+def test_of_several_ticks_of_files_that_fail_the_first_is_told(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, program, out = tmp_path / "rows.parquet", tmp_path / "p.hydro", tmp_path / "out"
+    numbers = list(range(8))
+    values = [1, 2, 3, 4, 5, 0, 7, 0]
+    pyarrow.parquet.write_table(pa.table({"n": numbers, "v": values}), path)
+    program.write_text("rows -> map(lambda r: 10 // r.v) -> out")
+    words = ["run", str(program), "--input", f"rows={path}:n", "--out", str(out)]
+    told = []
+    for engine in ("reference", "spark"):
+        assert main([*words, "--engine", engine, "--format", "json"]) == 1
+        said = capsys.readouterr()
+        told.append(json.loads(said.out)["error"]["message"])
+        assert list(out.iterdir()) == []
+    assert "in tick 5" in told[0]
+    assert told[1] == told[0]
+    assert "ticks 1 to 4 of 8; out: out 4" in said.err
+    assert "tick 5 of 8; out: out 1" in said.err
+    assert "tick 6" not in said.err

@@ -127,7 +127,7 @@ def running(text: str, ticks: list[dict[str, list[Any]]]) -> Compiled:
     """The plan of the program, which must have a running result."""
     compiled = program(text, SCHEMAS, ticks)
     found = optimized(compiled)
-    parts = plan(found.typed, found.strata).components
+    parts = plan(found.typed).components
     assert "running" in [part.how for part in parts]
     assert "tick by tick" not in [part.how for part in parts]
     return found
@@ -158,5 +158,5 @@ def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> 
 def test_commands_tell_what_they_change(seed: int, spark: SparkSession) -> None:
     given = batches(seed)
     compiled = program(COMMANDS, SCHEMAS, given)
-    assert {slot.mode for slot in plan(compiled.typed, compiled.strata).slots} == {Mode.CHANGES}
+    assert {slot.mode for slot in plan(compiled.typed).slots} == {Mode.CHANGES}
     assert_same(compiled, given, ((1,) * len(given), (2, 3)), spark)

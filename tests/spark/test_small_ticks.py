@@ -159,7 +159,7 @@ def chat_of(tick: int) -> Batch:
 def planned(program: Path, schemas: Mapping[str, str], *, optimize: bool) -> TickPlan:
     compiled = compile_graph(load(str(program)), {n: parse_ddl(t) for n, t in schemas.items()})
     made = optimized(compiled) if optimize else compiled
-    return plan(made.typed, made.strata)
+    return plan(made.typed)
 
 
 @pytest.mark.parametrize("optimize", [True, False], ids=["optimized", "written"])

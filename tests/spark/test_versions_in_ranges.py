@@ -11,6 +11,7 @@ import pytest
 from hydro_core.plan.planner import plan
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.items import frame_of
+from hydro_core.spark.job import Job
 from tests.spark.engines import assert_same, cuts, program
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def test_events_are_not_paired_with_every_version(spark: SparkSession) -> None:
     rows = {"a": {"k": "x", "v": 1}, "b": {"k": "x", "w": 1}}
     types = {name: stream.item for name, stream in compiled.typed.inputs.items()}
     sources = {name: frame_of(spark, [(0, row)], types[name]) for name, row in rows.items()}
-    found = run_range(plan(compiled.typed, compiled.strata), 0, 9, spark=spark, sources=sources)
+    found = run_range(Job(plan(compiled.typed), 0, 9, spark, sources))
     explained = found.outputs["out"].frame._jdf.queryExecution().optimizedPlan().toString()
     assert "Window" in explained
     assert "Join" not in explained

@@ -18,6 +18,7 @@ from tests.support.row_programs import (
     number_of,
     predicate,
     random_aggregates,
+    sort_key,
 )
 
 
@@ -171,7 +172,7 @@ def put_in(program: Program, rng: Random) -> Program | None:
     args = {
         "filter": {"p": predicate(rng, known[step.name])},
         "window": {"n": 2},
-        "sorted": {"n": 2, "key": f"r.{number_of(rng, known[step.name])} or 0"},
+        "sorted": {"n": 2, "key": sort_key(rng, known[step.name])},
     }.get(op, {})
     return program.replacing(step, replace(step, name=name), Step(step.name, op, (name,), args))
 

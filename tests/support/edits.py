@@ -5,6 +5,7 @@ An edit gives another program, or None where it does not fit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
@@ -161,6 +162,25 @@ def functions_in_other_words(program: Program, rng: Random) -> Program | None:
     return program.replacing(step, step.with_(p=text))
 
 
+def tests_in_other_words(program: Program, rng: Random) -> Program | None:
+    """A test says "not" where it did not, and the other way round."""
+    step = any_step(program, rng, "filter")
+    if step is None:
+        return None
+    text = step.args["p"]
+    row = step.args.get("row", "r")
+    ways = [f"not (not ({text}))"]
+    ways += [re.sub(rf"({row}\.\w) {old}", new, text) for old, new in OTHER_TESTS if old in text]
+    return program.replacing(step, step.with_(p=rng.choice(ways)))
+
+
+OTHER_TESTS = (
+    ("is not None", r"not None is \1"),
+    ("is None", r"not \1 != None"),
+    (" == ", r"not \1 != "),
+)
+
+
 def once_more(program: Program, rng: Random) -> Program | None:
     """What is there once is made so again."""
     step = any_step(program, rng, "unique")
@@ -216,6 +236,7 @@ WORDS: Mapping[str, Edit] = {
         merged,
         columns_in_other_words,
         functions_in_other_words,
+        tests_in_other_words,
         once_more,
         sum_turned,
         dead_column,

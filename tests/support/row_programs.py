@@ -19,6 +19,7 @@ KEEPS = ("persist", "old", "prev", "delta", "unique", "window", "filter", "sorte
 """Operators that give rows as they get them."""
 SUMS = ("union", "chain", "difference")
 AGGREGATES = ("count()", 'count("{c}")', 'sum("{c}")', 'max("{c}")', 'min("{c}")', 'avg("{c}")')
+AGGREGATES_OF_TEXT = tuple(c for c in AGGREGATES if not c.startswith(("sum", "avg")))
 EXPRESSIONS = ("(r.{c} or 0) + {n}", "r.{c}", "1 if r.{c} is None else {n}", "-(r.{c} or {n})")
 SORTS = ("(r.{c} or 0, r.{d} or 0)", "-(r.{c} or 0)", "r.{c} or {n}")
 
@@ -241,6 +242,8 @@ OFTEN = (
 
 
 def _sorted(rng: Random, own: Columns) -> Args:
+    if not numbers(own):
+        return {"key": sort_key(rng, own), "n": rng.randint(1, 3)}
     one, other = number_of(rng, own), number_of(rng, own)
     key = rng.choice(SORTS).format(c=one, d=other, n=rng.randint(0, 2))
     return {"key": key, "n": rng.randint(1, 3)}
@@ -260,7 +263,9 @@ def _renamed(rng: Random, own: Columns) -> Args | None:
     return {"new": "q", "old": rng.choice(numbers)} if numbers and "q" not in own else None
 
 
-def _computed(rng: Random, own: Columns) -> Args:
+def _computed(rng: Random, own: Columns) -> Args | None:
+    if not numbers(own):
+        return None
     text = rng.choice(EXPRESSIONS).format(c=number_of(rng, own), n=rng.randint(0, 2))
     return {"new": rng.choice(("e", "v")), "e": text}
 
@@ -270,7 +275,9 @@ def _grouped(rng: Random, own: Columns) -> Args:
     return {"by": by, "made": random_aggregates(rng, own)}
 
 
-def _fold(rng: Random, own: Columns) -> Args:
+def _fold(rng: Random, own: Columns) -> Args | None:
+    if not numbers(own):
+        return None
     column = number_of(rng, own)
     return {"c": column, "n": 2, "key": f"r.{column} or 0"}
 
@@ -309,12 +316,24 @@ def _join(rng: Random, name: str, read: str, known: Mapping[str, Columns]) -> St
 def random_aggregates(rng: Random, own: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """One to three aggregates of numbers."""
     names = [n for n in ("n", "s", "m") if n not in own][: rng.randint(1, 3)] or ["n1"]
-    return tuple((n, rng.choice(AGGREGATES).format(c=number_of(rng, own))) for n in names)
+    calls = AGGREGATES if numbers(own) else AGGREGATES_OF_TEXT
+    return tuple((n, rng.choice(calls).format(c=number_of(rng, own))) for n in names)
+
+
+def sort_key(rng: Random, own: Sequence[str]) -> str:
+    """What rows are sorted by, with nulls among their values."""
+    column = number_of(rng, own)
+    return f"r.{column} or 0" if numbers(own) else f'r.{column} or ""'
+
+
+def numbers(own: Sequence[str]) -> list[str]:
+    """The columns of numbers."""
+    return [c for c in own if c != "w"]
 
 
 def number_of(rng: Random, own: Sequence[str]) -> str:
     """A column of numbers, if there is one."""
-    return rng.choice([c for c in own if c != "w"] or list(own))
+    return rng.choice(numbers(own) or list(own))
 
 
 def predicate(rng: Random, own: Sequence[str]) -> str:

@@ -32,11 +32,13 @@ def test_where_data_is_and_how_dagster_runs(root: Path) -> None:
     text = (
         '[paths]\nhome = "there"\nlanding = "/mnt/landing"\n'
         '[dagster]\npool = "spark"\nsensors = "running"\nsensor_seconds = 60\n'
+        'code_url = "https://code.example/shop/main"\n'
     )
     found = settings(root, text)
     assert (found.home, found.pipelines) == (root / "there", root / "there" / "pipelines")
     assert found.landing == Path("/mnt/landing")
     assert (found.pool, found.sensors_run, found.sensor_seconds) == ("spark", True, 60)
+    assert found.code_url == "https://code.example/shop/main"
     assert settings(root, text, HYDROTICK_HOME="/mnt/home").home == Path("/mnt/home")
     assert settings(root, "[paths]\nlanding = 'in'\n").landing == root / "in"
 
@@ -105,6 +107,7 @@ def test_another_process_finds_the_same(root: Path) -> None:
         ('[dagster]\npool = "a b"\n', 2, "`pool` is 'a b', which is no pool", "take letters"),
         ('[dagster]\nsensors = "on"\n', 2, "`sensors` is 'on', which is no status", "write `run"),
         ("[dagster]\nsensor_seconds = 0\n", 2, "which is no number of seconds", "write 1 or more"),
+        ('[dagster]\ncode_url = "main"\n', 2, "`code_url` is 'main', which is no address", "write"),
         ("[ticks]\nrange = 0\n", 2, "`range` is 0, which is no number of ticks", "write 1 or more"),
         ("[ticks]\nrange = true\n", 2, "`range` is True, which is no number", "write 1 or more"),
         ("ticks.range = 0\n", 1, "`range` is 0, which is no number of ticks", "write 1 or more"),

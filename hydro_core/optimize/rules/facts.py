@@ -42,10 +42,6 @@ class _Facts:
         """The number of these arguments."""
         return self.payloads.setdefault(payload, len(self.payloads))
 
-    def numbers_of(self, node: Node) -> tuple[int, ...]:
-        """The number of the node's arguments, nothing for an operator without."""
-        return (self.number(Payload(node.args)),) if node.op.args else ()
-
     def add(self, name: str, *args: int) -> None:
         """Something is known."""
         self.found.setdefault((name, args))

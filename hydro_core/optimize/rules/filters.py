@@ -20,6 +20,7 @@ from hydro_core.functions.tree import (
     MakeTuple,
     Param,
     Spread,
+    Unary,
 )
 from hydro_core.functions.views import NOTHING, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node, NodeId
@@ -99,15 +100,23 @@ def _filter(fn: Fn) -> Args:
 
 
 def conjuncts(fn: Fn, item: ItemType) -> Iterator[tuple[Fn, Fn]]:
-    """The two parts of an `and`, the one that is asked first before the other.
+    """The two parts of an `and`, or of a `not` of an `or`, the one that is asked first before the
+    other.
 
     Where the second has a value for every item, it may be asked first as well.
     """
-    if not isinstance(fn.tree, BoolOp) or fn.tree.op != "and" or not is_complete(fn.tree):
+    if fn.tree is None or not is_complete(fn.tree):
         return
-    first, *rest = fn.tree.values
-    one = _part(fn, first)
-    other = _part(fn, rest[0] if len(rest) == 1 else replace(fn.tree, values=tuple(rest)))
+    match fn.tree:
+        case BoolOp("and", (first, *rest)) as both:
+            second = rest[0] if len(rest) == 1 else replace(both, values=tuple(rest))
+        case Unary("not", BoolOp("or", (first, *rest)) as either) as neither:
+            first = replace(neither, operand=first)
+            others = rest[0] if len(rest) == 1 else replace(either, values=tuple(rest))
+            second = replace(neither, operand=others)
+        case _:
+            return
+    one, other = _part(fn, first), _part(fn, second)
     yield one, other
     early = _of_columns(other, item) if isinstance(item, Row) else other
     if early is not None and is_total(early, item):

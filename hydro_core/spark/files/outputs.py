@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.store_schema import stored
 from hydro_core.spark.types import spark_type
-from hydro_core.ticks.outputs import POSITION, columns_of
+from hydro_core.ticks.outputs import POSITION, OutputFolders, columns_of
 from hydro_core.ticks.outputs import TICK as OUTPUT_TICK
 from hydro_core.types.item import Row, Tuple
 
@@ -22,17 +24,32 @@ Counts = Mapping[str, Mapping[int, int]]
 """By the outputs' names and the ticks, where there are any rows."""
 
 
-def write(output: Relation, folder: Path, first: int, last: int) -> None:
-    """Adds what the ticks first … last put out to the files of the folder."""
-    frame = written(output, first, last)
-    frame.write.mode("append").option("compression", "snappy").parquet(str(folder))
-    # Only data is left: what Spark writes beside it is of no use here.
-    for file in folder.iterdir():
-        if file.suffix != ".parquet":
-            file.unlink()
+@contextmanager
+def written(
+    outputs: Mapping[str, Relation], out: OutputFolders, first: int, last: int
+) -> Iterator[Mapping[str, Path]]:
+    """What the ticks first … last put out, as files that are added to those of the ticks before.
+
+    They are at hand within, in a folder for each output; if that fails, none of them stays.
+    """
+    folders = {name: out.folder(name).absolute() for name in outputs}
+    staged = {name: folder.with_name(f"{folder.name}.staged") for name, folder in folders.items()}
+    try:
+        for name, output in outputs.items():
+            frame = _written(output, first, last)
+            frame.write.option("compression", "snappy").parquet(str(staged[name]))
+        yield staged
+        for name, folder in folders.items():
+            folder.mkdir(exist_ok=True)
+            # What Spark writes beside the data is of no use here.
+            for file in staged[name].glob("*.parquet"):
+                file.rename(folder / file.name)
+    finally:
+        for folder in staged.values():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def written(output: Relation, first: int, last: int) -> DataFrame:
+def _written(output: Relation, first: int, last: int) -> DataFrame:
     """The rows as files have them: `tick`, the item's columns, and maybe `position`."""
     events = output.events(first, last)
     # The mark by which a later run knows the files as ours.
@@ -48,13 +65,10 @@ def written(output: Relation, first: int, last: int) -> DataFrame:
     return frame.select(*columns)
 
 
-def counts_of_files(spark: SparkSession, folders: Mapping[str, Path], first: int) -> Counts:
-    """The rows of the ticks from `first` on, from the files."""
-    frames = {}
-    for name, folder in folders.items():
-        rows = spark.read.schema(f"{OUTPUT_TICK} long").parquet(literal(folder))
-        frames[name] = rows.where(F.col(OUTPUT_TICK) >= first)
-    return _counted(frames)
+def counts_of_files(spark: SparkSession, folders: Mapping[str, Path]) -> Counts:
+    """The rows of each tick, from the files."""
+    read = spark.read.schema(f"{OUTPUT_TICK} long")
+    return _counted({name: read.parquet(literal(folder)) for name, folder in folders.items()})
 
 
 def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> Counts:

@@ -37,7 +37,7 @@ from hydro_core.ticks.files import (
     wanted_of,
 )
 from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
-from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_file, refuse_text
+from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_delta, refuse_file, refuse_text
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
 
@@ -131,9 +131,7 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
         types = {name: item_type(of) for name, of in fields}
     except (DeltaError, *UNREADABLE) as problem:
-        first_line = str(problem).strip().partition("\n")[0]
-        at = "" if version is None else f" at version {version}"
-        refuse(f"the Delta table `{path}` cannot be read{at}: {first_line}", "land its data again")
+        refuse_delta(path, problem, version)
     at_version = table.version()
 
     def native(session: SparkSession) -> DataFrame:
@@ -160,36 +158,66 @@ def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The columns of a Parquet file."""
+
+    own: pa.Schema
+    """Those within it."""
+    whole: pa.Schema
+    """Those that its folders name, too."""
+    wanted: pa.Schema
+    """Those that are read, in plain types."""
+    plain: bool
+    """Whether Spark reads these as Arrow does."""
+
+
 def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
     from pyarrow import dataset
 
-    names, schemas = dict[str, None](), list[pa.Schema]()
-    plain = True
+    found: list[_Stored] = []
     for file in files:
         try:
-            data = parquet_file(file, form.base)
-            names |= dict.fromkeys(data.schema.names)
-            columns = among(data.schema.names, form.wanted)
-            found = pa.schema([(n, plain_type(data.schema.field(n).type)) for n in columns])
-            plain = plain and _is_plain(pyarrow.parquet.read_schema(file), file, columns)
-            schemas.append(found)
-            types = {name: item_type(found.field(name).type) for name in columns}
+            stored = _stored(file, form, found[-1] if found else None)
         except UNREADABLE as problem:
             refuse_file(file, problem)
-    schema = common_schema(path, schemas)
+        if not found or stored is not found[-1]:
+            found.append(stored)
+    schema = common_schema(path, [stored.wanted for stored in found])
     types = {field.name: item_type(field.type) for field in schema}
     rows, native = None, None
-    if all(s.equals(schema) for s in schemas):
+    if all(stored.wanted.equals(schema) for stored in found):
         rows = dataset.dataset(
             [str(file) for file in files],
             format="parquet",
             partitioning=dataset.partitioning(flavor="hive"),
             partition_base_dir=form.base,
         )
+        plain = all(stored.plain for stored in found)
         native = partial(_by_spark, files, types) if plain else None
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
-    size = _size(files)
-    return Found(files, form, list(names), types, rows, native, size, kind=form.kind)
+    names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
+    return Found(files, form, names, types, rows, native, _size(files), kind=form.kind)
+
+
+def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
+    """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
+
+    A landing may have thousands of files, so each is opened once.
+    """
+    with pyarrow.parquet.ParquetFile(file) as opened:
+        own = opened.schema_arrow
+        in_base = file.parent == Path(form.base)
+        # Only a folder below the base may name a column.
+        whole = own if in_base else parquet_file(file, form.base).schema
+        columns = among(whole.names, form.wanted)
+        plain = _is_plain(own, opened, columns)
+    if before is not None and (before.own, before.whole, before.plain) == (own, whole, plain):
+        return before
+    wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
+    for field in wanted:
+        item_type(field.type)  # so that the error names the file
+    return _Stored(own, whole, wanted, plain)
 
 
 def _by_spark(
@@ -205,21 +233,17 @@ def _by_spark(
     return reader.parquet(*(literal(file) for file in files))
 
 
-def _is_plain(schema: pa.Schema, file: Path, columns: Sequence[str]) -> bool:
+def _is_plain(own: pa.Schema, opened: pyarrow.parquet.ParquetFile, columns: Sequence[str]) -> bool:
     """Whether Spark reads the columns as Arrow does: moments of microseconds, or its own old ones.
 
     A column that a folder names, and that no file has, is none of these.
     """
-    physical = pyarrow.parquet.ParquetFile(file).schema
-    old = {
+    others = {n for n in columns if n not in own.names or not _spark_has(own.field(n).type)}
+    return not others or others <= {
         column.path.partition(".")[0]
-        for column in map(physical.column, range(len(physical)))
+        for column in map(opened.schema.column, range(len(opened.schema)))
         if column.physical_type == "INT96"
     }
-    return all(
-        name in schema.names and (name in old or _spark_has(schema.field(name).type))
-        for name in columns
-    )
 
 
 def _spark_has(found: pa.DataType) -> bool:

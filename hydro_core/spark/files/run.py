@@ -5,32 +5,28 @@ What a range leaves for the next one stays with Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.strata import Strata
 from hydro_core.plan.parts import longest_range
-from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor import run_range
-from hydro_core.spark.failures import data_error, is_spark_error
+from hydro_core.spark.failed_job import told_failures
 from hydro_core.spark.few_rows import for_few_rows, together
 from hydro_core.spark.files.arrived import Arrived
 from hydro_core.spark.files.frames import FrameCut, Rows, arrive, cut, rows_of
-from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, write
+from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
+from hydro_core.spark.job import Job, RangeResult
 from hydro_core.spark.past import NoPast, Overlay
-from hydro_core.spark.relation import TICK
+from hydro_core.spark.relation import TICK, Relation
 from hydro_core.spark.session import shared_session
 from hydro_core.spark.settle import checkpointed, released
+from hydro_core.spark.shell import attempt, run_ticks
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.outputs import OutputFolders
@@ -47,18 +43,6 @@ _LARGE_DATA = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.coalescePartitions.enabled": "true",
 }
-
-
-class Program(Protocol):
-    """A compiled program."""
-
-    @property
-    def typed(self) -> Typed:
-        """The program and its types."""
-
-    @property
-    def strata(self) -> Strata:
-        """Its strata."""
 
 
 Report = Callable[[int, int, Counts], None]
@@ -86,7 +70,7 @@ class Inputs:
         settings: Settings,
         spark: SparkSession | None = None,
     ) -> None:
-        with told():
+        with told_failures():
             self.spark = _session(spark or shared_session(settings.spark))
             self._arrived = arrive(self.spark, files, declared)
         self.settings = settings
@@ -104,7 +88,7 @@ class Inputs:
         else:
             self._for_many_rows(size)
         found = []
-        with told():
+        with told_failures():
             for arrived in self._arrived:
                 item = types[arrived.file.name]
                 rows = rows_of(self.spark, Arrived(arrived.file, arrived.found, item))
@@ -129,28 +113,16 @@ def _session(spark: SparkSession) -> SparkSession:
     return session
 
 
-@contextmanager
-def told(typed: Typed | None = None) -> Iterator[None]:
-    """Failures of Spark become errors that a user can read."""
-    try:
-        yield
-    except Exception as error:
-        if is_spark_error(error):
-            raise data_error(error, typed) from error
-        raise
-
-
 def prepared(
-    program: Program, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
+    plan: TickPlan, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
 ) -> FileRun:
     """Reads all inputs once and cuts them into ticks."""
-    types = {name: stream.item for name, stream in program.typed.inputs.items()}
+    types = {name: stream.item for name, stream in plan.typed.inputs.items()}
     stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
-    with told():
+    with told_failures():
         found = cut(rows, *ticks)
-    made = plan(program.typed, program.strata)
-    return FileRun(made, inputs.spark, rows, found, inputs.settings)
+    return FileRun(plan, inputs.spark, rows, found, inputs.settings)
 
 
 def run(
@@ -158,53 +130,67 @@ def run(
 ) -> Mapping[str, Mapping[int, int]]:
     """Runs all ticks, `at_once` of them to a range (None: all); gives the rows of the outputs."""
     counts: dict[str, dict[int, int]] = {name: {} for name in work.plan.graph.sinks}
-    past = Overlay(NoPast(), checkpointed)
-    count = work.cut.count
-    step = at_once or longest_range(work.plan, work.settings) or max(count, 1)
-    with told(work.plan.typed):
-        for first in range(0, count, step):
-            last = min(first + step, count) - 1
-            found, past = _range(work, out, (first, last), past)
-            for name, of_ticks in found.items():
-                counts[name].update(of_ticks)
-            report(first, last, found)
-        if out is not None and not count:
-            _range(work, out, (0, 0), past, nothing=True)
+    storage = _Files(work, out)
+    longest = at_once or longest_range(work.plan, work.settings)
+    for ticks, found in run_ticks(storage, 0, work.cut.count - 1, longest):
+        for name, of_ticks in found.items():
+            counts[name].update(of_ticks)
+        report(ticks[0], ticks[-1], found)
+    if out is not None and not work.cut.count:
+        attempt(storage, 0, 0)
     return counts
 
 
-def _range(
-    work: FileRun,
-    out: OutputFolders | None,
-    ticks: tuple[int, int],
-    past: Overlay,
-    *,
-    nothing: bool = False,
-) -> tuple[Counts, Overlay]:
-    first, last = ticks
-    within = F.col(TICK).between(first, last)
-    result = run_range(
-        work.plan,
-        first,
-        last,
-        spark=work.spark,
-        sources={
-            r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs
-        },
-        past=past,
-        settings=work.settings,
-        times=work.cut.times(first, last),
-        settle=checkpointed,
-    )
-    if out is None:
-        counts = counts_of(result.outputs, first, last)
-    else:
-        folders: dict[str, Path] = {}
-        for name, relation in result.outputs.items():
-            frame = relation.with_(frame=relation.frame.where(F.lit(not nothing)))
-            folders[name] = out.folder(name).absolute()
-            write(frame, folders[name], first, last)
-        counts = counts_of_files(work.spark, folders, first)
-    if last + 1 < work.cut.count:
-        past = past.after({slot: result.state[slot.id] for slot in work.plan.slots})
-    return counts, past
+@dataclass(slots=True)
+class _Files:
+    """The files of a run, as what its ranges read and write."""
+
+    work: FileRun
+    out: OutputFolders | None
+    past: Overlay = field(default_factory=lambda: Overlay(NoPast(), checkpointed))
+
+    @property
+    def plan(self) -> TickPlan:
+        """The plan that runs."""
+        return self.work.plan
+
+    @property
+    def directory(self) -> None:
+        """What is kept between ranges stays with Spark."""
+
+    def job(self, first: int, last: int) -> Job:
+        """The rows of the files that are of these ticks, and what the ticks before have left."""
+        work, within = self.work, F.col(TICK).between(first, last)
+        return Job(
+            work.plan,
+            first,
+            last,
+            work.spark,
+            {r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
+            past=self.past,
+            settings=work.settings,
+            times=work.cut.times(first, last),
+            settle=checkpointed,
+        )
+
+    def take(self, job: Job, found: RangeResult) -> tuple[range, Counts]:
+        """Adds to the files of all outputs, or to none; gives the ticks and the rows of each."""
+        first, last = job.first, job.last
+        if self.out is None:
+            counts = counts_of(found.outputs, first, last)
+            self._keep(job, found)
+        else:
+            with written(self._of_ticks(found), self.out, first, last) as folders:
+                counts = counts_of_files(job.spark, folders)
+                self._keep(job, found)
+        return range(first, last + 1), counts
+
+    def _of_ticks(self, found: RangeResult) -> Mapping[str, Relation]:
+        """The outputs; of a run without a tick they are empty."""
+        if self.work.cut.count:
+            return found.outputs
+        return {n: r.with_(frame=r.frame.where(F.lit(False))) for n, r in found.outputs.items()}
+
+    def _keep(self, job: Job, found: RangeResult) -> None:
+        if job.last + 1 < self.work.cut.count:
+            self.past = self.past.after({s: found.state[s.id] for s in job.plan.slots})

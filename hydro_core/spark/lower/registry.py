@@ -138,11 +138,6 @@ def require_lowerings(graph: Graph) -> None:
         )
 
 
-def lowerings() -> Mapping[str, Lowering]:
-    """All lowerings by the operator's name."""
-    return _LOWERINGS
-
-
 def fitted(relation: Relation, step: Step) -> Relation:
     """The relation in the kind and order that the plan says."""
     if not step.ordered:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.analysis.partition.answer import Partitioning, judge, partition
 from hydro_core.analysis.partition.locations import locate
 from hydro_core.analysis.partition.steps import steps_of
@@ -15,7 +16,6 @@ from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import OnAnyField, OnKey
 from hydro_core.compile import compile_graph, compile_text
 from hydro_core.errors import ProgramError
-from hydro_core.lang.flow import Flow
 from hydro_core.running import read_ticks
 from hydro_core.types.ddl import parse_ddl
 from tests.support.shards import Routing, bags, is_right

@@ -142,7 +142,7 @@ w -> more
 
 def as_written(text: str) -> Deployment:
     compiled = compile_text(SOURCES + text)
-    return deployment_of("shop", compiled.typed, Optimized(compiled.graph, 0.0, 0.0))
+    return deployment_of("shop", compiled.typed, Optimized(compiled.typed, 0.0, 0.0))
 
 
 def test_a_table_serves_one_state() -> None:

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.analysis.identity import functions_in
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.compile import Compiled, compile_text
+from hydro_core.compile import Compiled, compile_text, stratified
 from hydro_core.deploy import Deployment, Validated, numbers, read, write
 from hydro_core.deploy.files import name_of
 from hydro_core.deploy.functions import ReferenceCall
 from hydro_core.deploy.make import Given, deployment_of
 from hydro_core.errors import DataError, ProgramError
-from hydro_core.lang.flow import Flow
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.validation import validate_randomly
@@ -60,7 +60,7 @@ def _programs() -> list[Shown]:
 
 
 def _deployed(program: Compiled, directory: Path) -> tuple[Deployment, Deployment]:
-    plan = optimize(program.typed, program.strata)
+    plan = optimize(program.typed)
     made = deployment_of("flow", program.typed, plan)
     return made, read(directory, write(directory, made))
 
@@ -79,7 +79,7 @@ def test_what_is_read_is_what_was_written(shown: Shown, tmp_path: Path) -> None:
             for n in (one, other)
         )
         assert mine == its
-    plan = Compiled(found.plan.typed, found.plan.strata)
+    plan = stratified(found.plan.typed)
     assert validate_randomly(plan, program, 3) is None
 
 
@@ -104,7 +104,7 @@ def test_values_of_every_kind_come_back_as_they_are(tmp_path: Path) -> None:
 
 def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     program = compile_text(JOINED, file="joined.hydro")
-    plan = optimize(program.typed, program.strata, explain=True)
+    plan = optimize(program.typed, explain=True)
     given = Given({"joined.hydro": JOINED}, {"ticks": 5}, Validated(20, 7))
     made = deployment_of("joined", program.typed, plan, given)
     found = read(tmp_path, write(tmp_path, made))
@@ -201,7 +201,7 @@ def test_a_function_that_says_too_little_is_called_where_it_is(
     assert any("`scores:scored` is not stored" in note for note in found.notes)
     calls = [fn.call for n in found.plan.graph for fn, _ in functions_in(n, found.plan.typed)]
     assert any(isinstance(call, ReferenceCall) for call in calls)
-    plan = Compiled(found.plan.typed, found.plan.strata)
+    plan = stratified(found.plan.typed)
     assert validate_randomly(plan, program, 5) is None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hydro_core.errors import TypeProblem
-from hydro_core.functions.evaluate import call_accumulate, call_item, call_nothing, call_pair
+from hydro_core.functions.evaluate import call_accumulate, call_item, call_pair
 from hydro_core.functions.fn import Algebra
 from hydro_core.functions.read import constant, read_callable, read_function
 from hydro_core.functions.tree import Call, Const, Opaque, Param
@@ -224,7 +224,6 @@ class TestCalls:
         assert call_accumulate(text("lambda acc, x: acc + x[0]"), 1, Struct((2, 3))) == 3
         assert call_accumulate(text("lambda acc, a, b: acc + a * b"), 1, Struct((2, 3))) == 7
         assert call_pair(text("lambda a, b: (a, b)"), Struct((1,)), Struct((2,))) == ((1,), (2,))
-        assert call_nothing(text("lambda: [1]")) == [1]
 
     @pytest.mark.parametrize(
         "item", [Struct((1,)), Struct((1, 2, 3)), RowItem(a=1), 5, None, [1, 2], "ab"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.flow import Flow
 
 CHANCE = random.Random(5)
 ZONE = os.environ.get("TZ", "UTC")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hydro_core import Flow
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
-from hydro_core.lang.flow import Flow
 from hydro_core.lang.literal import function_text, left_names
 
 N = 5

@@ -18,7 +18,7 @@ def test_an_output_that_is_proven_to_be_empty_has_its_columns() -> None:
         """,
         {"in0": parse_ddl("k string, v long")},
     )
-    plan = optimize(compiled.typed, compiled.strata)
+    plan = optimize(compiled.typed)
     check_types(compiled.typed, plan.graph)
     (limit,) = plan.limits
     assert limit.startswith("`out` never has an item")

@@ -95,6 +95,22 @@ SAME = {
           -> aggregate(by='user', n=sum('amount')) -> out
         """,
     ),
+    "tests in other words": (
+        """
+        orders -> filter(lambda r: not (r.user is None or r.amount > 1)) -> out
+        """,
+        """
+        orders -> filter(lambda o: o.user != None) -> filter(lambda r: r.amount <= 1) -> out
+        """,
+    ),
+    "columns that are tests in other words": (
+        """
+        orders -> with_columns(late=lambda r: 0 if r.at is None else 1) -> out
+        """,
+        """
+        orders -> map(lambda r: {**r, 'late': 1 if not r.at == None else 0}) -> out
+        """,
+    ),
     "projections in other words": (
         """
         orders -> select('user', 'amount') -> out
@@ -111,6 +127,14 @@ DIFFERENT = {
         "with_columns(amount=lambda r: 1) -> aggregate(by='user', n=sum('amount'))",
     ),
     "another constant": ("filter(lambda r: r.amount > 1)", "filter(lambda r: r.amount > 2)"),
+    "a test that fails on None, asked of fewer rows": (
+        "filter(lambda r: not (r.user is None or r.amount > 1))",
+        "filter(lambda r: r.amount <= 1) -> filter(lambda o: o.user != None)",
+    ),
+    "an order that NaN is not in": (
+        "filter(lambda r: not (r.amount * 1.5 < 2))",
+        "filter(lambda r: r.amount * 1.5 >= 2)",
+    ),
     "another type of constant": ("map(lambda r: 1)", "map(lambda r: 1.0)"),
     "a tick later": ("prev()", "prev() -> prev()"),
     "history with and without the tick": ("persist()", "old()"),

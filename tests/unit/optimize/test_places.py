@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
 from hydro_core.lang.resolve import parse
 from hydro_core.optimize.optimizer import optimize
 
@@ -22,7 +21,7 @@ today -> difference(neg=yesterday) -> back
 
 def test_what_a_rule_brings_in_is_where_its_stream_is_given() -> None:
     typed = infer(parse(PROGRAM))
-    plan = optimize(typed, stratify(typed)).graph
+    plan = optimize(typed).graph
     lines = {node.id: node.span.line if node.span else None for node in plan}
     (kept,) = {node.inputs[0].node for node in plan if node.op.name == "old"}
     assert lines[kept] == 2

@@ -12,6 +12,7 @@ from hydro_core.catalog.internal import INTERNAL
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.engines import Engine, Options
 from hydro_core.optimize.optimizer import optimize
+from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.running import read_ticks, run_items
 
 PAIRS = (
@@ -58,13 +59,13 @@ def test_a_run_uses_the_plan_for_what_it_does(
     engine: Engine, as_range: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = compile_text(NAIVE["join"])
-    ran: list[Compiled] = []
+    ran: list[Compiled | TickPlan] = []
 
-    def note(plan: Compiled, *_: Any) -> Iterator[Any]:
+    def note(plan: Compiled | TickPlan, *_: Any, **__: Any) -> Iterator[Any]:
         ran.append(plan)
         return iter(())
 
-    monkeypatch.setattr(engines, "_run_on_spark", note)
+    monkeypatch.setattr("hydro_core.spark.memory.run_in_memory", note)
     monkeypatch.setattr(
         engines, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hydro_core.analysis.infer import infer
-from hydro_core.analysis.strata import stratify
 from hydro_core.ir.graph import Endpoint
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.bootstrap import Leaf, Wanted, bootstrap
@@ -24,7 +23,7 @@ known -> everybody
 
 def planned() -> TickPlan:
     typed = infer(parse(PROGRAM))
-    return plan(typed, stratify(typed))
+    return plan(typed)
 
 
 def slot(of: TickPlan, stream: str) -> str:

@@ -17,7 +17,7 @@ F = "lambda p, q: max(p, q), commutative=True"
 def planned(text: str) -> TickPlan:
     used = {n: parse_ddl(t) for n, t in SCHEMAS.items() if n in text.split()}
     compiled = compile_text(text, used)
-    return plan(compiled.typed, compiled.strata)
+    return plan(compiled.typed)
 
 
 def operators(text: str) -> list[str]:

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.registry import CATALOG
-from hydro_core.compile import Compiled, compile_text
-from hydro_core.deploy.make import plan_of
-from hydro_core.optimize.optimizer import optimize
+from hydro_core.compile import Compiled, best_plan, compile_text, planned
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.meaning import VERSION, program_meanings
 from hydro_core.plan.planner import plan
@@ -103,7 +100,7 @@ JOINED = ROWS + 'x = a -> persist(); x -> join(right=b -> persist() -> unique(),
 
 
 def _state(program: Compiled, stats: Statistics | None = None) -> dict[str, str]:
-    made = plan_of(program.typed, optimize(program.typed, stats=stats))
+    made = planned(program, best_plan(program, stats))
     return {slot.meaning: slot.id for slot in made.slots}
 
 
@@ -118,12 +115,12 @@ def test_another_plan_of_a_program_takes_its_state_over() -> None:
 def test_a_stream_of_the_program_is_known_by_what_it_is_there() -> None:
     program = compile_text(COUNTS)
     meanings = program_meanings(program.typed)
-    made = plan_of(program.typed, optimize(program.typed))
+    made = planned(program, best_plan(program))
     (kept,) = {made.meanings[s.stream.node] for s in made.slots}
     assert kept == meanings["aggregate_1"]
 
 
 def test_the_program_as_written_and_its_plan_store_one_history_alike() -> None:
     program = compile_text(ROWS + 'a -> old() -> join(right=b, on="k") -> out')
-    written = {s.meaning for s in plan(program.typed, stratify(program.typed)).slots}
+    written = {s.meaning for s in plan(program.typed).slots}
     assert written == _state(program).keys()

@@ -26,7 +26,7 @@ before -> before_out
 
 def names(*inputs: str) -> set[str]:
     compiled = compile_text(PROGRAM)
-    return set(surely_empty(plan(compiled.typed, compiled.strata), inputs))
+    return set(surely_empty(plan(compiled.typed), inputs))
 
 
 def test_what_only_an_empty_input_reaches_is_empty() -> None:
@@ -50,5 +50,5 @@ def test_a_cycle_is_left_alone() -> None:
     seen -> unique() -> out
     """
     compiled = compile_text(text)
-    found = surely_empty(plan(compiled.typed, compiled.strata), ["a"])
+    found = surely_empty(plan(compiled.typed), ["a"])
     assert found == {"a"}

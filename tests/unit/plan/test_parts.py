@@ -22,14 +22,15 @@ def failing(bad: int, code: str = "runtime") -> tuple[list[int], list[tuple[int,
             raise DataError(Diagnostic(code, f"tick {bad}, in {first} to {last}", help="mend it"))
         done.extend(range(first, last + 1))
 
-    with pytest.raises(DataError, match=f"tick {bad}, in {bad if code == 'runtime' else 0}"):
+    with pytest.raises(DataError, match=f"tick {bad}, in {0 if code == 'state' else bad}"):
         list(in_parts(0, 9, None, run))
     return done, tried
 
 
+@pytest.mark.parametrize("code", ["runtime", "input"])
 @pytest.mark.parametrize("bad", range(10))
-def test_the_ticks_before_one_that_fails_are_done(bad: int) -> None:
-    done, tried = failing(bad)
+def test_the_ticks_before_one_that_fails_are_done(bad: int, code: str) -> None:
+    done, tried = failing(bad, code)
     assert done == list(range(bad))
     assert len(tried) <= 9
 

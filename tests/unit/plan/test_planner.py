@@ -14,7 +14,7 @@ PAIR = parse_ddl("(string, long)")
 def planned(text: str, **more: str) -> TickPlan:
     schemas = {"a": PAIR, "b": PAIR, **{n: parse_ddl(t) for n, t in more.items()}}
     compiled = compile_text(text, {n: t for n, t in schemas.items() if n in text.split()})
-    return plan(compiled.typed, compiled.strata)
+    return plan(compiled.typed)
 
 
 def kinds(text: str) -> dict[str, Kind]:

@@ -13,7 +13,7 @@ TOTALS = A + 'x = a -> persist() -> aggregate(by="k", n=count(), total=sum("v"))
 
 def planned(text: str) -> TickPlan:
     compiled = optimized(compile_text(text))
-    return plan(compiled.typed, compiled.strata)
+    return plan(compiled.typed)
 
 
 def modes(found: TickPlan) -> dict[str, Mode]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -90,23 +93,77 @@ def test_nothing_heavy_is_imported_at_a_press_of_the_key(shop: Path) -> None:
     assert done.stdout.splitlines() == ["totals", "[]"]
 
 
+ASKED = {
+    "hydrotick backfill t": "totals",
+    "hydrotick simulate totals --eng": "--engine",
+    "hydrotick sho": "show",
+    "hydrotick status --format j": "json",
+    "hydrotick run asse": "assets/",
+}
+"""What is on the line when the key is pressed, and what becomes of its last word."""
+
+
 def test_bash_completes(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    asked = (
-        "COMP_WORDS=(hydrotick backfill t); COMP_CWORD=2; _hydrotick; echo ${COMPREPLY[@]};"
-        "COMP_WORDS=(hydrotick simulate totals --eng); COMP_CWORD=3; _hydrotick;"
-        "echo ${COMPREPLY[@]}"
-    )
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    asked = [
+        f"COMP_WORDS=({line}); COMP_CWORD={line.count(' ')}; _hydrotick; echo ${{COMPREPLY[@]}}"
+        for line in ASKED
+    ]
+    said = in_shell(capsys, "bash", ["-c"], "\n".join(asked))
+    # Where nothing is found, bash itself completes files.
+    assert said.splitlines() == [word if word != "assets/" else "" for word in ASKED.values()]
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_fish_completes(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "\n".join(f"complete -C {json.dumps(line)}" for line in ASKED)
+    assert in_shell(capsys, "fish", ["--no-config", "-c"], asked).split() == list(ASKED.values())
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@pytest.mark.parametrize("loaded", ["source", "autoload"])
+def test_zsh_completes(shop: Path, capsys: pytest.CaptureFixture[str], loaded: str) -> None:
+    """On a line editor of its own: sourced, and as a file of `fpath`."""
+    assert main(["completion", "zsh"]) == 0
+    (shop / "of_zsh").mkdir()
+    (shop / "of_zsh" / "_hydrotick").write_text(capsys.readouterr().out, encoding="utf-8")
+    begin = {
+        "source": "autoload -Uz compinit; compinit -u -D; source of_zsh/_hydrotick",
+        "autoload": "fpath+=($PWD/of_zsh); autoload -Uz compinit; compinit -u -D",
+    }[loaded]
+    lines = "\n".join(f"zpty -w -n z {json.dumps(line)}$'\\t\\x18'; wait_for" for line in ASKED)
+    script = ZSH.replace("BEGIN", begin).replace("LINES", lines)
     done = subprocess.run(
-        ["bash", "-c", f"{script}\n{asked}"],
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
+        ["zsh", "-f", "-c", script], env=environment(), capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["totals", "--engine"]
+    said = re.findall(r"<<(.*?)>>", done.stdout)
+    assert [line.split()[-1] for line in said] == list(ASKED.values())
+
+
+ZSH = """
+zmodload zsh/zpty
+wait_for() { zpty -r z out '*>>*' && print -r -- "$out" }
+zpty -b z "zsh -f -i"
+zpty -w z "stty -echo; BEGIN"
+zpty -w z 'tell() { print -r -- "<""<$BUFFER>"">"; BUFFER= }; zle -N tell; bindkey "^X" tell'
+LINES
+"""
+
+
+def environment() -> dict[str, str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "TERM": "xterm"}
+
+
+def in_shell(
+    capsys: pytest.CaptureFixture[str], shell: str, options: Sequence[str], asked: str
+) -> str:
+    """What a shell prints that has the script and is asked for completions."""
+    assert main(["completion", shell]) == 0
+    script = f"{capsys.readouterr().out}\n{asked}"
+    done = subprocess.run(
+        [shell, *options, script], env=environment(), capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 @pytest.mark.parametrize(

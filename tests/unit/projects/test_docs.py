@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from hydro_core.project.discover import found_in
 from hydrotick.commands import docs
 from hydrotick.init import init
+from hydrotick.programs import deployment_for
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -93,6 +95,37 @@ def test_each_operator_of_the_plan_is_beside_its_line(shop: Path) -> None:
     assert "aggregate_from" in rows["2"]
     assert "<b>totals</b> output" in rows["3"]
     assert "# &lt;b&gt; &amp; more" in rows["3"]
+
+
+def test_columns_say_what_the_program_says_of_them(shop: Path) -> None:
+    program = shop / "assets" / "totals" / "totals.hydro"
+    text = program.read_text(encoding="utf-8")
+    program.write_text(
+        text.replace('("user string, ', '(\n  "user string, "  # who <b>pays\n  "'),
+        encoding="utf-8",
+    )
+    docs(["totals", "--out", "site"])
+    text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
+    assert text.count("<td>who &lt;b&gt;pays</td>") == 2
+    assert text.count("what it is</th>") == 2
+
+
+def test_a_flow_in_shards_is_told_as_its_first_tick_deploys_it(shop: Path) -> None:
+    docs(["totals", "--out", "site"])
+    whole = Page((shop / "site" / "totals.html").read_text(encoding="utf-8"))
+    declared = shop / "assets" / "totals" / "asset.yaml"
+    declared.write_text(f"{declared.read_text(encoding='utf-8')}shards: 2\n", encoding="utf-8")
+    (made,) = (flow for flow in found_in(shop).flows)
+    docs(["totals", "--out", "site"])
+    page = Page((shop / "site" / "totals.html").read_text(encoding="utf-8"))
+    deployment = deployment_for(made)
+    assert len(deployment.plan.slots) == 2
+    for slot in deployment.plan.slots:
+        assert slot.id in page.text
+        assert slot.id not in whole.text
+    assert deployment.sharding is not None
+    assert deployment.sharding.says in page.text
+    assert f"{deployment.costs.after:,.0f} rows by the model" in page.text
 
 
 def test_all_flows_are_listed_and_what_is_wrong_is_told(

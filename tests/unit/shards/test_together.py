@@ -18,7 +18,7 @@ Plan = Callable[[Compiled], Optimized]
 
 
 def best(program: Compiled) -> Optimized:
-    return optimize(program.typed, program.strata)
+    return optimize(program.typed)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

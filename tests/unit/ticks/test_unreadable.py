@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
+from hydro_core.spark.files.places import find
+from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.files import files_at, read
 from hydro_core.ticks.pieces import Form, pieces, surveyed_csv, surveyed_json
 from hydro_core.types.ddl import parse_ddl
@@ -73,6 +77,38 @@ def test_an_unreadable_file(tmp_path: Path, name: str, declared: str) -> None:
         assert message in told.message
         assert cure in told.help
         assert "\n" not in told.message
+
+
+@pytest.mark.parametrize("features", [["deletionVectors"], ["columnMapping", "deletionVectors"]])
+def test_a_delta_table_with_a_feature_that_is_not_read_is_told_by_its_name(
+    tmp_path: Path, features: list[str]
+) -> None:
+    path = str(tmp_path)
+    write_deltalake(path, pa.table({"n": [1, 2]}))
+    _demand(tmp_path / "_delta_log" / f"{0:020}.json", features)
+    readings = (
+        lambda: read(path, {}),
+        lambda: find(InputFile("rows", path), {}),
+        lambda: find(InputFile("rows", path), {}, version=0),
+    )
+    for reading in readings:
+        with pytest.raises(DataError) as caught:
+            reading()
+        (told,) = caught.value.diagnostics
+        assert (told.code, path in told.message) == ("input", True)
+        for feature in features:
+            assert f"`{feature}`" in told.message
+            assert f"DROP FEATURE {feature}" in told.help
+
+
+def _demand(entry: Path, features: list[str]) -> None:
+    """Makes the log say that who reads the table must know some features."""
+    actions = [json.loads(line) for line in entry.read_text().splitlines()]
+    demands = {"readerFeatures": features, "writerFeatures": features}
+    for action in actions:
+        if "protocol" in action:
+            action["protocol"] = {"minReaderVersion": 3, "minWriterVersion": 7, **demands}
+    entry.write_text("\n".join(map(json.dumps, actions)))
 
 
 def _whole(file: Path, columns: dict) -> None:

@@ -1,0 +1,39 @@
+"""The shell around the executor: runs ranges of ticks, wherever their past and results are.
+
+Here a failed job becomes an error for people, long ranges are run in parts, and a range in which a
+tick fails is run up to that tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TypeVar
+
+from hydro_core.plan.parts import in_parts
+from hydro_core.spark.executor import run_range
+from hydro_core.spark.failed_job import told_failures
+from hydro_core.spark.job import Storage
+
+T = TypeVar("T")
+
+
+def attempt(storage: Storage[T], first: int, last: int) -> T:
+    """What a storage makes of the ticks first … last, by one job.
+
+    Raises:
+        DataError: a tick failed (code `runtime`), or a stored file is broken (`state`).
+        InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+    """
+    with told_failures(storage.plan.typed, storage.directory):
+        job = storage.job(first, last)
+        return storage.take(job, run_range(job))
+
+
+def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -> Iterator[T]:
+    """What a storage makes of the ticks first … last, by as few jobs as may be.
+
+    A job is of at most `longest` ticks. If a tick fails, those before it are done, then its error
+    is raised.
+    """
+    return in_parts(first, last, longest, partial(attempt, storage))
