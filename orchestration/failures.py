@@ -13,8 +13,7 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from .next_run import runs_it_again
-from .run_tags import flow_of, is_judged, keys_of
+from .run_tags import flow_of, is_judged, keys_of, runs_it_again
 from .settings import ProjectSettings
 
 _HELP = "\nhelp: "

@@ -20,7 +20,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from .flows import Flows
 from .readiness import Ready
-from .run_tags import IN_FLIGHT, WAITING, keys_of
+from .run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
 from .ticks import TickAxis, Window
 
 if TYPE_CHECKING:
@@ -139,11 +139,6 @@ def _unless_failed(
         failing = f"{tick} failed at {moment(last.ended)}, try {failed} of {MOST_TRIES}"
         return NextRun(None, f"{failing}: it is tried again after {moment(due)}")
     return None
-
-
-def runs_it_again(flow: str) -> str:
-    """How somebody has a tick run again, at the command line or in the UI."""
-    return f"`hydrotick backfill {flow}`, or a launch in the UI, runs it again"
 
 
 def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:

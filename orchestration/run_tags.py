@@ -59,3 +59,8 @@ def flow_of(run: dg.DagsterRun) -> str:
 def is_judged(run: dg.DagsterRun) -> bool:
     """Whether the run ended because its tick was judged wrong."""
     return run.tags.get(JUDGED_TAG) == run.run_id
+
+
+def runs_it_again(flow: str) -> str:
+    """How somebody has a tick run again, at the command line or in the UI."""
+    return f"`hydrotick backfill {flow}`, or a launch in the UI, runs it again"

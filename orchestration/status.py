@@ -21,7 +21,7 @@ from . import project
 from .arguments import add_format, flow_named
 from .began import started_empty
 from .flows import Flows
-from .instance.glance import say_nothing_more
+from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import print_verified
 from .next_run import next_run

@@ -18,8 +18,8 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.factory import asset_key, last_key
+from hydrotick.glance import say_nothing_more
 from hydrotick.init import put_project
-from hydrotick.instance.glance import say_nothing_more
 from hydrotick.project import project_at
 from hydrotick.run_tags import FLOW_TAG
 from hydrotick.status import status_of

@@ -23,10 +23,10 @@ import yaml
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..asset_paths import last_path
-from ..flows import Flows
-from ..run_tags import FLOW_TAG, IN_FLIGHT, UNDONE
-from . import SETTINGS
+from .asset_paths import last_path
+from .flows import Flows
+from .instance import SETTINGS
+from .run_tags import FLOW_TAG, IN_FLIGHT, UNDONE
 
 _STORAGE = ("storage", "run_storage", "event_log_storage", "local_artifact_storage")
 """The settings of an instance that say where its records are."""
