@@ -14,6 +14,7 @@
 | `shards` | a tick of a running aggregate in 1, 2 and 4 shards with the same unsharded |
 | `incremental` | rows that a tick reads after 10, 100 and 1,000 ticks, written and optimized |
 | `scale` | twenty million rows of history within the default memory |
+| `sample` | the check of a sample of keys with the tick of the flights that it judges |
 | `optimizer` | time and memory of optimizing, from small programs to large ones |
 
 `python -m benchmarks.NAME --help` tells the sizes of each. All but `scale` write their rows,
@@ -44,6 +45,7 @@ BENCHMARKS = (
     "shards",
     "incremental",
     "scale",
+    "sample",
     "optimizer",
 )
 

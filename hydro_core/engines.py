@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hydro_core.compile import Compiled, optimized, planned
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
@@ -30,6 +31,8 @@ class Cut:
     """The inputs that every shard gets whole."""
     told: Callable[[str], None] = _nobody
     """Is told in a line what is routed by what."""
+    stats: Statistics | None = None
+    """What is known of the inputs, by which exchanges and broadcasts are chosen."""
 
 
 @dataclass(frozen=True, slots=True)

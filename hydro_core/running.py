@@ -37,7 +37,7 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
 
 def cut_into_shards(program: Compiled, cut: Cut) -> Sharded:
     """The program as it is asked to be cut; what is routed by what is told."""
-    found = sharded(program, cut.shards, cut.on, cut.replicate)
+    found = sharded(program, cut.shards, cut.on, cut.replicate, stats=cut.stats)
     cut.told(found.described)
     return found
 

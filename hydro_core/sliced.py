@@ -20,7 +20,7 @@ from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
-from hydro_core.ticks.wanted import Test, TooManyError, Values, Wanted, field_of, meets
+from hydro_core.ticks.wanted import Test, TooManyError, Values, Wanted, field_of, meets, meets_one
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
@@ -48,6 +48,13 @@ class SlicedRun:
     too_many: set[str] = field(default_factory=set)
     """The inputs of which more can matter than was to be loaded."""
     _seen: dict[Seen, Values] = field(default_factory=dict)
+    _tests: dict[Edge, list[tuple[int, Test]]] = field(default_factory=dict)
+    """What enters an operator has to meet, and how old it may be, as far as that is known."""
+
+    def first_wanted(self) -> Mapping[str, Wanted]:
+        """What is wanted of those inputs of which that is known before anything is read."""
+        needs = self.slice.inputs
+        return {name: self._wanted(name) for name in needs if needs[name] and not self._open(name)}
 
     def load(self, read: Read) -> None:
         """Reads what can matter of every input; first those that tell what of others can."""
@@ -76,6 +83,7 @@ class SlicedRun:
         return [[item for item in items if meets(item, test)] for items in asked]
 
     def _outputs(self, rows: Rows, keep: Keep) -> Iterator[tuple[int, Mapping[str, list[Any]]]]:
+        rows = self._past_at_once(rows)
         program, numbers = self._program, self._numbers(rows)
         ticks = (
             replace(
@@ -105,6 +113,21 @@ class SlicedRun:
             return list(range(last))
         there = {number for of in rows.values() for number in of if number < last}
         return sorted({0} | there | set(range(max(0, self.first - recent), last)))
+
+    def _past_at_once(self, rows: Rows) -> Rows:
+        """The rows, those of ticks that are long past as rows of the first, where that is the same:
+        a tick without much to do costs more than its rows.
+        """
+        if not self.slice.past_at_once:
+            return rows
+        until = self.first - (self.slice.recent or 0)
+        found = {}
+        for name, of in rows.items():
+            past = [item for number in sorted(of) if number < until for item in of[number]]
+            found[name] = {number: items for number, items in of.items() if number >= until}
+            if past:
+                found[name][0] = past
+        return found
 
     def _open(self, name: str) -> list[Seen]:
         """What is yet to be seen before it is known what of an input can matter."""
@@ -138,6 +161,7 @@ class SlicedRun:
         for _ in self._outputs(self.rows, keep):
             pass
         self._seen |= found
+        self._tests.clear()
 
     def _wanted(self, name: str) -> Wanted:
         needs = self.slice.inputs[name]
@@ -164,11 +188,12 @@ class SlicedRun:
         """Of what enters an operator what is asked of it at the tick."""
         if not bag.items:
             return bag
-        needs = self.slice.edges.get((node.id, i), frozenset())
-        tests = [self._test(need) for need in needs if tick >= self.first - need.age]
-        if not all(tests):
-            return bag
-        return Bag(item for item in bag if any(meets(item, test) for test in tests))
+        edge = (node.id, i)
+        if edge not in self._tests:
+            needs = self.slice.edges.get(edge, frozenset())
+            self._tests[edge] = [(need.age, self._test(need)) for need in needs]
+        tests = [test for age, test in self._tests[edge] if tick >= self.first - age]
+        return bag if not all(tests) else Bag(filter(meets_one(tests), bag))
 
     def _test(self, need: Need) -> Test:
         return tuple((path, values) for path, values in self._known(need).items())

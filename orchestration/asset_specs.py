@@ -18,6 +18,7 @@ import dagster as dg
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.landing_path import landing_path
 
 from .about import About
 from .asset_paths import asset_path
@@ -155,7 +156,7 @@ def input_specs(
         said = about.comments.of(place)
         # A program that begins without an empty line says there what it is about.
         said = "" if said == about.comments.head else f"{said}\n\n"
-        kind = kind_of(root / landing.path)
+        kind = kind_of(root / landing_path(landing.path))
         yield dg.AssetSpec(
             asset_key(flow, f"landing/{name}"),
             group_name=flow.name,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.project.landing_path import landing_path
 from hydro_core.settings import Settings
 from hydro_core.types.columns import declared_columns
 
@@ -156,6 +157,6 @@ class Flows:
                 columns = declared_columns(items[name])
                 place = self.deployments.output_of(flow, name, columns)
             else:
-                place = self.project.landing / where.path
+                place = self.project.landing / landing_path(where.path)
             landings[name] = Landing(place, where.column)
         return landings, items, Past(self.directory(flow), flow.ticks.calendar)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import told_faults
-from hydro_core.plan.parts import in_parts
+from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 
 from .looking import After
@@ -70,8 +70,9 @@ class Ranges:
         def run(start: int, end: int) -> Sequence[TickReport]:
             return self._committed(windows[start - first : end - first + 1])
 
+        longest = longest_range(self.pipeline.plan, self.pipeline.settings)
         try:
-            for reports in in_parts(first, last, None, run):
+            for reports in in_parts(first, last, longest, run):
                 yield from reports
         except NotCommittedError as failed:
             yield failed.report
@@ -168,7 +169,7 @@ def span(windows: Sequence[Window]) -> str:
     return first if len(windows) == 1 else f"{first} to {last}"
 
 
-def _too_early(window: Window, expected: Window) -> DataError:
+def _too_early(window: Window, expected: Window) -> TransientError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
-    return DataError(Diagnostic("state", problem, help=cure))
+    return TransientError(Diagnostic("state", problem, help=cure))

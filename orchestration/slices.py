@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled, planned
 from hydro_core.errors import DataError, HydroError
@@ -60,6 +61,7 @@ class FlowSlices:
         most: what may be read of an input.
         reads: what the tick that is judged has read; without it, what is landed now is read.
         at: the first tick that has read it.
+        steps: those of the program, if they are known.
     """
 
     flow: FlowAsset
@@ -69,9 +71,11 @@ class FlowSlices:
     most: Limits
     reads: Sequence[InputRead] = ()
     at: int = 0
+    steps: Steps | None = None
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
     _windows: dict[int, Window] = field(default_factory=dict)
+    _some: dict[tuple[str, int, int, int | None], list[Any]] = field(default_factory=dict)
 
     def run(
         self, output: str, where: Where, ticks: tuple[int, int], *, as_read: bool = False
@@ -88,24 +92,60 @@ class FlowSlices:
             DataError: an input cannot be read (code `input`).
             TooLargeError: the files of one are larger than they may be.
         """
-        found = SlicedRun(
-            self.program, slice_of(self.program.typed, output, where), *ticks, tick=self._tick
-        )
-        read = self._read_as_read if as_read else self._read_at_once
-        found.load(partial(read, ticks[1]))
-        return found
+        return self.loaded(self.slice(output, where, ticks), as_read=as_read)
 
-    def some(self, wanted: Wanted, last: int) -> list[Any]:
-        """Some of the rows of an input, up to a tick."""
-        found = self._read(wanted, self._at_once(last, wanted))
-        return [row for _, rows in sorted(found.items()) for row in rows]
+    def slice(self, output: str, where: Where, ticks: tuple[int, int]) -> SlicedRun:
+        """The same, with no rows loaded yet."""
+        sliced = slice_of(self.program.typed, output, where, self._steps)
+        return SlicedRun(self.program, sliced, *ticks, tick=self._tick)
+
+    def loaded(self, run: SlicedRun, *, as_read: bool = False) -> SlicedRun:
+        """A slice, its rows loaded."""
+        run.load(partial(self._read_as_read if as_read else self._read_at_once, run.last))
+        return run
+
+    def gather(self, runs: Sequence[SlicedRun]) -> None:
+        """Reads at once what several slices need of an input from the same tick on, to be loaded.
+
+        Slices that are to be gathered end at the same tick.
+        """
+        together: dict[tuple[str, int], list[Wanted]] = {}
+        for run in runs:
+            for wanted in run.first_wanted().values():
+                if not wanted.is_all:
+                    together.setdefault((wanted.name, wanted.first), []).append(wanted)
+        for (name, first), several in together.items():
+            if len(several) > 1:
+                part = _Part(first, runs[0].last, self._versions.get(name))
+                most = replace(self.most, rows=len(several) * self.most.rows)
+                try:
+                    self.inputs.gather(several, part.last, self._times(part), most, part.version)
+                except (DataError, FileNotFoundError):
+                    # Each is told of it where it asks for its own.
+                    continue
+
+    def some(self, wanted: Wanted, last: int) -> Sequence[Any]:
+        """Some of the rows of an input, up to a tick: the same for all who ask for so many."""
+        key = wanted.name, wanted.first, last, wanted.some
+        if key not in self._some:
+            found = self._read(wanted, self._at_once(last, wanted))
+            self._some[key] = [row for _, rows in sorted(found.items()) for row in rows]
+        return self._some[key]
 
     def counts(
-        self, wanted: Wanted, fields: Sequence[FieldPath], last: int
-    ) -> Counter[tuple[Hashable, ...]]:
-        """How many of the rows of an input have which values in some fields, by their forms."""
-        (part,) = self._at_once(last, wanted)
-        return self.inputs.counts(wanted, fields, last, self._times(part), part.version)
+        self, asked: Sequence[tuple[Wanted, Sequence[FieldPath]]], last: int
+    ) -> list[Counter[tuple[Hashable, ...]]]:
+        """How many of the rows of an input have which values in some fields, by their forms; for
+        each who asks, all from the same tick on. Nothing where that takes more than to count.
+        """
+        (part,) = self._at_once(last, asked[0][0])
+        times = self._times(part)
+        for wanted, _ in asked:
+            if self.most.size is not None:
+                size = self.inputs.size(wanted, last, times, part.version)
+                if size > self.most.size:
+                    return [Counter() for _ in asked]
+        return self.inputs.counts(asked, last, times, part.version)
 
     def has_lost(self, name: str) -> bool:
         """Whether rows of an input are not landed any more that ticks have read."""
@@ -121,6 +161,10 @@ class FlowSlices:
         if tick not in self._windows:
             self._windows[tick] = self._calendar.window(tick)
         return self._windows[tick]
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return self.steps or steps_of(self.program.typed)
 
     @cached_property
     def _versions(self) -> Mapping[str, int | None]:

@@ -20,6 +20,7 @@ from hydro_core.analysis.partition.terms import At, Table, Term, keeps_value
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.item import FieldPath, at, leaves
+from hydro_core.types.stream import Order
 from hydro_core.types.values import canonical
 
 FOREVER = 1 << 62
@@ -101,6 +102,22 @@ class Slice:
                 return None
             found = max([found, *(age for age in ages if age < FOREVER)])
         return found
+
+    @cached_property
+    def past_at_once(self) -> bool:
+        """Whether what came before the ticks of `recent` may as well come in one tick, the first.
+
+        What it goes through then gives for all of it what it gives tick by tick.
+        """
+        old = [n for n, needs in self.streams.items() if any(n.age == FOREVER for n in needs)]
+        types = self.steps.typed.types
+        ordered = {end.node for end, stream in types.items() if stream.order is not Order.NONE}
+        return self.recent is not None and all(
+            (step := self.steps.of[node]).adds_up
+            and step.node.spec.time_invariant
+            and node not in ordered
+            for node in old
+        )
 
     def upstream(self, edge: Edge) -> frozenset[NodeId]:
         """The operators of which what enters at the edge is made."""
@@ -280,7 +297,7 @@ def _aged(node: Node, age: int) -> int:
             more = 1
         case State.DELAY:
             more = node.args["n"]
-        case State.HISTORY | State.COMMANDS:
+        case State.HISTORY | State.RESULT:
             return FOREVER
     return min(age + more, FOREVER)
 

@@ -5,19 +5,16 @@ unless validating.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, best_plan, compile_graph, draw, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.load import load
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import as_json, as_text, explanation, expressions
-from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.json import parse_json
-from hydro_core.types.values import ValueProblem
 from hydro_core.validation import validate_randomly
 
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
@@ -29,11 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_schema_argument(parser)
     output.add_format_argument(parser, FORMATS)
     parser.add_argument("--explain", action="store_true", help="the chain of rules to the plan")
-    parser.add_argument(
-        "--stats",
-        metavar="S.json",
-        help="rows, history and keys of the inputs; or the directory of a pipeline that has run",
-    )
+    add_stats_argument(parser)
     parser.add_argument("--range", action="store_true", help="the plan for all ticks as one job")
     parser.add_argument(
         "--validate", type=int, metavar="N", help="run plan and program on N random runs of ticks"
@@ -59,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     program = compile_graph(graph, schemas, partial=arguments.validate is None)
     found = best_plan(
         program,
-        _statistics(arguments.stats),
+        statistics_of(arguments.stats),
         "range" if arguments.range else "tick",
         explain=arguments.explain,
     )
@@ -88,20 +81,6 @@ def _print(style: str, found: Optimized) -> None:
 
 def _strict(note: Note) -> Diagnostic:
     return Diagnostic("state", note.message, note.span, note.operator, help=note.cure)
-
-
-def _statistics(path: str | None) -> Statistics:
-    if path is None:
-        return Statistics()
-    if Path(path).is_dir():
-        from hydro_core.spark.statistics import deployed_statistics
-
-        return deployed_statistics(Path(path))
-    try:
-        return Statistics.of(parse_json(Path(path).read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValueProblem) as problem:
-        help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
-        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
 
 
 def _validate(program: Compiled, found: Optimized, runs: int) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from hydro_core.analysis.partition.answer import judge, partition
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.errors import ProgramError
 from hydro_core.lang.load import load
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.program import sharded
 
 SHOWN = 2
@@ -22,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_on_argument(parser, "judges one choice: the field by which an input is routed")
     add_schema_argument(parser)
+    add_stats_argument(parser)
     output.add_format_argument(parser)
 
 
@@ -61,14 +64,14 @@ def run(arguments: argparse.Namespace) -> int:
         output.print_warnings(graph.warnings)
         output.print_text(str(found))
         if not found.partitionable and not on:
-            _print_with_exchanges(program)
+            _print_in_parts(program, statistics_of(arguments.stats))
     return 0
 
 
-def _print_with_exchanges(program: Compiled) -> None:
-    """How it would run in shards all the same, if it does."""
+def _print_in_parts(program: Compiled, stats: Statistics) -> None:
+    """How it would run in shards all the same, with exchanges and broadcasts, if it does."""
     try:
-        cut = sharded(program, SHOWN)
+        cut = sharded(program, SHOWN, stats=stats)
     except ProgramError:
         return
     output.print_text(f"With `--shards N` it runs like this:\n  {cut.described}")

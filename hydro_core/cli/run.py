@@ -13,6 +13,7 @@ from hydro_core.cli import output
 from hydro_core.cli.partition import add_on_argument, choice_of, wrong_on
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.schemas import add_schema_argument
+from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.engines import Cut, Options
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="with --shards: every shard gets all of this input (repeatable)",
     )
+    add_stats_argument(parser, "with --shards: ")
     output.add_format_argument(parser)
 
 
@@ -86,8 +88,8 @@ def misuse(arguments: argparse.Namespace) -> str | None:
         return "--schema goes with --input; with --ticks, schemas stand in the file"
     if not arguments.batch and not arguments.file:
         return "FILE is missing"
-    if arguments.shards is None and (arguments.on or arguments.replicate):
-        return "--on and --replicate go with --shards"
+    if arguments.shards is None and (arguments.on or arguments.replicate or arguments.stats):
+        return "--on, --replicate and --stats go with --shards"
     if not arguments.input and (arguments.every or arguments.start or arguments.out):
         return "--every, --start and --out go with --input"
     return wrong_on(arguments) or _wrong_range(arguments)
@@ -128,7 +130,8 @@ def _cut(arguments: argparse.Namespace) -> Cut | None:
     if arguments.shards is None:
         return None
     on = choice_of(arguments.on)
-    return Cut(arguments.shards, on, tuple(arguments.replicate), output.print_error)
+    stats = statistics_of(arguments.stats)
+    return Cut(arguments.shards, on, tuple(arguments.replicate), output.print_error, stats)
 
 
 def _read_ticks(path: Path) -> Mapping[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span, TypeProblem
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import Expect, FlowAsset, Shards
+from hydro_core.project.landing_path import landing_path
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ItemType, is_integer
@@ -154,10 +155,11 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
         elif landing.wait == "landed" and landing.column is None:
             cure = "say which `column` tells the ticks, or leave `wait` out"
             yield _wrong(flow, f"{place}.wait", "nothing tells which ticks have landed", cure)
-        if "://" in str(landing.path):
-            yield _wrong(
-                flow, f"{place}.path", f"{landing.path} is a URL", "let it land in a directory"
-            )
+        try:
+            landing_path(landing.path)
+        except ProgramError as error:
+            (found,) = error.diagnostics
+            yield _wrong(flow, f"{place}.path", found.message, found.help or "")
 
 
 def _schemas(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:

@@ -21,7 +21,8 @@ from hydro_core.ticks.calendar import Calendar
 class Landing:
     """A table that outside systems write and ticks read: Delta, Parquet, CSV or JSON lines.
 
-    `path` is relative to the project's landing directory, or absolute: a file, a folder or a glob.
+    `path` is relative to the project's landing directory, absolute, or a `file:` URL: a file, a
+    folder or a glob.
     `column` says which tick a row belongs to: a date or timestamp that the flow's ticks cut up, or
     a long that is the tick's number; without it the whole table arrives at tick 0. With `wait`
     "landed" a tick waits for a row at or after its window's end; "closed" waits for the clock only.

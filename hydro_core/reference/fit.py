@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
+from operator import call
 from typing import Any
 
 from hydro_core.types.item import (
@@ -67,7 +68,7 @@ def _struct(tests: tuple[Test, ...]) -> Test:
     def test(x: Any) -> bool:
         if type(x) is not Struct or len(x) != len(tests):
             return False
-        return all(fit(part) for fit, part in zip(tests, x, strict=True))
+        return all(map(call, tests, x))
 
     return test
 
@@ -76,7 +77,7 @@ def _row(names: tuple[str, ...], tests: tuple[Test, ...]) -> Test:
     def test(x: Any) -> bool:
         if type(x) is not RowItem or tuple(x) != names:
             return False
-        return all(fit(part) for fit, part in zip(tests, dict.values(x), strict=True))
+        return all(map(call, tests, dict.values(x)))
 
     return test
 

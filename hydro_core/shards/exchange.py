@@ -1,5 +1,8 @@
 """Where the items of a stream go to other shards, since the operator behind it has another key.
 
+Instead of that, an input may be whole on every shard, where this is less by the estimates: what is
+read of it is read by all shards then, and the other side of a join stays where it is.
+
 A program that no routing serves as a whole is cut at some of its streams. On the far side of a cut
 stands an input, which is routed by itself: the parts are programs that can be cut into shards. What
 the shards have of the stream on the near side is that input: its items are exchanged. A cut right
@@ -9,9 +12,11 @@ behind an input exchanges nothing: every shard reads it, and takes a part for ea
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import combinations, islice
+from math import inf
+from typing import NamedTuple
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.search import Search
@@ -21,11 +26,19 @@ from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.traffic import Traffic
 from hydro_core.types.stream import Order
 
 _MOST_TRIED = 24
 """How many sets of cuts are tried that are cheaper than the one that is found step by step."""
+
+_MOST_BROADCAST = 2
+"""So many inputs at most are whole on every shard without that somebody has chosen it."""
+_MARGIN = 2.0
+"""How many times less the bytes of a broadcast must be than those of the exchanges that it spares:
+a broadcast that was estimated too low costs each shard all of it, and grows with their number.
+"""
 
 Edge = tuple[NodeId, int]
 """An operator, and which of its inputs is exchanged before it enters."""
@@ -38,17 +51,77 @@ class Exchanged:
     typed: Typed
     streams: Mapping[str, str | None]
     """The inputs on the far sides, by their names; of a cut right behind an input, its name."""
+    broadcast: frozenset[str] = frozenset()
+    """The inputs that every shard gets whole, beside those that somebody has chosen."""
 
 
-def exchanged(typed: Typed, replicated: frozenset[str]) -> Exchanged | None:
-    """The program with exchanges of as few bytes as make it one that can be cut.
+def exchanged(
+    typed: Typed, replicated: frozenset[str], count: int, stats: Statistics | None = None
+) -> Exchanged | None:
+    """The program with exchanges, or inputs whole on every shard, of as few bytes as make it one
+    that can be cut.
 
     None where none do.
+
+    Args:
+        typed: the program.
+        replicated: the inputs that somebody has chosen to be whole on every shard.
+        count: how many shards there are.
+        stats: what is known of the inputs; None: each has the same number of rows.
     """
-    traffic = Traffic(typed)
+    traffic = Traffic(typed, stats)
+    best = _exchanges(typed, replicated, traffic)
+    # Both are to be sent to the others: all of what is whole, of what is exchanged a part.
+    least = inf if best is None else best.bytes / max(2, count)
+    steps = steps_of(typed)
+    found = None if best is None else _with(typed, best.cuts)
+    for some, bytes_ in _broadcasts(steps, replicated, traffic):
+        if _MARGIN * bytes_ >= least:
+            break
+        way = _exchanges(typed, replicated | some, traffic)
+        if way is None:
+            continue
+        total = _MARGIN * bytes_ + way.bytes / max(2, count)
+        if total < least:
+            least, found = total, replace(_with(typed, way.cuts), broadcast=some)
+    return found
+
+
+class _Cuts(NamedTuple):
+    """Cuts that are enough, and how many bytes they send in a tick."""
+
+    cuts: frozenset[Edge]
+    bytes: float
+
+
+def _broadcasts(
+    steps: Steps, replicated: frozenset[str], traffic: Traffic
+) -> list[tuple[frozenset[str], float]]:
+    """Some inputs that may be whole on every shard while others are cut, and what all shards then
+    read of them; what is least comes first.
+    """
+    names = [s.name for s in steps.sources.values() if s.name not in replicated]
+    before = steps.cut(replicated)
+    found = []
+    for size in range(1, min(_MOST_BROADCAST, len(names) - 1) + 1):
+        for some in map(frozenset, combinations(names, size)):
+            after = steps.cut(replicated | some)
+            if not any(step.node.op is SINK and step.node.id in after for step in steps):
+                continue
+            whole = before - after
+            sent = {Endpoint(node) for node, s in steps.sources.items() if s.name in some}
+            for step in steps:
+                if step.node.id in after:
+                    sent |= {end for end in step.node.inputs if end.node in whole}
+            found.append((some, sum(map(traffic.of, sorted(sent)))))
+    return sorted(found, key=lambda way: (way[1], sorted(way[0])))
+
+
+def _exchanges(typed: Typed, replicated: frozenset[str], traffic: Traffic) -> _Cuts | None:
+    """The exchanges of the fewest bytes that are enough; None where none are."""
     cuts = _candidates(typed, replicated, traffic)
     if not cuts:
-        return None if cuts is None else _with(typed, cuts)
+        return None if cuts is None else _Cuts(cuts, 0.0)
     costs = {edge: _cost(typed, edge, traffic) for edge in cuts}
     enough = cuts
     for edge in sorted(cuts, key=lambda edge: (-costs[edge], edge)):
@@ -60,7 +133,7 @@ def exchanged(typed: Typed, replicated: frozenset[str]) -> Exchanged | None:
             break
         if _serves(_with(typed, fewer), replicated):
             enough = fewer
-    return _with(typed, enough)
+    return _Cuts(enough, _total(costs, enough))
 
 
 def _cost(typed: Typed, edge: Edge, traffic: Traffic) -> float:

@@ -31,6 +31,7 @@ from hydro_core.compile import Compiled
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.lang.similar import did_you_mean
+from hydro_core.optimize.statistics import Statistics
 from hydro_core.shards.exchange import exchanged, part_of
 from hydro_core.shards.route import arguments, badness, whole_item
 from hydro_core.types.stream import StreamType
@@ -100,6 +101,7 @@ def sharded(
     on: On | None = None,
     replicate: Collection[str] = (),
     spelling: Spelling = COMMAND,
+    stats: Statistics | None = None,
 ) -> Sharded:
     """Cuts a program into shards.
 
@@ -109,6 +111,7 @@ def sharded(
         on: the fields by which inputs are routed; None: a derived choice is taken.
         replicate: inputs that every shard gets whole.
         spelling: how the one who asks writes what an error proposes.
+        stats: what is known of the inputs, by which exchanges and broadcasts are chosen.
 
     Raises:
         ProgramError: it cannot be cut (so), or there is no such input or field.
@@ -120,9 +123,9 @@ def sharded(
     found = _sharded(program.typed, count, on, whole)
     if found is None and not on:
         # Only what somebody has chosen is to be right as it is.
-        parts = exchanged(program.typed, whole)
-        if parts is not None and parts.streams:
-            found = _sharded(parts.typed, count, None, whole)
+        parts = exchanged(program.typed, whole, count, stats)
+        if parts is not None:
+            found = _sharded(parts.typed, count, None, whole | parts.broadcast)
             if found is not None:
                 outputs = program.typed.outputs
                 found = replace(found, outputs=outputs, exchanged=parts.streams)

@@ -7,10 +7,12 @@ is needed only where the files are such that its workers have to read them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_, or_
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Window
 from hydro_core.spark.batches_landing import InputBatches, Range, range_of
-from hydro_core.spark.files.arrived import is_exact
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import DELTA
 from hydro_core.spark.landed_refusals import refuse_unfit
 from hydro_core.spark.relation import ITEM, TICK
@@ -31,6 +33,9 @@ from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Values,
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
 
+_COUNT = "count_all"
+_COUNTED_AT_ONCE = 1 << 18
+"""From so many rows on they are counted before more are read."""
 _KINDS: tuple[tuple[Any, type], ...] = (
     (pa.types.is_boolean, bool),
     (pa.types.is_integer, int),
@@ -41,8 +46,20 @@ _KINDS: tuple[tuple[Any, type], ...] = (
 """Columns whose values are compared by Arrow as the language compares them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """The rows that can matter for several, each of which asks for its own."""
+
+    wanted: Sequence[Wanted]
+    last: int
+    rows: pa.Table
+
+
 class SlicedBatches(InputBatches):
-    """The batches of a pipeline's inputs, of which slices can be read, too."""
+    """The batches of a pipeline's inputs, of which slices can be read, too.
+
+    A landing is looked at once: what lands in it later is not seen.
+    """
 
     def wanted(
         self,
@@ -69,16 +86,18 @@ class SlicedBatches(InputBatches):
         if self._has_none(wanted):
             return {}
         part = self._part(wanted, last, times, version)
-        rows, axis, item = part.found.dataset, part.axis, part.arrived.item
-        if rows is None or not is_exact(part.arrived, part.columns):
+        rows, axis, item = _rows_of(part), part.axis, part.arrived.item
+        if rows is None:
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
             batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
         else:
-            columns = dict.fromkeys([*part.columns, *([axis.column] if axis else [])])
-            where = _within(condition_of(wanted, rows.schema, item), axis, rows.schema)
-            if wanted.some is None:
-                _refuse_large(_size(rows, where), most)
-            table = plain_table(matching(rows, columns, where, most.rows, wanted.some))
+            gathered = self._gathered_for(wanted, last, version)
+            where = _where(part, [wanted], rows)
+            if gathered is not None:
+                rows = ds.dataset(gathered)
+            elif wanted.some is None:
+                _refuse_large(_size(part, rows, where), most)
+            table = plain_table(matching(rows, _columns(part), where, most.rows, wanted.some))
             numbers = np.zeros(len(table), np.int64)
             if axis is not None:
                 numbers = axis.numbers(table[axis.column])
@@ -88,28 +107,80 @@ class SlicedBatches(InputBatches):
             raise TooManyError
         return wanted.among(items_by_tick(batch.rows, item))
 
+    def gather(
+        self,
+        wanted: Sequence[Wanted],
+        last: int,
+        times: Mapping[int, Window],
+        most: Limits,
+        version: int | None = None,
+    ) -> None:
+        """Reads at once what several want of one input from the same tick on.
+
+        `wanted` then finds it. Where they are too many rows, or of files that are too large,
+        nothing is read, and each is asked for by itself.
+        """
+        if self._has_none(wanted[0]):
+            return
+        part = self._part(wanted[0], last, times, version)
+        rows = _rows_of(part)
+        if rows is None:
+            return
+        where = _where(part, wanted, rows)
+        try:
+            _refuse_large(_size(part, rows, where), most)
+            table = matching(rows, _columns(part), where, most.rows)
+        except (TooLargeError, TooManyError):
+            return
+        self._gathered.setdefault((wanted[0].name, version), []).append(
+            _Gathered(wanted, last, table)
+        )
+
     def counts(
         self,
-        wanted: Wanted,
-        fields: Sequence[FieldPath],
+        asked: Sequence[tuple[Wanted, Sequence[FieldPath]]],
         last: int,
         times: Mapping[int, Window],
         version: int | None = None,
-    ) -> Counter[tuple[Hashable, ...]]:
-        """How many of the rows that are wanted have which values in some fields, by their forms.
+    ) -> list[Counter[tuple[Hashable, ...]]]:
+        """How many of the rows of an input have which values in some fields, by their forms; for
+        each who asks, of those that are wanted. They are all wanted from the same tick on.
 
         Nothing where that takes more than to count.
         """
-        if self._has_none(wanted):
-            return Counter()
-        part = self._part(wanted, last, times, version)
-        rows, item = part.found.dataset, part.arrived.item
-        names = [column_of(path, item) for path in fields]
+        nothing = [Counter[tuple[Hashable, ...]]() for _ in asked]
+        if self._has_none(asked[0][0]):
+            return nothing
+        part = self._part(asked[0][0], last, times, version)
+        rows, item = _rows_of(part), part.arrived.item
+        paths = {path for wanted, fields in asked for path in (*fields, *_asked_of(wanted))}
+        names = [column_of(path, item) for path in sorted(paths)]
         columns = [name for name in names if name is not None]
-        if rows is None or not is_exact(part.arrived, part.columns) or len(columns) < len(names):
-            return Counter()
-        where = condition_of(wanted, rows.schema, item)
-        return counts_of(rows, columns, _within(where, part.axis, rows.schema))
+        if rows is None or len(columns) < len(names):
+            return nothing
+        counted = counts_of(rows, columns, _where(part, [wanted for wanted, _ in asked], rows))
+        found = []
+        for wanted, fields in asked:
+            where = condition_of(wanted, counted.schema, item)
+            own = [name for path in fields if (name := column_of(path, item)) is not None]
+            found.append(_by_form(ds.dataset(counted).to_table(filter=where), own))
+        return found
+
+    def size(
+        self,
+        wanted: Wanted,
+        last: int,
+        times: Mapping[int, Window],
+        version: int | None = None,
+    ) -> int:
+        """The bytes of the files that may have rows that are wanted."""
+        if self._has_none(wanted):
+            return 0
+        part = self._part(wanted, last, times, version)
+        rows = _rows_of(part)
+        if rows is None:
+            return sum(file.stat().st_size for file in part.found.files)
+        return _size(part, rows, _where(part, [wanted], rows))
 
     def _has_none(self, wanted: Wanted) -> bool:
         source = self.landings.sources[wanted.name]
@@ -118,16 +189,58 @@ class SlicedBatches(InputBatches):
     def _part(
         self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
     ) -> Range:
-        source = self.landings.sources[wanted.name]
-        arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
-        refuse_unfit(arrived, None)
-        return range_of(source, arrived, (wanted.first, last), times)
+        source, key = self.landings.sources[wanted.name], (wanted.name, version)
+        if key not in self._arrived:
+            arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
+            refuse_unfit(arrived, None)
+            self._arrived[key] = arrived
+        return range_of(source, self._arrived[key], (wanted.first, last), times)
+
+    @cached_property
+    def _arrived(self) -> dict[tuple[str, int | None], Arrived]:
+        """What lies in landings, by the inputs and the versions that were asked for."""
+        return {}
+
+    @cached_property
+    def _gathered(self) -> dict[tuple[str, int | None], list[_Gathered]]:
+        return {}
+
+    def _gathered_for(self, wanted: Wanted, last: int, version: int | None) -> pa.Table | None:
+        for gathered in self._gathered.get((wanted.name, version), ()):
+            if gathered.last == last and wanted in gathered.wanted:
+                return gathered.rows
+        return None
 
 
-def _size(rows: ds.Dataset, where: ds.Expression | None) -> int:
+def _rows_of(part: Range) -> ds.Dataset | None:
+    """The rows of an input, where Arrow reads them as the language does."""
+    rows = part.found.dataset
+    return rows if rows is not None and is_exact(part.arrived, part.columns) else None
+
+
+def _columns(part: Range) -> Collection[str]:
+    return dict.fromkeys([*part.columns, *([part.axis.column] if part.axis else [])])
+
+
+def _asked_of(wanted: Wanted) -> Iterator[FieldPath]:
+    """The fields of which values are asked for."""
+    return (path for alternative in wanted.alternatives for path in alternative)
+
+
+def _where(part: Range, wanted: Sequence[Wanted], rows: ds.Dataset) -> ds.Expression | None:
+    """What holds of the rows that somebody wants."""
+    told = [condition_of(one, rows.schema, part.arrived.item) for one in wanted]
+    known = [condition for condition in told if condition is not None]
+    where = reduce(or_, known) if known and len(known) == len(told) else None
+    return _within(where, part.axis, rows.schema)
+
+
+def _size(part: Range, rows: ds.Dataset, where: ds.Expression | None) -> int:
     """The bytes of the files that may have rows for which the condition holds."""
     files: Any = rows.get_fragments(filter=where)
-    return sum(file.filesystem.get_file_info(file.path).size or 0 for file in files)
+    # The paths of a Delta table's files are within it.
+    base = part.found.form.base if part.found.kind == DELTA else ""
+    return sum(Path(base, file.path).stat().st_size for file in files)
 
 
 def _refuse_large(size: int, most: Limits) -> None:
@@ -219,16 +332,37 @@ def matching(
     return pa.Table.from_batches(found, found[0].schema if found else schema)
 
 
-def counts_of(
-    rows: ds.Dataset, columns: Sequence[str], where: ds.Expression | None
-) -> Counter[tuple[Hashable, ...]]:
-    """How many rows that meet a condition have which values in the columns."""
-    found = Counter[tuple[Hashable, ...]]()
-    names = list(dict.fromkeys(columns))
+def counts_of(rows: ds.Dataset, columns: Sequence[str], where: ds.Expression | None) -> pa.Table:
+    """The values that rows which meet a condition have in some columns, and how many have them: in
+    the column `count_all`.
+    """
+    names, found, batches = list(dict.fromkeys(columns)), list[pa.Table](), list[pa.RecordBatch]()
+
+    def count() -> None:
+        table = plain_table(pa.Table.from_batches(batches))
+        found.append(table.group_by(names).aggregate([([], "count_all")]))
+        batches.clear()
+
+    waiting = 0
     for batch in rows.to_batches(columns=names, filter=where):
-        counted = plain_table(pa.table(batch)).group_by(names).aggregate([([], "count_all")])
-        for row in counted.to_pylist():
-            found[tuple(canonical(row[name]) for name in columns)] += row["count_all"]
+        batches.append(batch)
+        waiting += batch.num_rows
+        if waiting > _COUNTED_AT_ONCE:
+            count()
+            waiting = 0
+    if batches:
+        count()
+    if not found:
+        none = plain_table(rows.schema.empty_table().select(names))
+        return none.append_column(_COUNT, pa.array([], pa.int64()))
+    return pa.concat_tables(found)
+
+
+def _by_form(counted: pa.Table, columns: Sequence[str]) -> Counter[tuple[Hashable, ...]]:
+    found = Counter[tuple[Hashable, ...]]()
+    summed = counted.group_by(list(dict.fromkeys(columns))).aggregate([(_COUNT, "sum")])
+    for row in summed.to_pylist():
+        found[tuple(canonical(row[name]) for name in columns)] += row[f"{_COUNT}_sum"]
     return found
 
 

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.spark.batches_axis import Axis
-from hydro_core.spark.column_names import ITEM, TICK
+from hydro_core.spark.column_names import TICK
 from hydro_core.spark.files.arrived import Arrived, refuse_misfit
-from hydro_core.spark.files.frames import refuse_unread
+from hydro_core.spark.files.frames import first_misfit, item_of, refuse_unread
 from hydro_core.spark.files.rows import (
     FILE,
     MOMENT,
@@ -20,13 +20,9 @@ from hydro_core.spark.files.rows import (
     PLACE,
     PROBLEM,
     ROW,
-    STAGE,
-    Stage,
     Wanted,
 )
 from hydro_core.spark.files.workers import read_in_workers
-from hydro_core.spark.types import spark_type
-from hydro_core.types.item import Row, Tuple
 
 
 def read_by_workers(
@@ -50,17 +46,13 @@ def read_by_workers(
         rows = rows.where(F.col(TICK).between(axis.first, axis.last))
     _refuse_misfits(arrived, rows, files, list(columns))
     counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
-    items = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
-    item = F.struct(*items) if isinstance(arrived.item, Row | Tuple) else F.col("c0")
-    return rows.select(item.cast(spark_type(arrived.item)).alias(ITEM), TICK), counts
+    return rows.select(item_of(arrived.item, columns), TICK), counts
 
 
 def _refuse_misfits(
     arrived: Arrived, rows: DataFrame, files: Sequence[Path], columns: Sequence[str]
 ) -> None:
-    order = F.struct(TICK, PLACE, FILE, ROW)
-    wrong = rows.where(F.col(STAGE) == Stage.VALUE.value)
-    told = wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
+    told = first_misfit(rows, F.col(TICK))
     if told is not None:
         at = told["at"]
         where = (files[at[FILE]], at[ROW], columns[at[PLACE]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,9 @@ class Wanted:
 
     def among(self, rows: Mapping[int, Sequence[Any]]) -> Mapping[int, list[Any]]:
         """Those of the rows, by their ticks, that are wanted."""
-        tests = [tuple(values.items()) for values in self.alternatives]
+        meets = meets_one([tuple(values.items()) for values in self.alternatives])
         found = {
-            tick: [x for x in items if self.is_all or any(meets(x, test) for test in tests)]
+            tick: list(items) if self.is_all else list(filter(meets, items))
             for tick, items in rows.items()
             if tick >= self.first
         }
@@ -64,7 +64,22 @@ class Wanted:
 
 def meets(item: Any, test: Test) -> bool:
     """Whether an item has one of the forms in every field."""
-    return all(canonical(field_of(item, path)) in forms for path, forms in test)
+    for path, forms in test:  # noqa: SIM110 - of every item at every operator: three times as fast
+        if canonical(field_of(item, path)) not in forms:
+            return False
+    return True
+
+
+def meets_one(tests: Sequence[Test]) -> Callable[[Any], bool]:
+    """Whether an item meets one of some tests.
+
+    >>> meets_one([[(("0",), {1})], [(("1",), {"x"})]])((2, "x"))
+    True
+    """
+    if len(tests) == 1:
+        (only,) = tests
+        return lambda item: meets(item, only)
+    return lambda item: any(meets(item, test) for test in tests)
 
 
 def field_of(item: Any, path: FieldPath) -> Any:

@@ -56,6 +56,8 @@ _RANKS: tuple[tuple[int, type | UnionType], ...] = (
     (9, dict),
     (10, list),
 )
+_AS_IS = frozenset({int, str, bytes, datetime, date, Decimal, type(None)})
+"""Of these a value is equal to another exactly as Python says; most values are of these."""
 _SEQUENCES = (range, zip, enumerate, reversed, map, filter, GeneratorType)
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), reversed([]), reversed(range(0)))))
 
@@ -72,6 +74,8 @@ def canonical(item: Any) -> Hashable:
     >>> canonical(RowItem(a=1, b=2)) == canonical(RowItem(b=2, a=1))
     True
     """
+    if type(item) in _AS_IS:
+        return item  # type: ignore[no-any-return]
     match item:
         case bool():
             return ("boolean", item)

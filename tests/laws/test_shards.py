@@ -9,6 +9,7 @@ import pytest
 
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError, ProgramError
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
@@ -21,7 +22,8 @@ def _cut(kind: str, seed: int, *, optimize: bool) -> Sharded | None:
     text, program, ticks = KINDS[kind](rng, seed)
     try:
         whole = list(run_ticks(program.typed, program.strata, ticks))
-        cut = sharded(program, rng.choice((2, 3, 5)))
+        rows = {n: InputStatistics(rng.choice((1, 1e3, 1e6))) for n in program.graph.sources}
+        cut = sharded(program, rng.choice((2, 3, 5)), stats=Statistics(inputs=rows))
     except ProgramError:
         return None
     except HydroError:
@@ -38,6 +40,9 @@ def test_shards_are_the_whole(kind: str, record_property: Any) -> None:
     record_property("programs cut", len(cut))
     assert len(cut) >= 12
     record_property("with a last step", sum(program.last is not None for program in cut))
+    record_property("with an exchange", sum(bool(program.exchanged) for program in cut))
+    record_property("with a broadcast", sum(bool(program.replicated) for program in cut))
+    assert any(program.replicated for program in cut)
 
 
 @pytest.mark.slow

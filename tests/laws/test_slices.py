@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from hydro_core.analysis.slices import Known, slice_of
-from hydro_core.compile import Compiled
+from hydro_core.compile import Compiled, compile_text
 from hydro_core.errors import HydroError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.sliced import SlicedRun, Wanted
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import FieldPath, leaves
-from hydro_core.types.values import canonical
+from hydro_core.types.values import RowItem, canonical
 from tests.laws.test_partition import KINDS
 
 
@@ -106,6 +106,39 @@ def test_slices_answer_as_everything_does(kind: str, record_property: Any) -> No
         record_property(name, count)
     assert counts["with an answer"] >= 25
     assert counts["rows in slices"] < 0.8 * counts["rows"]
+
+
+PASTS = {
+    "a -> persist() -> out": True,
+    "a -> filter(lambda r: r.v > 1) -> persist() -> unique() -> delta() -> out": True,
+    'a -> old() -> aggregate(by="k", n=count(), most=max("v")) -> out': True,
+    # What a tick has of a key is one row; it is not that of the ticks before.
+    'a -> aggregate(by="k", n=count()) -> persist() -> out': False,
+    'a -> unique() -> persist() -> aggregate(by="k", n=count()) -> out': False,
+    'a -> join(right=b, on="k", suffix="_r") -> persist() -> out': False,
+    # What is said last of a key counts.
+    'a -> sort() -> map(lambda r: ("persist" if r.v > 1 else "delete", r.k))\n'
+    "  -> persist_mut() -> out": False,
+}
+
+
+@pytest.mark.parametrize("text", PASTS)
+def test_the_past_comes_at_once_where_that_is_the_same(text: str) -> None:
+    schema = 'source("k string, v long")'
+    program = compile_text(f"a = {schema}\nb = {schema}\n{text}")
+    rows = [RowItem(k=k, v=v) for k in "xy" for v in (1, 2, 2)]
+    ticks = [TickInput({"a": rows[n:] + rows[:1], "b": rows[: n + 1]}) for n in range(6)]
+    ticks[4] = TickInput({"a": [RowItem(k="x", v=1)]})
+    whole = list(run_ticks(program.typed, program.strata, ticks))
+    path = ("k",) if "persist_mut" not in text else ()
+    where = {path: Known.of("k", ["x"])}
+    for first in range(6):
+        run = _sliced(program, ticks, "out", where, (first, 5))
+        assert run.slice.past_at_once == PASTS[text]
+        for number, found in enumerate(run.run(), first):
+            assert _bag(found, where) == _bag(whole[number]["out"], where)
+        ran = list(run._outputs(run.rows, lambda node, i, tick, bag: bag))
+        assert (len(ran) < 6) == (PASTS[text] and first > 1 + (run.slice.recent or 0))
 
 
 @pytest.mark.slow

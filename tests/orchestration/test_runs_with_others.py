@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydrotick.factory import asset_key
-from hydrotick.quality.sample import EQUALS
+from hydrotick.quality.compared import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

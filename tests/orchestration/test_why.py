@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick import why as command
-from hydrotick.quality.sample import EQUALS
+from hydrotick.quality.compared import EQUALS
 from hydrotick.report import TickReport
 from hydrotick.runner import TickRunner
 from hydrotick.settings import ProjectSettings

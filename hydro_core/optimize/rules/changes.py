@@ -1,78 +1,10 @@
-"""What changes in keyed results, windows and padded joins: told from what came and what left.
-
-A tick touches few keys. The new results of those that differ from their old ones are what is new;
-what is no longer there counts where copies are counted.
-"""
+"""What changes in histories, windows and padded joins: told from what came and what left."""
 
 from __future__ import annotations
 
 Line = tuple[str, ...]
-_KEYS = "of the keys that the batch names, the new results that differ from the old ones"
-_OF_KEYS = "only the results of keys that the batch names change"
-_MOVED = "of the keys that come or leave, the new results that differ from the old ones"
-_OF_MOVED = "only the results of keys that come or leave change"
 _PADDED = "a row without a match is there until the first match comes; all other pairs stay"
 
-
-def _both(name: str, whole: str, now: str, before: str, *when: str) -> tuple[Line, Line]:
-    """The new items, and all changes, of what has one item for each key."""
-    moved = "leaving" in now
-    new, all_of_them = (_MOVED, _OF_MOVED) if moved else (_KEYS, _OF_KEYS)
-    return (
-        (f"delta-{name}", f"(delta {whole}) => (difference {now} {before})", new, *when),
-        (
-            f"changes-{name}",
-            f"(changes {whole}) => (changes_between {now} {before})",
-            all_of_them,
-            *when,
-        ),
-    )
-
-
-def _keyed(name: str, op: str, *when: str) -> tuple[Line, Line]:
-    whole = f"({op} ?f (persist ?b))"
-    before = f"(join:semi ?j (prev {whole}) ?b)"
-    return _both(name, whole, f"({op}_from ?f {before} ?b)", before, "(semi_on ?f ?j)", *when)
-
-
-def _in_parts() -> tuple[Line, Line]:
-    whole = "(aggregate ?f (persist ?b))"
-    before = f"(join:semi ?j (prev {whole}) ?b)"
-    now = f"(aggregate_from ?f {before} ?b)"
-    return _both(
-        "aggregate-parts",
-        f"(aggregate_result ?h {whole})",
-        f"(aggregate_result ?h {now})",
-        f"(aggregate_result ?h {before})",
-        "(semi_on ?f ?j)",
-        "(mergeable ?f)",
-        "(result_of ?h ?f)",
-    )
-
-
-def _moving() -> tuple[Line, Line]:
-    whole = "(aggregate ?f (window ?n ?b))"
-    before = f"(join:semi ?j (prev {whole}) (union ?b (leaving ?n ?b)))"
-    now = f"(aggregate_moved ?f {before} ?b (leaving ?n ?b))"
-    return _both(
-        "aggregate-window",
-        f"(aggregate_result ?h {whole})",
-        f"(aggregate_result ?h {now})",
-        f"(aggregate_result ?h {before})",
-        "(semi_on ?f ?j)",
-        "(moves ?f)",
-        "(result_of ?h ?f)",
-    )
-
-
-KEYED: tuple[Line, ...] = (
-    *_keyed("latest", "latest"),
-    *_keyed("fold-keyed", "fold_keyed", "(resumable ?f)"),
-    *_keyed("reduce-keyed", "reduce_keyed", "(resumable ?f)"),
-    *_keyed("aggregate", "aggregate", "(mergeable ?f)"),
-    *_in_parts(),
-    *_moving(),
-)
 
 COUNTED: tuple[Line, ...] = (
     (

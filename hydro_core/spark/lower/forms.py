@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.internal import (
+    MOVING_AGGREGATE,
+    RUNNING_AGGREGATE,
+    RUNNING_FOLD,
+    RUNNING_FOLD_KEYED,
+    RUNNING_LATEST,
+    RUNNING_REDUCE,
+    RUNNING_REDUCE_KEYED,
+)
 from hydro_core.catalog.parts import EXTREMES, merging
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.spec import Aggregate, OpSpec
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
@@ -20,15 +29,14 @@ from hydro_core.spark.lower.group import (
     keyed_value,
     rank,
 )
-from hydro_core.spark.lower.items import key_fields, literal, named
+from hydro_core.spark.lower.items import at, convert, key_fields, literal, named, type_at
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.resume import stored_accumulator
 from hydro_core.spark.lower.running import extreme_part, running_aggregate
 from hydro_core.spark.relation import ITEM
 from hydro_core.spark.types import spark_type
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import ItemType, Row
 
 STATE = "state"
 """The column of the stored item, the only field `x` of a struct; null where nothing is stored."""
@@ -70,7 +78,7 @@ class Opaque:
 
 def form_of(step: Step) -> Going | Opaque:
     """How the operator's result goes on; the only input of the step is what is new."""
-    return _FORMS[step.node.op.name](step)
+    return _FORMS[step.node.op](step)
 
 
 def _aggregate(step: Step) -> Going:
@@ -117,7 +125,7 @@ def _fold(step: Step) -> Going | Opaque:
 
 def _fold_keyed(step: Step) -> Going | Opaque:
     acc = accumulator_type(step)
-    stored = stored_accumulator(F.col(STATE).getField("x"), step.item, step.arg("by"), acc)
+    stored = _accumulator_in(F.col(STATE).getField("x"), step.item, step.arg("by"), acc)
     made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc)
     return _folding(step, keyed_value(step), acc, stored, made)
 
@@ -140,6 +148,17 @@ def _folding(
     return Going({ACC: running}, made, every_tick=every_tick)
 
 
+def _accumulator_in(
+    stored: Column, item: ItemType, by: Sequence[str] | None, acc: ItemType
+) -> Column:
+    """The accumulator in a stored item of a keyed result."""
+    if not by:
+        return convert(at(stored, item, 1), type_at(item, 1), acc)
+    if isinstance(acc, Row):
+        return convert(stored, item, acc)
+    return convert(*named(stored, item, "value"), acc)
+
+
 def _reduce(step: Step) -> Going | Opaque:
     acc = step.item
     return _reducing(step, (F.col(ITEM), step.input.item), acc, lambda stored: stored, F.col(ACC))
@@ -150,7 +169,7 @@ def _reduce_keyed(step: Step) -> Going | Opaque:
     made = keyed_item(step, key_fields(step.input.item, by), acc)
 
     def of_stored(stored: Column) -> Column:
-        return stored_accumulator(stored, step.item, by, acc)
+        return _accumulator_in(stored, step.item, by, acc)
 
     return _reducing(step, keyed_value(step), acc, of_stored, made)
 
@@ -172,12 +191,12 @@ def _reducing(
     return Going({ACC: running}, made, stored_parts, is_aggregated=True)
 
 
-_FORMS: Mapping[str, Callable[[Step], Going | Opaque]] = {
-    "aggregate_from": _aggregate,
-    "aggregate_moved": _moved,
-    "latest_from": _latest,
-    "fold_from": _fold,
-    "fold_keyed_from": _fold_keyed,
-    "reduce_from": _reduce,
-    "reduce_keyed_from": _reduce_keyed,
+_FORMS: Mapping[OpSpec, Callable[[Step], Going | Opaque]] = {
+    RUNNING_AGGREGATE: _aggregate,
+    MOVING_AGGREGATE: _moved,
+    RUNNING_LATEST: _latest,
+    RUNNING_FOLD: _fold,
+    RUNNING_FOLD_KEYED: _fold_keyed,
+    RUNNING_REDUCE: _reduce,
+    RUNNING_REDUCE_KEYED: _reduce_keyed,
 }

@@ -45,14 +45,15 @@ def test_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_cannot_be_cut_is_refused_with_the_operator_and_a_cure(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "p.hydro").write_text("a -> cross(right=b) -> out")
-    (here / "t.json").write_text('{"schemas": {"a": "long", "b": "long"}, "ticks": [{"b": [1]}]}')
+    (here / "p.hydro").write_text("a -> cross(right=b) -> cross(right=c) -> cross(right=d) -> out")
+    schemas = dict.fromkeys("abcd", "long")
+    (here / "t.json").write_text(json.dumps({"schemas": schemas, "ticks": [{"b": [1]}]}))
     words = ["run", "p.hydro", "--ticks", "t.json", "--shards", "2"]
     assert main([*words, "--format", "json"]) == 1
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["code"], error["operator"], error["line"]) == ("config", "cross", 1)
-    assert "`--replicate a`" in error["help"]
-    assert main([*words, "--replicate", "a"]) == 0
+    assert "`--replicate a --replicate b --replicate c`" in error["help"]
+    assert main([*words, "--replicate", "a", "--replicate", "b", "--replicate", "c"]) == 0
 
 
 def test_files_in_shards(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,7 +85,23 @@ def test_a_sound_asset_is_planned(flow: FlowAsset) -> None:
         ),
         (
             {"inputs": {"payments": Landing("s3a://bucket/payments", "day")}},
-            "`inputs.payments.path`: s3a://bucket/payments is a URL",
+            "`inputs.payments.path`: s3a://bucket/payments is a URL, and `s3a` is not supported |",
+        ),
+        (
+            {"inputs": {"payments": Landing("file://host/payments", "day")}},
+            "`inputs.payments.path`: file://host/payments is on the machine host | write `file:///",
+        ),
+        (
+            {"inputs": {"payments": Landing("file:payments", "day")}},
+            "`inputs.payments.path`: file:payments is not the URL of an absolute path | write",
+        ),
+        (
+            {"inputs": {"payments": Landing("file:///in/pay?.csv", "day")}},
+            "`inputs.payments.path`: file:///in/pay?.csv is not the URL of an absolute path",
+        ),
+        (
+            {"inputs": {"payments": Landing("s3a://[bucket/payments", "day")}},
+            "`inputs.payments.path`: s3a://[bucket/payments is no URL | write a path",
         ),
     ],
 )

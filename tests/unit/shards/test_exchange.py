@@ -11,6 +11,7 @@ from hydro_core.compile import compile_text
 from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint
+from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.running import read_ticks, run_items
 from hydro_core.shards.exchange import _cheapest_first
@@ -30,6 +31,13 @@ orders -> {PER_USER}
 orders -> persist() -> aggregate(by="item", n=count()) -> per_item
 """
 TWO_JOINS = INPUTS + 'orders -> join(right=users, on="user") -> join(right=items, on="item") -> out'
+
+
+def known(**rows: float) -> Statistics:
+    """Rows of inputs in a tick."""
+    return Statistics(inputs={name: InputStatistics(rows=n) for name, n in rows.items()})
+
+
 TICKS = [
     {
         "orders": [{"user": u, "item": i, "amount": u * i} for u in range(5) for i in range(n, 4)],
@@ -40,10 +48,10 @@ TICKS = [
 ]
 
 
-def judged(text: str) -> Sharded:
+def judged(text: str, stats: Statistics | None = None) -> Sharded:
     """The program in shards, which gives what the whole gives."""
     program = compile_text(text)
-    cut = sharded(program, 3)
+    cut = sharded(program, 3, stats=stats)
     ticks = list(
         read_ticks(
             program.typed, [{n: t[n] for n in program.graph.sources if n in t} for t in TICKS]
@@ -90,9 +98,61 @@ def test_a_routing_that_somebody_has_chosen_is_right_or_refused() -> None:
         sharded(compile_text(TWO_KEYS), 2, {"orders": "user"})
 
 
-def test_no_exchange_helps_where_everything_meets_everything() -> None:
+def test_nothing_helps_where_everything_meets_itself() -> None:
     with pytest.raises(ProgramError, match="`cross`"):
-        sharded(compile_text(INPUTS + "orders -> cross(right=users) -> out"), 2)
+        sharded(compile_text(INPUTS + "orders -> cross(right=orders) -> out"), 2)
+
+
+def test_where_everything_meets_everything_the_side_with_fewer_bytes_is_whole() -> None:
+    cut = judged(INPUTS + "orders -> cross(right=items) -> out")
+    assert cut.replicated == ("items",)
+    cut = judged(INPUTS + "orders -> cross(right=items) -> out", known(orders=2))
+    assert cut.replicated == ("orders",)
+
+
+def test_a_small_input_is_whole_where_that_spares_an_exchange() -> None:
+    cut = judged(TWO_JOINS, known(items=10))
+    assert cut.replicated == ("items",)
+    assert not cut.exchanged
+    assert cut.described == "3 shards: orders by user, users by user; every shard has all of items"
+
+
+def test_it_is_not_whole_where_there_are_too_many_shards_for_that() -> None:
+    few, many = (sharded(compile_text(TWO_JOINS), n, stats=known(items=100)) for n in (2, 64))
+    assert (few.replicated, [*few.exchanged]) == (("items",), [])
+    assert (many.replicated, [*many.exchanged]) == ((), ["join_1 for join_2"])
+
+
+def test_where_nothing_is_known_streams_are_exchanged() -> None:
+    assert not judged(TWO_JOINS).replicated
+    assert not judged(TWO_JOINS, known(items=1_000)).replicated
+
+
+def test_what_is_kept_of_an_input_counts_for_what_all_shards_read() -> None:
+    """A few items a tick are many, where each tick joins all that there have ever been."""
+    text = TWO_JOINS.replace("join(right=items", "join(right=all_items")
+    text = text.replace("\norders ->", "\nall_items = items -> persist()\norders ->")
+    kept = Statistics(inputs={"items": InputStatistics(rows=10, history=1e6)})
+    assert not judged(text, kept).replicated
+
+
+def test_what_somebody_has_chosen_to_be_whole_stays_so_beside_broadcasts() -> None:
+    text = TWO_JOINS.replace("-> out", '-> join(right=cities, on="city") -> out')
+    text = 'cities = source("city string, zip long")\n' + text
+    cut = sharded(compile_text(text), 2, replicate=["cities"], stats=known(items=1))
+    assert cut.replicated == ("cities", "items")
+    assert not cut.exchanged
+
+
+def test_two_small_inputs_are_whole_where_each_spares_an_exchange() -> None:
+    text = f"""{TWO_JOINS}
+calls = source("user long, zone long")
+zones = source("zone long, zip long")
+calls -> join(right=users, on="user") -> join(right=zones, on="zone") -> called
+"""
+    cut = sharded(compile_text(text), 2, stats=known(items=10, zones=10))
+    assert cut.replicated == ("items", "zones")
+    assert not cut.exchanged
 
 
 def test_partition_shows_the_exchanges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

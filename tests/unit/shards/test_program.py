@@ -133,11 +133,16 @@ def test_literals_are_put_out_once_and_split_where_they_meet_what_is_cut() -> No
 def test_replicated_inputs_are_on_all_shards_and_put_out_once() -> None:
     text = 'a = source("long"); b = source("long"); a -> cross(right=b) -> out; b -> twice'
     ticks = [{"a": [1, 2, 3], "b": [7, 8]}, {"a": [4], "b": [7]}]
-    with pytest.raises(ProgramError, match="`--replicate b`"):
-        sharded(compile_text(text), 2)
     found = assert_same(text, ticks, replicate=["b"])
     assert found.replicated == ("b",)
     assert "every shard has all of b" in found.described
+
+
+def test_inputs_that_would_have_to_be_whole_are_proposed_where_they_are_many() -> None:
+    text = "".join(f'{name} = source("long")\n' for name in "abcd")
+    text += "a -> cross(right=b) -> cross(right=c) -> cross(right=d) -> out"
+    with pytest.raises(ProgramError, match="`--replicate a --replicate b --replicate c`"):
+        sharded(compile_text(text), 2)
 
 
 def test_a_replicated_input_in_the_last_step() -> None:

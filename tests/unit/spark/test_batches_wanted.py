@@ -109,5 +109,39 @@ def test_rows_are_counted_by_their_values(tmp_path: Path) -> None:
     batches = SlicedBatches(
         {"rows": Landing(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
     )
-    found = batches.counts(wanted({"user": ("a", "b")}), [("user",)], 1, {})
-    assert found == {("a",): 2, ("b",): 1}
+    found = batches.counts([(wanted({"user": ("a", "b")}), [("user",)])], 1, {})
+    assert found == [{("a",): 2, ("b",): 1}]
+
+
+def test_what_several_want_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    rows = {"tick": [0, 0, 1, 5], "user": ["a", "b", "a", "a"], "city": ["x", "y", "y", "x"]}
+    write_deltalake(path, pa.table(rows))
+    items = {"rows": parse_ddl("user string, city string")}
+    batches = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    both = wanted({"user": ("a",)}), wanted({"city": ("y",)})
+    assert batches.counts([(both[0], [("user",)]), (both[1], [("user",)])], 1, {}) == [
+        {("a",): 2},
+        {("a",): 1, ("b",): 1},
+    ]
+    batches.gather(both, 1, {}, Limits(9))
+    for file in path.glob("*.parquet"):
+        file.unlink()
+    found = [batches.wanted(one, 1, {}, Limits(2)) for one in both]
+    assert [{t: [r["city"] for r in rows] for t, rows in of.items()} for of in found] == [
+        {0: ["x"], 1: ["y"]},
+        {0: ["y"], 1: ["y"]},
+    ]
+    with pytest.raises(TooManyError):
+        batches.wanted(both[0], 1, {}, Limits(1))
+
+
+def test_what_is_too_much_together_is_asked_for_alone(tmp_path: Path) -> None:
+    path = tmp_path / "rows"
+    write_deltalake(path, pa.table({"tick": [0] * 4, "user": ["a", "b", "b", "c"]}))
+    batches = SlicedBatches(
+        {"rows": Landing(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
+    )
+    both = wanted({"user": ("a",)}), wanted({"user": ("b",)})
+    batches.gather(both, 0, {}, Limits(2))
+    assert [len(batches.wanted(one, 0, {}, Limits(2))[0]) for one in both] == [1, 2]

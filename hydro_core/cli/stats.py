@@ -1,0 +1,40 @@
+"""`--stats`: what is known of the data, for commands that choose by it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.optimize.statistics import Statistics
+from hydro_core.types.json import parse_json
+from hydro_core.types.values import ValueProblem
+
+
+def add_stats_argument(parser: argparse.ArgumentParser, condition: str = "") -> None:
+    """Declares `--stats`."""
+    parser.add_argument(
+        "--stats",
+        metavar="S.json",
+        help=f"{condition}rows, history and keys of the inputs; or the directory of a pipeline "
+        "that has run",
+    )
+
+
+def statistics_of(path: str | None) -> Statistics:
+    """What `--stats` names; what is assumed, where it is not given.
+
+    Raises:
+        DataError: it cannot be read, or makes no sense (code `config`).
+    """
+    if path is None:
+        return Statistics()
+    if Path(path).is_dir():
+        from hydro_core.spark.statistics import deployed_statistics
+
+        return deployed_statistics(Path(path))
+    try:
+        return Statistics.of(parse_json(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValueProblem) as problem:
+        help_ = 'write `{"ticks": 100, "inputs": {"orders": {"rows": 1000, "history": 100000}}}`'
+        raise DataError(Diagnostic("config", f"{path!r}: {problem}", help=help_)) from None
