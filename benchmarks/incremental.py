@@ -23,7 +23,21 @@ from random import Random
 from typing import Any
 
 from benchmarks.measure import Ratio, note, parser_of, report
-from hydro_core.catalog.internal import INTERNAL
+from hydro_core.catalog.classes import (
+    Before,
+    Continues,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Output,
+    Product,
+    Sum,
+    Window,
+    is_itemwise,
+    passes_on,
+)
 from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.reference.bag import Bag
@@ -35,13 +49,8 @@ HISTORIES = (10, 100, 1000)
 MEASURED = 3
 GOAL = 1.5
 """A tick after 1,000 ticks may read so many times what it reads after 10."""
-HANDS_ON = frozenset(
-    {"source", "sink", "persist", "old", "prev", "window", "leaving", "union", "chain", "tee"}
-)
-KEEPS_LEFT = frozenset({"difference", "anti_join"})
-RUNNING = frozenset({*(n for n in INTERNAL if n.endswith("_from")), "aggregate_moved"})
-ITEMWISE = frozenset({"map", "filter", "select", "with_columns", "rename", "aggregate_result"})
-CHANGES = frozenset({"delta", "changes"})
+HANDS_ON = Given | Output | History | Before | Window | Leaving | Sum
+"""Operators that only hand streams on."""
 
 Tick = Mapping[str, list[Any]]
 
@@ -165,19 +174,17 @@ class Reader:
         self.rows[node.op.name] = self.rows.get(node.op.name, 0) + read
 
     def _read(self, node: Node, into: list[int], out: int) -> int:
-        name = node.op.name
-        if name in HANDS_ON or not into:
+        cls = node.cls
+        if isinstance(cls, HANDS_ON) or passes_on(cls) or not into:
             return 0
-        if name in {"join", "cross", "cross_singleton"}:
-            return _found_by_key(node.args.get("how", "inner"), into, out)
-        if name in KEEPS_LEFT:
-            return into[0]
-        if name in RUNNING:
+        if isinstance(cls, Product | Matching):
+            return _found_by_key(cls, into, out)
+        if isinstance(cls, Continues):
             self.touched = sum(into[1:])
             return self.touched + min(into[0], self.touched)
-        if name in CHANGES:
+        if isinstance(cls, Growth):
             return 2 * (out if self._runs(node) else into[0])
-        if name in ITEMWISE and self._runs(node) and self._is_for_changes(node):
+        if is_itemwise(cls) and self._runs(node) and self._is_for_changes(node):
             # the old and the new row of each key that the batch names, at most
             return min(into[0], 2 * self.touched)
         return sum(into)
@@ -186,24 +193,28 @@ class Reader:
         """Whether the node reads a running result, item by item."""
         graph = self.program.graph
         source = graph[node.inputs[0].node]
-        return source.op.name in RUNNING or (source.op.name in ITEMWISE and self._runs(source))
+        return isinstance(source.cls, Continues) or (is_itemwise(source.cls) and self._runs(source))
 
     def _is_for_changes(self, node: Node) -> bool:
         """Whether only changes of what the node gives are read."""
         readers = self.program.graph.readers(node.id)
         return all(
-            r.op.name in CHANGES or (r.op.name in ITEMWISE and self._is_for_changes(r))
+            isinstance(r.cls, Growth) or (is_itemwise(r.cls) and self._is_for_changes(r))
             for r in readers
         )
 
 
-def _found_by_key(how: str, into: list[int], out: int) -> int:
+def _found_by_key(cls: Product | Matching, into: list[int], out: int) -> int:
     left, right = into
-    if how in {"left", "anti"}:
-        return left + (out if how == "left" else 0)
-    if how == "right":
-        return right + out
-    return left + right if how == "outer" else min(left, right) + out
+    match cls:
+        case Matching(wanted=False):
+            return left
+        case Product(keeps=keeps) if len(keeps) == 1:
+            return into[next(iter(keeps))] + out
+        case Product(keeps=keeps) if keeps:
+            return left + right
+        case _:
+            return min(left, right) + out
 
 
 def ticks_of(case: Case, history: int) -> list[Tick]:

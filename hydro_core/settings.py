@@ -45,6 +45,10 @@ class SparkSettings:
     """Up to this many rows, those that arrive and those that are stored as state, a range is one
     job of one task, in which nothing is shuffled."""
 
+    guard_reruns: int = 3
+    """So often ranges run again because Spark cannot tell what a function gives for some items;
+    then the function stays in Python workers for as long as the process lives."""
+
     broadcast_bytes: int = 32 * MEBIBYTE
     """The largest join side that Spark sends whole to every task instead of shuffling both
     sides."""

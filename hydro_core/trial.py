@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.io import SINK
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, Disproved
@@ -145,7 +145,7 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
             nodes[name] = graph[name]
             todo += [e.node for e in graph[name].inputs]
     sinks = [
-        Node(f"{name} part {i}", operator("sink"), Args().with_(name=name), (end,))
+        Node(f"{name} part {i}", SINK, Args().with_(name=name), (end,))
         for name, ends in streams.items()
         for i, end in enumerate(ends)
     ]

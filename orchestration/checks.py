@@ -16,10 +16,8 @@ import dagster as dg
 from hydro_core.project.flow_asset import FlowAsset
 
 from .asset_specs import asset_key, tick_step
-from .quality.compared import EQUALS, SAYS
+from .quality.declared import checks_of
 from .quality.landed import landed_checks, landed_verdicts
-from .quality.sample import Sample
-from .quality.suites import LAW_CHECKS, declared_checks
 from .quality.validate import Verdict
 from .report import TickReport
 from .run_tags import PARTITION
@@ -66,7 +64,7 @@ def flow_checks(
 
     In a run of ticks the step finds that they have been judged, and lets go on what waits for them.
     """
-    declared = _declared(flow, shape, runner.sample(flow))
+    declared = checks_of(flow, shape, runner.sample(flow))
     warns = landed_checks(flow)
     specs = [
         dg.AssetCheckSpec(
@@ -128,23 +126,6 @@ def _evaluation(
         partition=window.key if of_tick else None,
         metadata={"tick": window.key, **_shown(verdict.seen)},
     )
-
-
-def _declared(
-    flow: FlowAsset, shape: FlowShape, sample: Sample | None
-) -> dict[str, Mapping[str, str]]:
-    """The checks of each asset that has some, each with what it says."""
-    sampled = {} if sample is None else {name: {EQUALS: SAYS} for name in sample.drivers}
-    laws = {f"state/{state.name}": LAW_CHECKS for state in shape.states}
-    expected = {
-        output.name: {
-            **declared_checks(flow.expect.get(output.name, ())),
-            **sampled.get(output.name, {}),
-        }
-        for output in shape.outputs
-    }
-    found = {**laws, **expected, **landed_checks(flow)}
-    return {asset: checks for asset, checks in found.items() if checks}
 
 
 def _shown(seen: Mapping[str, Any]) -> dict[str, Any]:

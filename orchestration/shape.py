@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hydro_core.analysis.lineage import Lineage, lineage
+from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
@@ -166,7 +167,7 @@ def _state(
 
 def _operator(graph: Graph, name: NodeId) -> str:
     node = graph[name]
-    what = "input" if node.op.name == "source" else node.op.name
+    what = "input" if node.op is SOURCE else node.op.name
     return f"`{what}`" + (f" in line {node.span.line}" if node.span else "")
 
 
@@ -224,7 +225,7 @@ def _parents(plan: TickPlan, streams: Sequence[Endpoint]) -> list[str]:
         if node.id in seen:
             continue
         seen.add(node.id)
-        if node.op.name == "source":
+        if node.op is SOURCE:
             found[f"landing/{node.args['name']}"] = None
         slots = kept.get(node.id, [])
         found |= {f"state/{slot.id}": None for slot in slots}

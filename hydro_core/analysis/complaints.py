@@ -41,7 +41,7 @@ def of_schema(graph: Graph, node: Node) -> Diagnostic:
         "input",
         f"`{name}` is never defined, so it is an input, but nothing says what its items are",
         node.span,
-        "source",
+        node.op.name,
         help=f"{meant} If it is an input, {declare}" if meant else declare,
     )
 

@@ -8,11 +8,12 @@ spellings: those of one projection become one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Gives, PerItem, Projection
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
@@ -127,13 +128,17 @@ def projection(node: Node, typed: Typed) -> Form | None:
 
     The form of a column is that of an expression of the row.
     """
-    if node.op.name not in _COLUMNS:
+    cls = node.cls
+    if not isinstance(cls, Projection) and cls != PerItem(Gives.ONE):
         return None
     item = typed.types[node.inputs[0]].item
     output = typed.types[Endpoint(node.id)].item
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
-    columns = _COLUMNS[node.op.name](node.args, item)
+    if isinstance(cls, Projection):
+        columns = _projected(cls.columns(node.args, item.names), item)
+    else:
+        columns = _made(node.args["f"], item)
     if columns is None or set(columns) != set(output.names):
         return None
     return ("project", *((name, columns[name]) for name in output.names))
@@ -146,40 +151,24 @@ def _kept(item: Row) -> _Columns:
     return {name: ("field", ("argument", 0), name) for name in item.names}
 
 
-def _computed(args: Args, item: Row) -> _Columns | None:
-    found = {name: _expression(fn, item) for name, fn in args["computed"]}
-    known = {name: form for name, form in found.items() if form is not None}
-    return known if len(known) == len(found) else None
-
-
 def _expression(fn: Fn, item: Row) -> Form | None:
     """The expression that a function is, if it is no more than that."""
     kind, form, *declared = normal_form(fn, (item,))
     return form if kind == "function" and not any(declared) else None
 
 
-def _selected(args: Args, item: Row) -> _Columns | None:
-    computed, kept = _computed(args, item), _kept(item)
-    return None if computed is None else {name: kept[name] for name in args["columns"]} | computed
+def _projected(made: Mapping[str, str | Fn], item: Row) -> _Columns | None:
+    kept, found = _kept(item), _Columns()
+    for name, source in made.items():
+        form = kept[source] if isinstance(source, str) else _expression(source, item)
+        if form is None:
+            return None
+        found[name] = form
+    return found
 
 
-def _with_columns(args: Args, item: Row) -> _Columns | None:
-    computed = _computed(args, item)
-    return None if computed is None else _kept(item) | computed
-
-
-def _renamed(args: Args, item: Row) -> _Columns:
-    new = {old: name for name, old in args["renames"]}
-    return {new.get(name, name): form for name, form in _kept(item).items()}
-
-
-def _dropped(args: Args, item: Row) -> _Columns:
-    gone = frozenset(args["columns"])
-    return {name: form for name, form in _kept(item).items() if name not in gone}
-
-
-def _mapped(args: Args, item: Row) -> _Columns | None:
-    match _expression(args["f"], item):
+def _made(fn: Fn, item: Row) -> _Columns | None:
+    match _expression(fn, item):
         case ("row", *parts):
             found: _Columns = {}
             for part in parts:
@@ -193,12 +182,3 @@ def _mapped(args: Args, item: Row) -> _Columns | None:
             return found
         case _:
             return None
-
-
-_COLUMNS: dict[str, Callable[[Args, Row], _Columns | None]] = {
-    "select": _selected,
-    "with_columns": _with_columns,
-    "rename": _renamed,
-    "drop": _dropped,
-    "map": _mapped,
-}

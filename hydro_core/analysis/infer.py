@@ -15,6 +15,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from hydro_core.analysis.complaints import of_order, of_schema, of_type
+from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import OrderRule, TypeProblem
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -151,7 +152,7 @@ class _Items:
         return None
 
     def _type(self, node: Node) -> ItemType:
-        if node.op.name == "source" and node.args["schema"] is None:
+        if node.op is SOURCE and node.args["schema"] is None:
             return self._schema(node)
         found = node.op.result(node.args, self._inputs(node))
         # What comes round may be null: types are equal whether it may or not.

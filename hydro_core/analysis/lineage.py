@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.types.item import FieldPath, leaves
@@ -66,7 +67,7 @@ def _streams(typed: Typed) -> Mapping[Endpoint, Lineage]:
 
 def map_of(typed: Typed, node: Node) -> FieldMap | None:
     """The lineage of one operator, by its inputs; None of an input of the program."""
-    if node.op.name == "source":
+    if node.op is SOURCE:
         return None
     types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
     return node.op.lineage_of(node.args, types)

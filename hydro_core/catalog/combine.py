@@ -6,11 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
+from hydro_core.catalog.classes import (
+    Compares,
+    Matching,
+    Meets,
+    OpClass,
+    Places,
+    Positional,
+    Product,
+    Sum,
+)
 from hydro_core.catalog.spec import (
     Arg,
     Args,
     Barrier,
     Example,
+    Fails,
     Never,
     OnAnyField,
     OnKey,
@@ -32,6 +43,7 @@ def _right(*, barrier: Barrier = Barrier.NONE, linear: bool = False) -> Port:
 UNION = OpSpec(
     name="union",
     family="combine",
+    cls=Sum(),
     meaning="`a_t + b_t + …`",
     inputs=(Port("in", linear=True),),
     variadic=True,
@@ -43,6 +55,7 @@ UNION = OpSpec(
 CHAIN = OpSpec(
     name="chain",
     family="combine",
+    cls=Sum(),
     meaning="`a_t`, then `b_t`",
     inputs=(Port("0", linear=True), _right(linear=True)),
     result=type_rules.united,
@@ -58,6 +71,7 @@ CHAIN = OpSpec(
 CROSS = OpSpec(
     name="cross",
     family="combine",
+    cls=Product(Meets.ALL),
     meaning="all pairs",
     inputs=(Port("0", linear=True), _right(linear=True)),
     result=type_rules.paired,
@@ -76,6 +90,7 @@ CROSS = OpSpec(
 CROSS_SINGLETON = OpSpec(
     name="cross_singleton",
     family="combine",
+    cls=Product(Meets.SINGLE),
     meaning="each item with the single item of the other side; "
     "a second one fails the tick, none gives nothing",
     inputs=(
@@ -84,6 +99,7 @@ CROSS_SINGLETON = OpSpec(
     ),
     result=type_rules.paired,
     monotone=False,
+    fails=Fails.ON_ITEMS,
     partition=Replicated("single"),
     keeps_single=True,
     lineage=lineage_rules.pair_of_inputs,
@@ -114,9 +130,25 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
     return {"inputs": (left, right), "monotone": how in ("inner", "semi")}
 
 
+_PADDED_SIDES = {
+    "inner": frozenset[int](),
+    "left": frozenset({0}),
+    "right": frozenset({1}),
+    "outer": frozenset({0, 1}),
+}
+
+
+def _join_class(args: Args) -> OpClass:
+    how = args["how"]
+    if how in _PADDED_SIDES:
+        return Product(Meets.KEY, _PADDED_SIDES[how])
+    return Matching(wanted=how == "semi", compares=Compares.KEYS)
+
+
 JOIN = OpSpec(
     name="join",
     family="combine",
+    cls=_join_class,
     meaning="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(
@@ -155,11 +187,12 @@ JOIN = OpSpec(
 )
 
 
-def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
+def _zip(name: str, places: Places, meaning: str, program: str, gives: list[Any]) -> OpSpec:
     needs = Order.TOTAL
     return OpSpec(
         name=name,
         family="combine",
+        cls=Positional(places),
         meaning=meaning,
         inputs=(
             Port("0", barrier=Barrier.STRATUM, needs=needs),
@@ -171,7 +204,7 @@ def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
         partition=Never("positions are counted over the whole stream"),
         keeps_single=True,
         lineage=lineage_rules.padded_pair
-        if name == "zip_longest"
+        if places is Places.PADDED_PAIRS
         else lineage_rules.pair_of_inputs,
         example=Example(program, ({"a": [2, 1], "b": [3]},), ({"out": gives},), _AB),
     )
@@ -179,12 +212,14 @@ def _zip(name: str, meaning: str, program: str, gives: list[Any]) -> OpSpec:
 
 ZIP = _zip(
     "zip",
+    Places.PAIRS,
     "pairs of the items at equal positions",
     "x = a -> sort(); y = b -> sort(); x -> zip(right=y) -> out",
     [[1, 3]],
 )
 ZIP_LONGEST = _zip(
     "zip_longest",
+    Places.PADDED_PAIRS,
     "pairs of the items at equal positions, null where one side has ended",
     "x = a -> sort(); y = b -> sort(); x -> zip_longest(right=y) -> out",
     [[1, 3], [2, None]],
@@ -193,6 +228,7 @@ ZIP_LONGEST = _zip(
 ANTI_JOIN = OpSpec(
     name="anti_join",
     family="combine",
+    cls=Matching(wanted=False, compares=Compares.BARE_KEYS),
     meaning="pos items whose key is not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.without_keys,
@@ -210,6 +246,7 @@ ANTI_JOIN = OpSpec(
 DIFFERENCE = OpSpec(
     name="difference",
     family="combine",
+    cls=Matching(wanted=False, compares=Compares.ITEMS),
     meaning="pos items that are not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.subtracted,

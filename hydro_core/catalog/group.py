@@ -7,11 +7,13 @@ from typing import Any
 
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
 from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.classes import ByKey, Distinct, Places, Positional, Summary
 from hydro_core.catalog.spec import (
     Arg,
     Args,
     Barrier,
     Example,
+    Fails,
     Never,
     OnAnyField,
     OnKey,
@@ -51,6 +53,7 @@ def _order_of_function(args: Args) -> Mapping[str, Any]:
 UNIQUE = OpSpec(
     name="unique",
     family="group",
+    cls=Distinct(),
     meaning="each distinct item once",
     inputs=(Port("in", aliases=("0",)),),
     result=type_rules.first,
@@ -63,6 +66,7 @@ UNIQUE = OpSpec(
 UNIQUE_KEYED = OpSpec(
     name="unique_keyed",
     family="group",
+    cls=Positional(Places.FIRST_OF_KEY),
     meaning="the first value of each key",
     inputs=_blocking(Order.TOTAL),
     args=(_BY,),
@@ -82,6 +86,7 @@ UNIQUE_KEYED = OpSpec(
 FOLD = OpSpec(
     name="fold",
     family="group",
+    cls=ByKey(Summary.FOLD, keyed=False),
     meaning="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP),
@@ -104,6 +109,7 @@ FOLD = OpSpec(
 REDUCE = OpSpec(
     name="reduce",
     family="group",
+    cls=ByKey(Summary.REDUCTION, keyed=False),
     meaning="one item, `f` over all items; none on no input",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP,),
@@ -125,6 +131,7 @@ REDUCE = OpSpec(
 FOLD_KEYED = OpSpec(
     name="fold_keyed",
     family="group",
+    cls=ByKey(Summary.FOLD),
     meaning="`fold` of the values of each key that is there",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP, _BY),
@@ -146,6 +153,7 @@ FOLD_KEYED = OpSpec(
 REDUCE_KEYED = OpSpec(
     name="reduce_keyed",
     family="group",
+    cls=ByKey(Summary.REDUCTION),
     meaning="`reduce` of the values of each key",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP, _BY),
@@ -167,6 +175,7 @@ REDUCE_KEYED = OpSpec(
 LATEST = OpSpec(
     name="latest",
     family="group",
+    cls=ByKey(Summary.LATEST),
     meaning="of each key the row with the greatest `order`, nulls first; "
     "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
@@ -218,6 +227,7 @@ def _aggregate_columns(args: Args) -> Mapping[str, Any]:
 AGGREGATE = OpSpec(
     name="aggregate",
     family="group",
+    cls=ByKey(Summary.AGGREGATES),
     meaning="Spark's aggregates over columns or functions of the rows, of each key or of all",
     inputs=_blocking(Order.NONE),
     args=(
@@ -232,6 +242,7 @@ AGGREGATE = OpSpec(
     result=column_rules.aggregated,
     refine=_aggregate_columns,
     monotone=False,
+    fails=Fails.NEVER,
     keeps_single=True,
     order=OrderRule.LOSES,
     partition=OnKey(),

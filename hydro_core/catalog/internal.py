@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog.classes import ByKey, Compared, Continues, Gives, Leaving, PerItem, Summary
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
@@ -18,6 +19,7 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
+    Fails,
     Never,
     OnAnyField,
     OnKey,
@@ -49,6 +51,7 @@ def _of_new(rule: type_rules.TypeRule) -> type_rules.TypeRule:
 FOLD_FROM = OpSpec(
     name="fold_from",
     family="group",
+    cls=Continues(ByKey(Summary.FOLD, keyed=False)),
     meaning="`f(acc, x)` over the new items, from the state's item, or `init` if there is none",
     inputs=(_STATE, _NEW),
     args=FOLD.args,
@@ -71,6 +74,7 @@ FOLD_FROM = OpSpec(
 REDUCE_FROM = OpSpec(
     name="reduce_from",
     family="group",
+    cls=Continues(ByKey(Summary.REDUCTION, keyed=False)),
     meaning="`f` over the state's item and then the new ones; none where there is nothing",
     inputs=(_STATE, _NEW),
     args=REDUCE.args,
@@ -92,6 +96,7 @@ REDUCE_FROM = OpSpec(
 FOLD_KEYED_FROM = OpSpec(
     name="fold_keyed_from",
     family="group",
+    cls=Continues(ByKey(Summary.FOLD)),
     meaning="`fold_from` of each key; keys without new values stay as they are",
     inputs=(_STATE, _NEW),
     args=FOLD_KEYED.args,
@@ -112,6 +117,7 @@ FOLD_KEYED_FROM = OpSpec(
 REDUCE_KEYED_FROM = OpSpec(
     name="reduce_keyed_from",
     family="group",
+    cls=Continues(ByKey(Summary.REDUCTION)),
     meaning="`reduce_from` of each key; keys without new values stay as they are",
     inputs=(_STATE, _NEW),
     args=REDUCE_KEYED.args,
@@ -132,6 +138,7 @@ REDUCE_KEYED_FROM = OpSpec(
 LATEST_FROM = OpSpec(
     name="latest_from",
     family="group",
+    cls=Continues(ByKey(Summary.LATEST)),
     meaning="of each key the latest of the state's row and the new ones",
     inputs=(_STATE, _NEW),
     args=LATEST.args,
@@ -160,12 +167,14 @@ def _aggregate_columns(args: Args) -> Mapping[str, Any]:
 AGGREGATE_FROM = OpSpec(
     name="aggregate_from",
     family="group",
+    cls=Continues(ByKey(Summary.AGGREGATES)),
     meaning="the state's aggregates and those of the new rows, merged for each key, or for all",
     inputs=(_STATE, _NEW),
     args=AGGREGATE.args,
     result=_of_new(AGGREGATE.result),
     refine=_aggregate_columns,
     monotone=False,
+    fails=Fails.NEVER,
     order=OrderRule.LOSES,
     partition=OnKey(),
     lineage=lineage_rules.aggregated,
@@ -184,6 +193,7 @@ AGGREGATE_FROM = OpSpec(
 LEAVING = OpSpec(
     name="leaving",
     family="state",
+    cls=Leaving(),
     meaning="the items of the tick n ticks ago: what a window of n ticks loses",
     inputs=(Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),),
     args=(Arg("n", "integer", required=True, least=1),),
@@ -202,6 +212,7 @@ LEAVING = OpSpec(
 MINUS = OpSpec(
     name="minus",
     family="combine",
+    cls=Compared(signed=False),
     meaning="of each item as many copies as there are more in pos than in neg",
     inputs=_PAIR,
     result=type_rules.first,
@@ -215,6 +226,7 @@ MINUS = OpSpec(
 CHANGES_BETWEEN = OpSpec(
     name="changes_between",
     family="combine",
+    cls=Compared(signed=True),
     meaning="`(n, x)` for each item x of which there are n more in pos than in neg, n never 0",
     inputs=_PAIR,
     result=type_rules.counted,
@@ -234,6 +246,7 @@ CHANGES_BETWEEN = OpSpec(
 COUNTED = OpSpec(
     name="counted",
     family="combine",
+    cls=Compared(signed=True),
     meaning="`(n, x)` for each item x of which there are n",
     inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     result=type_rules.counted,
@@ -253,6 +266,7 @@ COUNTED = OpSpec(
 AGGREGATE_MOVED = OpSpec(
     name="aggregate_moved",
     family="group",
+    cls=Continues(ByKey(Summary.AGGREGATES), loses=True),
     meaning="the state's counts and totals, with those of what came and without those of what left;"
     " a key without rows is gone",
     inputs=(
@@ -264,6 +278,7 @@ AGGREGATE_MOVED = OpSpec(
     result=_of_new(AGGREGATE.result),
     refine=_aggregate_columns,
     monotone=False,
+    fails=Fails.NEVER,
     order=OrderRule.LOSES,
     partition=OnKey((("0",), ("0",), ("0",))),
     lineage=lineage_rules.aggregated,
@@ -284,6 +299,7 @@ AGGREGATE_MOVED = OpSpec(
 AGGREGATE_RESULT = OpSpec(
     name="aggregate_result",
     family="itemwise",
+    cls=PerItem(Gives.RESULT),
     meaning="the aggregates that are made of the parts of a row, `avg` of a total and a count",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
@@ -302,6 +318,7 @@ AGGREGATE_RESULT = OpSpec(
 OF_SHARD = OpSpec(
     name="of_shard",
     family="itemwise",
+    cls=PerItem(Gives.ROUTED),
     meaning="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
     inputs=(Port("in", linear=True, aliases=("0",)),),
@@ -338,6 +355,15 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     }
 )
 """The internal operators by their names."""
+
+
+def continuing(op: OpSpec) -> OpSpec | None:
+    """The operator that goes on from the results of `op`; None where there is none."""
+    return (
+        next((o for o in INTERNAL.values() if o.cls == Continues(op.cls)), None)
+        if isinstance(op.cls, ByKey)
+        else None
+    )
 
 
 def operator(name: str) -> OpSpec:

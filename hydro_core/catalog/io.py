@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hydro_core.catalog import type_rules
+from hydro_core.catalog.classes import Given, Nothing, Output
 from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec, Port
 
 SOURCE = OpSpec(
     name="source",
     family="io",
+    cls=Given(),
     meaning="the tick's input batch",
     inputs=(),
     args=(
@@ -37,6 +39,7 @@ SOURCE = OpSpec(
 SOURCE_ITER = OpSpec(
     name="source_iter",
     family="io",
+    cls=Given(),
     meaning="the items at tick 0, empty after",
     inputs=(),
     args=(
@@ -56,6 +59,7 @@ SOURCE_ITER = OpSpec(
 TICK = OpSpec(
     name="tick",
     family="io",
+    cls=Given(),
     meaning="one row each tick: its number, and its times where the ticks have them",
     inputs=(),
     result=type_rules.tick_row,
@@ -73,6 +77,7 @@ TICK = OpSpec(
 SINK = OpSpec(
     name="sink",
     family="io",
+    cls=Output(),
     meaning="the output of that name; several sinks of one name add up",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(Arg("name", "name", required=True, meaning="the name of the output"),),
@@ -89,6 +94,7 @@ SINK = OpSpec(
 NULL = OpSpec(
     name="null",
     family="io",
+    cls=Nothing(),
     meaning="discards what flows in; or a stream without items",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     optional_input=True,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from hydro_core.catalog import column_rules, lineage_rules, type_rules
-from hydro_core.catalog.spec import Arg, Example, LineageRule, OpSpec, Port, TypeRule
+from hydro_core.catalog.classes import Gives, OpClass, PerItem, Projection
+from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSpec, Port, TypeRule
+from hydro_core.functions.fn import Fn
 
 _IN = (Port("in", linear=True, aliases=("0",)),)
 _FUNCTION = (Arg("f", "function", required=True, meaning="the function of an item"),)
@@ -11,22 +15,26 @@ _FUNCTION = (Arg("f", "function", required=True, meaning="the function of an ite
 
 def _per_item(  # noqa: PLR0913 - the columns that differ among these
     name: str,
+    cls: OpClass,
     meaning: str,
     result: TypeRule,
     example: Example,
     *,
     args: tuple[Arg, ...] = (),
     at_most_one: bool = True,
+    fails: Fails = Fails.NEVER,
     lineage: LineageRule | None = None,
 ) -> OpSpec:
     return OpSpec(
         name=name,
         family="itemwise",
+        cls=cls,
         meaning=meaning,
         inputs=_IN,
         args=args,
         result=result,
         keeps_single=at_most_one,
+        fails=fails,
         lineage=lineage,
         example=example,
     )
@@ -41,14 +49,33 @@ def _rows(program: str, *gives: dict[str, object]) -> Example:
     return Example(program, ({"a": rows},), ({"out": list(gives)},), {"a": "k string, v long"})
 
 
+def _selected(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+    return {name: name for name in args["columns"]} | dict(args["computed"])
+
+
+def _with_columns(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+    return {name: name for name in names} | dict(args["computed"])
+
+
+def _renamed(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+    new = {old: name for name, old in args["renames"]}
+    return {new.get(name, name): name for name in names}
+
+
+def _dropped(args: Args, names: Sequence[str]) -> Mapping[str, str | Fn]:
+    return {name: name for name in names if name not in args["columns"]}
+
+
 IDENTITY = _per_item(
     "identity",
+    PerItem(Gives.SAME),
     "the item itself",
     type_rules.first,
     _numbers("a -> identity() -> out", [1, 2, 3]),
 )
 MAP = _per_item(
     "map",
+    PerItem(Gives.ONE),
     "`f(x)` of each item",
     type_rules.mapped,
     _numbers("a -> map(lambda x: x * 10) -> out", [10, 20, 30]),
@@ -57,6 +84,7 @@ MAP = _per_item(
 )
 FILTER = _per_item(
     "filter",
+    PerItem(Gives.SOME),
     "the items for which `f(x)` is true",
     type_rules.tested,
     _numbers("a -> filter(lambda x: x > 1) -> out", [2, 3]),
@@ -64,14 +92,16 @@ FILTER = _per_item(
 )
 FILTER_MAP = _per_item(
     "filter_map",
+    PerItem(Gives.UP_TO_ONE),
     "`f(x)` of each item, where it is not None",
     type_rules.mapped,
     _numbers("a -> filter_map(lambda x: x * 10 if x > 1 else None) -> out", [20, 30]),
     args=_FUNCTION,
-    lineage=lineage_rules.by_function("filter_map"),
+    lineage=lineage_rules.by_function("optional"),
 )
 INSPECT = _per_item(
     "inspect",
+    PerItem(Gives.SAME),
     "the item itself; `f` may look at it",
     type_rules.tested,
     _numbers("a -> inspect(lambda x: x) -> out", [1, 2, 3]),
@@ -79,6 +109,7 @@ INSPECT = _per_item(
 )
 SELECT = _per_item(
     "select",
+    Projection(_selected, only=True),
     "the named columns, then the computed ones, nothing else",
     column_rules.selected,
     _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
@@ -95,6 +126,7 @@ SELECT = _per_item(
 )
 WITH_COLUMNS = _per_item(
     "with_columns",
+    Projection(_with_columns),
     "adds or replaces the computed columns",
     column_rules.with_columns,
     _rows(
@@ -114,6 +146,7 @@ WITH_COLUMNS = _per_item(
 )
 RENAME = _per_item(
     "rename",
+    Projection(_renamed),
     'new names for columns, in their places: `rename(new="old")`',
     column_rules.renamed,
     _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
@@ -124,6 +157,7 @@ RENAME = _per_item(
 )
 DROP = _per_item(
     "drop",
+    Projection(_dropped),
     "the row without the named columns",
     column_rules.dropped,
     _rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
@@ -131,15 +165,18 @@ DROP = _per_item(
 )
 FLAT_MAP = _per_item(
     "flat_map",
+    PerItem(Gives.SEVERAL),
     "the elements of `f(x)`, an array or a tuple",
     type_rules.spread_mapped,
     _numbers("a -> flat_map(lambda x: [x] * x) -> out", [1, 2, 2, 3, 3, 3]),
     args=_FUNCTION,
     at_most_one=False,
-    lineage=lineage_rules.by_function("flat_map"),
+    fails=Fails.ON_RESULTS,
+    lineage=lineage_rules.by_function("elements"),
 )
 FLATTEN = _per_item(
     "flatten",
+    PerItem(Gives.SEVERAL),
     "the elements of the item, an array or a tuple",
     type_rules.flattened,
     Example(
@@ -149,11 +186,13 @@ FLATTEN = _per_item(
         {"a": "array<long>"},
     ),
     at_most_one=False,
+    fails=Fails.ON_ITEMS,
     lineage=lineage_rules.computed_from_all,
 )
 TEE = OpSpec(
     name="tee",
     family="itemwise",
+    cls=PerItem(Gives.SAME),
     meaning="copies of the stream; implicit wherever a name is used twice",
     inputs=_IN,
     outputs="copies",
@@ -169,6 +208,7 @@ TEE = OpSpec(
 PARTITION = OpSpec(
     name="partition",
     family="itemwise",
+    cls=PerItem(Gives.ROUTED),
     meaning="each item goes to the port that `f` names; an undeclared one fails the tick",
     inputs=_IN,
     outputs="ports",

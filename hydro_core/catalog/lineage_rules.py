@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
-from hydro_core.functions.field_map import FieldMap, Use, field_map
+from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.made import Use
 from hydro_core.functions.normal import Form
 from hydro_core.functions.traces import InputField
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
@@ -32,7 +33,7 @@ def computed_from_all(args: Args, types: Types) -> FieldMap:
     return FieldMap({}, {(): _everything(types)})
 
 
-def by_function(use: Use = "map") -> LineageRule:
+def by_function(use: Use = "item") -> LineageRule:
     """The fields of what the argument `f` gives for an item."""
 
     def rule(args: Args, types: Types) -> FieldMap:

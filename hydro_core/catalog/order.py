@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog.classes import Gives, Ordering, PerItem, Places, Positional
 from hydro_core.catalog.spec import (
     Always,
     Arg,
@@ -31,6 +32,7 @@ _LONGS = {"a": "long"}
 SORT = OpSpec(
     name="sort",
     family="order",
+    cls=Ordering(),
     meaning="the tick's items, ascending",
     inputs=_ANY,
     result=type_rules.first,
@@ -43,6 +45,7 @@ SORT = OpSpec(
 SORT_BY_KEY = OpSpec(
     name="sort_by_key",
     family="order",
+    cls=Ordering(),
     meaning="the tick's items by `f(x)`; ties by the item, ascending",
     inputs=_ANY,
     args=(
@@ -69,6 +72,7 @@ def _limit_columns(args: Args) -> Mapping[str, Any]:
 LIMIT = OpSpec(
     name="limit",
     family="order",
+    cls=Positional(Places.FIRST),
     meaning="the first n items of the tick, or of each key",
     inputs=_ORDERED,
     args=(Arg("n", "integer", required=True, meaning="how many"), _BY),
@@ -85,6 +89,7 @@ LIMIT = OpSpec(
 ENUMERATE = OpSpec(
     name="enumerate",
     family="order",
+    cls=Positional(Places.EACH),
     meaning="each item with its position in this tick, from 0",
     inputs=_ORDERED,
     result=type_rules.enumerated,
@@ -114,6 +119,7 @@ _STEP = (
 SCAN = OpSpec(
     name="scan",
     family="order",
+    cls=Positional(Places.EACH),
     meaning="`f(acc, x)` after each item",
     inputs=_ORDERED,
     args=_STEP,
@@ -133,6 +139,7 @@ SCAN = OpSpec(
 SCAN_KEYED = OpSpec(
     name="scan_keyed",
     family="order",
+    cls=Positional(Places.EACH),
     meaning="`f(acc, v)` after each item of a key",
     inputs=_ORDERED,
     args=(*_STEP, _BY),
@@ -152,6 +159,7 @@ SCAN_KEYED = OpSpec(
 NEXT_STRATUM = OpSpec(
     name="next_stratum",
     family="order",
+    cls=PerItem(Gives.SAME),
     meaning="the item itself, once the stratum has ended",
     inputs=(Port("in", barrier=Barrier.STRATUM, linear=True, aliases=("0",)),),
     result=type_rules.first,

@@ -1,7 +1,7 @@
 """What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
-The columns are those of the language page's operator table. Nothing outside the catalogue, the
-meanings and the lowerings asks for an operator by its name.
+The columns are those of the language page's operator table, and the class (`classes.py`). Nothing
+outside the catalogue, the meanings and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
+from hydro_core.catalog.classes import ClassOf, OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.functions.fn import Fn
@@ -244,6 +245,14 @@ class Example:
     schemas: Mapping[str, str] = field(default_factory=dict)
 
 
+class Fails(Enum):
+    """When an operator fails on an item, beside where a function of it does."""
+
+    NEVER = "never"
+    ON_RESULTS = "on some results of its functions"
+    ON_ITEMS = "on some items"
+
+
 Family = Literal["io", "itemwise", "combine", "group", "order", "state"]
 
 
@@ -257,6 +266,8 @@ class OpSpec:
 
     name: str
     family: Family
+    cls: OpClass | ClassOf
+    """What it is to time, keys and order, or how its arguments decide that: see `class_of`."""
     meaning: str
     inputs: tuple[Port, ...]
     result: TypeRule
@@ -276,6 +287,7 @@ class OpSpec:
     """A larger input never takes an item out of the output of the same tick."""
     time_invariant: bool = True
     """The output at a tick depends on the inputs only, not on which tick it is."""
+    fails: Fails = Fails.ON_RESULTS
     order: OrderRule = OrderRule.KEEPS
     state: State = State.NONE
     partition: PartitionRule = Always()
@@ -297,6 +309,10 @@ class OpSpec:
     def called(self) -> str:
         """What a program calls it."""
         return self.stands_for or self.name
+
+    def class_of(self, args: Args) -> OpClass:
+        """What it is to time, keys and order under these arguments."""
+        return self.cls(args) if callable(self.cls) else self.cls
 
     def at(self, args: Args) -> OpSpec:
         """The entry as it is under these arguments."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
+from hydro_core.catalog.classes import Before, Commands, Growth, History, Window
 from hydro_core.catalog.spec import (
     Arg,
     Barrier,
     Example,
+    Fails,
     OnAnyField,
     OnKey,
     OpSpec,
@@ -28,6 +30,7 @@ _TICKS: tuple[dict[str, list[Any]], ...] = ({"a": [1]}, {"a": [1, 2]}, {"a": []}
 PERSIST = OpSpec(
     name="persist",
     family="state",
+    cls=History(),
     meaning="all items of the ticks up to this one",
     inputs=_LINEAR,
     result=type_rules.first,
@@ -44,6 +47,7 @@ PERSIST = OpSpec(
 OLD = OpSpec(
     name="old",
     family="state",
+    cls=History(before=True),
     meaning="all items of the ticks before this one",
     inputs=_PAST,
     result=type_rules.first,
@@ -57,6 +61,7 @@ OLD = OpSpec(
 WINDOW = OpSpec(
     name="window",
     family="state",
+    cls=Window(),
     meaning="all items of the last n ticks, this one included",
     inputs=_LINEAR,
     args=(Arg("n", "integer", required=True, least=1, meaning="how many ticks"),),
@@ -74,6 +79,7 @@ WINDOW = OpSpec(
 PREV = OpSpec(
     name="prev",
     family="state",
+    cls=Before(),
     meaning="the items of the tick before",
     inputs=_PAST,
     result=type_rules.first,
@@ -88,6 +94,7 @@ PREV = OpSpec(
 DELTA = OpSpec(
     name="delta",
     family="state",
+    cls=Growth(signed=False),
     meaning="the items that were not there in the tick before, copies counted",
     inputs=_WHOLE,
     result=type_rules.first,
@@ -104,6 +111,7 @@ DELTA = OpSpec(
 CHANGES = OpSpec(
     name="changes",
     family="state",
+    cls=Growth(signed=True),
     meaning="`(n, x)` for each item x of which there are n more than in the tick before, n never 0",
     inputs=_WHOLE,
     result=type_rules.counted,
@@ -123,11 +131,13 @@ CHANGES = OpSpec(
 PERSIST_MUT = OpSpec(
     name="persist_mut",
     family="state",
+    cls=Commands(keyed=False),
     meaning='what is there after all commands `("persist", x)` and `("delete", x)`; '
     "delete removes every copy",
     inputs=_COMMANDS,
     result=type_rules.commanded,
     monotone=False,
+    fails=Fails.ON_ITEMS,
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnAnyField(at=("1",)),
@@ -144,10 +154,12 @@ PERSIST_MUT = OpSpec(
 PERSIST_MUT_KEYED = OpSpec(
     name="persist_mut_keyed",
     family="state",
+    cls=Commands(keyed=True),
     meaning='what `("persist", k, v)`, which upserts, and `("delete", k, None)` leave there',
     inputs=_COMMANDS,
     result=type_rules.commanded_by_key,
     monotone=False,
+    fails=Fails.ON_ITEMS,
     order=OrderRule.LOSES,
     state=State.COMMANDS,
     partition=OnKey(at=(("1",),)),

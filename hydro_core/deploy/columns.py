@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.io import SINK
+from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Graph, Node
 
@@ -26,7 +27,7 @@ def narrowed_to(typed: Typed, stream: Endpoint, columns: Sequence[str], name: st
         nodes[name] = node.with_(id=name, args=node.args.with_(aggregates=kept))
     else:
         select = Args().with_(columns=tuple(columns), computed=())
-        nodes[name] = Node(name, operator("select"), select, (stream,), node.span)
-    seen = Node(f"{name}_seen", operator("sink"), Args().with_(name=name), (Endpoint(name),))
+        nodes[name] = Node(name, SELECT, select, (stream,), node.span)
+    seen = Node(f"{name}_seen", SINK, Args().with_(name=name), (Endpoint(name),))
     inputs = {n: t.item for n, t in typed.inputs.items()}
     return infer(Graph.of((*nodes.values(), seen), graph.name), inputs)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import made_fields
+from hydro_core.functions.made import Use, made_fields
 from hydro_core.functions.normal import Form
 from hydro_core.functions.tracer import Tracer
 from hydro_core.functions.traces import (
@@ -32,8 +31,6 @@ from hydro_core.functions.traces import (
 )
 from hydro_core.types.item import FieldPath, ItemType, at, leaves
 
-Use = Literal["map", "filter_map", "flat_map"]
-
 
 @dataclass(frozen=True, slots=True)
 class FieldMap:
@@ -50,7 +47,7 @@ class FieldMap:
 
 
 def field_map(
-    fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: Use = "map"
+    fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: Use = "item"
 ) -> FieldMap:
     """The lineage of the function's result, for arguments of these types.
 
@@ -87,9 +84,9 @@ def _parameters(
 
 def _output(value: Value, use: Use, shapes: Shapes) -> Value:
     """The value of one output item."""
-    if use != "map" and isinstance(value, Maybe):
+    if use != "item" and isinstance(value, Maybe):
         value = value.value
-    if use != "flat_map":
+    if use != "elements":
         return value
     match shapes.opened(value):
         case Many(item):

@@ -15,6 +15,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import Form, normal_form
 from hydro_core.types.item import FieldPath, ItemType
 
+Use = Literal["item", "optional", "elements"]
+"""What a result is: an item, an item unless it is null, or what holds items."""
 _NONE: Form = ("constant", "NoneType", "None")
 _BOUND = frozenset({"variable", "lambda", "comprehension", "free", "spread", "source", "*", "**"})
 _MOST = 200
@@ -22,7 +24,7 @@ _MOST = 200
 
 
 def made_fields(
-    fn: Fn, inputs: tuple[ItemType, ...], *, use: Literal["map", "filter_map", "flat_map"] = "map"
+    fn: Fn, inputs: tuple[ItemType, ...], *, use: Use = "item"
 ) -> Mapping[FieldPath, Form]:
     """The expressions of the fields that are made of others, over ("argument", i).
 
@@ -33,7 +35,7 @@ def made_fields(
     >>> made_fields(f, (parse_ddl("(long, string)"),))
     {('0',): ('binary', '%', ('field', ('argument', 0), 0), ('constant', 'int', '2'))}
     """
-    if use == "flat_map" or fn.returns is not None:
+    if use == "elements" or fn.returns is not None:
         return {}
     kind, form, *_ = normal_form(fn, inputs)
     if kind != "function":
@@ -41,7 +43,7 @@ def made_fields(
     whole = _inlined(form, {}, 0)
     if whole is None:
         return {}
-    if use == "filter_map":
+    if use == "optional":
         whole = _kept(whole)
     return {path: part for path, part in _parts(whole, ()) if _is_told(part)}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.term import App, Let, LetRec, Ref, Term
 from hydro_core.ir.walk import components, is_cycle
@@ -21,7 +22,7 @@ Bindings = tuple[tuple[str, Term], ...]
 
 def to_terms(graph: Graph) -> Mapping[NodeId, Term]:
     """The term of every sink, by the sink's id; the sink itself is left out."""
-    return {sink.id: to_term(graph, sink.inputs[0]) for sink in graph.named("sink")}
+    return {sink.id: to_term(graph, sink.inputs[0]) for sink in graph.named(SINK.name)}
 
 
 def to_term(graph: Graph, root: Endpoint) -> Term:
@@ -148,7 +149,7 @@ class _Nodes:
         return name
 
     def _id(self, app: App) -> NodeId:
-        wanted = app.origin or (app.args["name"] if app.op.name == "source" else "")
+        wanted = app.origin or (app.args["name"] if app.op is SOURCE else "")
         name, number = wanted, 1
         while not name or name in self.taken:
             name = f"{app.op.name}_{number}"

@@ -15,6 +15,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from hydro_core.catalog.classes import OpClass
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import NO_ARGS, Args, OpSpec, Port
 from hydro_core.errors import Diagnostic, Span
 
@@ -46,6 +48,11 @@ class Node:
     def spec(self) -> OpSpec:
         """The operator's columns as they are under this node's arguments."""
         return self.op.at(self.args)
+
+    @property
+    def cls(self) -> OpClass:
+        """What the operator is to time, keys and order under this node's arguments."""
+        return self.op.class_of(self.args)
 
     def port_of(self, position: int) -> Port:
         """The port at which the input at `position` enters."""
@@ -110,12 +117,12 @@ class Graph:
     @cached_property
     def sources(self) -> Mapping[str, Node]:
         """The input streams by their names."""
-        return {n.args["name"]: n for n in self.named("source")}
+        return {n.args["name"]: n for n in self.named(SOURCE.name)}
 
     @cached_property
     def sinks(self) -> Mapping[str, tuple[Node, ...]]:
         """The sinks by the outputs' names, in the order of the text; those of one name add up."""
         table: dict[str, list[Node]] = {}
-        for node in self.named("sink"):
+        for node in self.named(SINK.name):
             table.setdefault(node.args["name"], []).append(node)
         return {name: tuple(sinks) for name, sinks in table.items()}

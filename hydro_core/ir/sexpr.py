@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed, read_argument
 from hydro_core.ir.term import App, Let, LetRec, Ref, Term, applications
@@ -175,7 +176,7 @@ def _tree(term: Ref | App, names: Mapping[Fn, str]) -> Tree:
     match term:
         case Ref(name):
             return Atom(name)
-        case App(op=op, args=args) if op.name == "source":
+        case App(op=op, args=args) if op is SOURCE:
             return Atom(args["name"])
         case App(op=op, args=args, inputs=inputs, port=port):
             head = Atom(f"{op.name}[{port}]" if port else op.name)
@@ -249,7 +250,7 @@ def _raw(tree: Tree) -> str | None:
 
 
 def _source(name: str) -> App:
-    op, args, _ = read_argument("source", [f"name={name!r}"], {})
+    op, args, _ = read_argument(SOURCE.name, [f"name={name!r}"], {})
     return App(op, args)
 
 

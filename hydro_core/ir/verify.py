@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hydro_core.catalog.io import SOURCE
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.ir.walk import outputs
 
@@ -15,7 +16,7 @@ class BrokenGraphError(Exception):
 def verify(graph: Graph) -> Graph:
     """The graph itself; `BrokenGraphError` says what is wrong with it."""
     wrong = [f"{node.id}: {problem}" for node in graph for problem in _problems(graph, node)]
-    names = [node.args.get("name") for node in graph.named("source")]
+    names = [node.args.get("name") for node in graph.named(SOURCE.name)]
     wrong += [f"two inputs are called {name!r}" for name in set(names) if names.count(name) > 1]
     if wrong:
         raise BrokenGraphError("; ".join(wrong))

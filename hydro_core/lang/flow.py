@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from hydro_core.catalog.registry import NAMES
-from hydro_core.catalog.spec import TypeProblem
+from hydro_core.catalog.io import NULL, SOURCE, SOURCE_ITER, TICK
+from hydro_core.catalog.spec import OpSpec, TypeProblem
 from hydro_core.errors import Code, Diagnostic, ProgramError, Span
 from hydro_core.ir.builder import Draft, Wire, build, source_args
 from hydro_core.ir.graph import Graph
@@ -60,26 +60,26 @@ class FlowBuilder:
     ) -> Stream:
         """An input; without a schema it has that of its data."""
         self._check_name(name)
-        if any(d.op.name == "source" and d.own_name == name for d in self._drafts):
+        if any(d.op is SOURCE and d.own_name == name for d in self._drafts):
             raise self._wrong("name", f"`{name}` is an input already", name, "use its stream")
         if schema is None:
-            return self._append(Draft(NAMES["source"], source_args(name), caller(), name))
+            return self._append(Draft(SOURCE, source_args(name), caller(), name))
         keywords = {"name": name} | ({} if fds is None else {"fds": fds})
-        stream = self.add("source", None, (schema,), keywords)
+        stream = self.add(SOURCE, None, (schema,), keywords)
         self._drafts[stream.wire[0]].name = name
         return stream
 
     def source_iter(self, items: Sequence[Any], *, schema: Schema | None = None) -> Stream:
         """The items at tick 0, empty after."""
-        return self.add("source_iter", None, (items,), {} if schema is None else {"schema": schema})
+        return self.add(SOURCE_ITER, None, (items,), {} if schema is None else {"schema": schema})
 
     def tick(self) -> Stream:
         """One row each tick: its number, and its times where the ticks have them."""
-        return self.add("tick", None, (), {})
+        return self.add(TICK, None, (), {})
 
     def null(self) -> Stream:
         """A stream without items."""
-        return self.add("null", None, (), {})
+        return self.add(NULL, None, (), {})
 
     def forward(self, name: str, schema: Schema | None = None) -> Forward:
         """A stream that is used before it is defined; `schema`, if given, is checked."""
@@ -119,13 +119,13 @@ class FlowBuilder:
 
     def add(
         self,
-        operator: str,
+        op: OpSpec,
         first: Stream | None,
         arguments: Sequence[Any],
         keywords: Mapping[str, Any],
     ) -> Stream:
         """The stream of a new operator that `first` flows into."""
-        op, place = NAMES[operator], caller()
+        operator, place = op.name, caller()
         try:
             bound = bind(op, arguments, list(keywords.items()), _READER)
         except ArgumentProblem as wrong:
@@ -205,8 +205,8 @@ class FlowBuilder:
             return stream.wire
         draft = self._drafts[number]
         if draft.op.optional_input and draft.inputs:
-            message, helps = "nothing flows out of `null`", "read the stream before it"
-            raise self._at(place, "port", message, "null", helps)
+            message, helps = f"nothing flows out of `{draft.op.name}`", "read the stream before it"
+            raise self._at(place, "port", message, draft.op.name, helps)
         try:
             return number, output_port(draft.op, draft.args, None)
         except PortProblem as wrong:
@@ -250,7 +250,7 @@ class FlowBuilder:
         kept = [
             i
             for i, draft in enumerate(drafts)
-            if i in read or draft.op.name != "source" or draft.args["schema"] is not None
+            if i in read or draft.op is not SOURCE or draft.args["schema"] is not None
         ]
         new = {old: position for position, old in enumerate(kept)}
         for draft in drafts:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.group import UNIQUE
+from hydro_core.catalog.order import SORT
 from hydro_core.catalog.registry import NAMES
 from hydro_core.lang.similar import did_you_mean
 
@@ -82,12 +85,12 @@ _CHOICES: Mapping[str, str] = MappingProxyType(
 _ARGUMENTS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         **dict.fromkeys(
-            (("sort", "by"), ("sort", "key"), ("sort", "descending")),
+            ((SORT.name, "by"), (SORT.name, "key"), (SORT.name, "descending")),
             "`sort_by_key(lambda r: r.v, descending=True)` sorts by what a function gives",
         ),
-        ("join", "by"): 'the columns of a join are `on="k"`',
-        ("join", "keys"): 'the columns of a join are `on="k"`',
-        ("unique", "by"): '`unique_keyed(by="k")` keeps the first row of each key',
+        (JOIN.name, "by"): 'the columns of a join are `on="k"`',
+        (JOIN.name, "keys"): 'the columns of a join are `on="k"`',
+        (UNIQUE.name, "by"): '`unique_keyed(by="k")` keeps the first row of each key',
     }
 )
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.spec import Aggregate, Arg, functions_of
 from hydro_core.catalog.usage import ALGEBRA, TYPED
 from hydro_core.errors import HydroError
@@ -76,7 +77,7 @@ class _Layout:
 
     def _is_implicit(self, node: Node) -> bool:
         """Whether a source is known by being read."""
-        undeclared = node.op.name == "source" and node.args["schema"] is None
+        undeclared = node.op is SOURCE and node.args["schema"] is None
         return undeclared and node.id == node.args["name"] and self.reads[node.id] > 0
 
     def _is_nameless(self, node: Node) -> bool:
@@ -167,7 +168,7 @@ def _end(endpoint: Endpoint) -> str:
 
 
 def _element(graph: Graph, node: Node, ported: bool) -> str:
-    if node.op.name == "sink" and _may_be_a_name(graph, node):
+    if node.op is SINK and _may_be_a_name(graph, node):
         return str(node.args["name"])
     streams = () if ported else _streams(node)
     return f"{node.op.name}({', '.join((*streams, *_arguments(node)))})"
@@ -175,7 +176,7 @@ def _element(graph: Graph, node: Node, ported: bool) -> str:
 
 def _may_be_a_name(graph: Graph, sink: Node) -> bool:
     name = sink.args["name"]
-    taken = name in graph.nodes and graph[name].op.name != "sink"
+    taken = name in graph.nodes and graph[name].op is not SINK
     return name.isidentifier() and not taken and name not in graph.sources
 
 
@@ -206,7 +207,7 @@ def _argument(node: Node, arg: Arg) -> Iterator[str]:
             yield from _promises(value)
         case _ if value == arg.default and not arg.required:
             return
-        case "name" if node.op.name == "source" and value == node.id:
+        case "name" if node.op is SOURCE and value == node.id:
             return
         case _:
             text = _text(arg, value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.catalog.io import NULL, SINK
+from hydro_core.catalog.spec import OpSpec
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.builder import Wire
 from hydro_core.lang.methods.combine import Combine
@@ -24,10 +26,10 @@ class Stream(Itemwise, Combine, Group, Order, State):
     def __init__(self, flow: FlowBuilder, wire: Wire) -> None:
         self.flow, self.wire = flow, wire
 
-    def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
+    def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
         """The stream that an operator makes of this one; keywords that are None do not count."""
         given = {name: value for name, value in keywords.items() if value is not None}
-        return self.flow.add(operator, self, arguments, given)
+        return self.flow.add(op, self, arguments, given)
 
     def named(self, name: str) -> Stream:
         """This stream, under a name that plans, errors and assets show."""
@@ -36,11 +38,11 @@ class Stream(Itemwise, Combine, Group, Order, State):
 
     def sink(self, name: str) -> None:
         """Makes the stream an output; several sinks of one name add up."""
-        self.apply("sink", name)
+        self.apply(SINK, name)
 
     def null(self) -> None:
         """Discards the stream."""
-        self.apply("null")
+        self.apply(NULL)
 
     def __getitem__(self, port: str | int) -> Stream:
         """One output of an operator that has several: `s.partition(f, ["even", "odd"])["even"]`."""

@@ -40,7 +40,7 @@ def _key(value: Any) -> object:
             form = boolean_form(normal_form(value, value.over), value.over)
             return ("function", value.over, _unguarded(form))
         case Aggregate(function, arguments):
-            return ("aggregate", function, _key(arguments))
+            return (Aggregate, function, _key(arguments))
         case tuple():
             return ("tuple", *map(_key, value))
         case _:

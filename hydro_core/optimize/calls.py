@@ -11,36 +11,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from hydro_core.catalog.spec import functions_of
-from hydro_core.optimize.loops import PREFIX
-from hydro_core.optimize.shape import Payload
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Continues,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Meets,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Places,
+    Positional,
+    Product,
+    Projection,
+    Sum,
+    Summary,
+    Window,
+    aggregates,
+    keeps_first,
+    passes_on,
+)
+from hydro_core.catalog.spec import Fails, functions_of
+from hydro_core.optimize.loops import cycle_of
+from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
-
-SAME_ITEMS = frozenset(
-    {"unique", "bag", "sort", "sort_by_key", "identity", "next_stratum", "inspect"}
-)
-"""Shapes that give the items that they get."""
-HOLDS = frozenset({*SAME_ITEMS, "persist", "window", "chain", "union"})
-"""Shapes whose every input is part of the output, in each tick."""
-PARTS = frozenset(
-    {
-        *SAME_ITEMS,
-        *("filter", "of_shard", "partition", "difference", "anti_join", "join:semi", "join:anti"),
-        *("delta", "limit", "latest", "prev", "old", "persist", "window"),
-    }
-)
-"""Shapes that give nothing but items of their first input, of this tick or earlier."""
-SUMS = frozenset({"chain", "union"})
-FAILING = frozenset({"cross_singleton", "flatten", "persist_mut", "persist_mut_keyed"})
-"""Shapes that may fail without a function."""
-TAKES_ANY_VALUE = frozenset(
-    {
-        *("filter", "filter_map", "inspect", "map", "select", "with_columns"),
-        *("aggregate", "aggregate_from", "aggregate_moved"),
-    }
-)
-"""Shapes that fail only where one of their functions does."""
 
 Key = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
@@ -81,11 +85,12 @@ def _is_allowed(
     own: set[tuple[str, tuple[ClassId, ...]]],
 ) -> bool:
     name = node.shape.name
-    if name.startswith("loop:"):
-        return (name, node.inputs) in own
-    if name.startswith(PREFIX):
-        reads = (len(node.inputs) - 1) // 3
-        return ("loop:" + name.removeprefix(PREFIX), node.inputs[:reads]) in own
+    match node.shape.cls:
+        case Cycle(new=True):
+            reads = (len(node.inputs) - 1) // 3
+            return (cycle_of(name), node.inputs[:reads]) in own
+        case Cycle():
+            return (name, node.inputs) in own
     return (_key(node), node.inputs[_asked(node)]) in covered
 
 
@@ -117,7 +122,7 @@ def _inside(
     work: _Covered, key: Key, node: ENode, moved: Mapping[tuple[Key, int], list[int]]
 ) -> None:
     """What is part of a covered stream is covered."""
-    if _plain(node) in HOLDS:
+    if _holds(node.shape.cls):
         for cls in node.inputs:
             work.add(key, cls)
     if node.payload is not None:
@@ -129,23 +134,23 @@ def _inside(
 def _in_parts(work: _Covered, key: Key, cls: ClassId, parts: _InParts) -> None:
     """Parts ask what the whole asks; what is made of them is asked of nothing else."""
     readers = work.readers.get(cls, ())
-    whole = any(node.payload == key and _plain(node) == "aggregate" for node in readers)
+    whole = any(node.payload == key and _of_items(node) for node in readers)
     for given, made in parts.get(key, ()):
         work.add(given, cls)
         for node in readers if made is not None else ():
             # the sum of some items may be beyond 64 bits where that of all is not
-            of_all = whole or _plain(node) != "aggregate"
+            of_all = whole or not _of_items(node)
             if node.payload == given and made is not None and of_all:
                 work.add(made, node.cls)
 
 
 def _outside(work: _Covered, key: Key, node: ENode) -> None:
     """What has covered items only is covered."""
-    name = _plain(node)
-    if name in SUMS:
-        if all((key, cls) in work.found for cls in node.inputs):
+    cls = node.shape.cls
+    if cls == Sum():
+        if all((key, read) in work.found for read in node.inputs):
             work.add(key, node.cls)
-    elif name in PARTS and (key, node.inputs[0]) in work.found:
+    elif _is_part(cls) and (key, node.inputs[0]) in work.found:
         work.add(key, node.cls)
 
 
@@ -172,30 +177,62 @@ def _moved(problem: Problem) -> Mapping[tuple[Key, int], list[int]]:
 
 def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
     """Whether the node may fail on some item; arguments that are `total` have a value for all."""
-    name = _plain(node)
-    if name.startswith(("loop:", PREFIX)) or name in FAILING:
+    op = node.shape.op
+    if isinstance(node.shape.cls, Cycle) or (op is not None and op.fails is Fails.ON_ITEMS):
         return True
-    if node.payload is None or not node.inputs:
+    if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
     if any(a.function == "sum" for _, a in args.get("aggregates") or ()):
         return True
     asks = next(functions_of(args), None) is not None
-    return asks and not (name in TAKES_ANY_VALUE and node.payload in total)
+    return asks and not (op.fails is Fails.NEVER and node.payload in total)
 
 
 def _key(node: ENode) -> Key:
-    return _plain(node) if node.payload is None else node.payload
+    return node.shape.plain if node.payload is None else node.payload
 
 
 def _asked(node: ENode) -> int:
     """The input whose items are asked about; a state has been made of items that were."""
-    name = _plain(node)
-    return 1 if name.endswith("_from") or name in {"cross_singleton", "aggregate_moved"} else 0
+    cls = node.shape.cls
+    return int(isinstance(cls, Continues) or cls == Product(Meets.SINGLE))
 
 
-def _plain(node: ENode) -> str:
-    return node.shape.name.removesuffix("!").removesuffix(":global")
+def _of_items(node: ENode) -> bool:
+    """Whether it makes aggregates, of all its items."""
+    return aggregates(node.shape.cls) and isinstance(node.shape.cls, ByKey)
+
+
+def _gives_its_items(cls: ShapeClass) -> bool:
+    """Whether it gives the items that it gets."""
+    return passes_on(cls) or isinstance(cls, Distinct | Ordering)
+
+
+def _holds(cls: ShapeClass) -> bool:
+    """Whether every input is part of the output, in each tick."""
+    return _gives_its_items(cls) or isinstance(cls, Window) or cls in (Sum(), History())
+
+
+def _is_part(cls: ShapeClass) -> bool:
+    """Whether it gives nothing but items of its first input, of this tick or earlier."""
+    match cls:
+        case ByKey(summary):
+            return summary is Summary.LATEST
+        case Positional(gives):
+            return gives in (Places.FIRST, Places.FIRST_OF_KEY)
+        case Growth(signed) | Compared(signed):
+            return not signed
+        case History() | Window() | Before() | Leaving():
+            return True
+        case PerItem() | Matching() | Distinct() | Ordering():
+            return _gives_its_items(cls) or keeps_first(cls)
+        case Given() | Nothing() | Output() | Projection() | Sum() | Product():
+            return False
+        case Continues() | Commands() | Cycle():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def _classes(problem: Problem, space: Space, names: Iterable[str]) -> Iterator[ClassId]:

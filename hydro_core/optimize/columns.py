@@ -7,13 +7,31 @@ function that cannot be read or hands its row on. A sum narrows all its parts, s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Aggregate, Args, functions_of
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Compares,
+    Continues,
+    Gives,
+    History,
+    Leaving,
+    Matching,
+    Meets,
+    PerItem,
+    Product,
+    Projection,
+    Sum,
+    Summary,
+    Window,
+    aggregates,
+)
+from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -22,10 +40,6 @@ from hydro_core.types.item import Row
 Columns = frozenset[str] | None
 """The columns that are read; None is all of them."""
 NONE: frozenset[str] = frozenset()
-STORES = frozenset({"persist", "old", "window", "leaving"})
-HANDS_ON = frozenset({*STORES, "prev", "union", "chain", "identity", "tee"})
-SUMS = frozenset({"union", "chain"})
-AGGREGATES = frozenset({"aggregate", "aggregate_from", "aggregate_moved"})
 
 
 def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
@@ -39,11 +53,11 @@ def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
     work = _Narrowing(typed, needed, dict(typed.graph.nodes), everywhere)
     for node in typed.graph:
         wanted = needed.get(Endpoint(node.id))
-        if node.op.name in STORES and wanted is not None:
+        if _stores(node) and wanted is not None:
             wanted = _together(typed, needed, node.inputs[0])
-        if node.op.name in STORES | SUMS and wanted is not None:
+        if wanted is not None and (_stores(node) or isinstance(node.cls, Sum)):
             work.narrow(node, [wanted] * len(node.inputs))
-        if everywhere and node.op.name in AGGREGATES:
+        if everywhere and aggregates(node.cls):
             work.narrow(node, _reads(typed, node, wanted))
     if work.nodes == typed.graph.nodes:
         return typed.graph
@@ -57,7 +71,7 @@ def _together(typed: Typed, needed: Mapping[Endpoint, Columns], read: Endpoint) 
     """What all histories of one stream are read for: they are stored once."""
     result: Columns = NONE
     for node in typed.graph.readers(read.node):
-        if node.op.name in STORES and read in node.inputs:
+        if _stores(node) and read in node.inputs:
             result = _join(result, needed[Endpoint(node.id)])
     return result
 
@@ -80,15 +94,21 @@ class _Narrowing:
     def _hands_on(self, end: Endpoint, kept: Sequence[str]) -> bool:
         """Whether the stream has these columns as its input has them, row by row."""
         node = self.typed.graph[end.node]
-        computed = {name for name, _ in node.args.get("computed", ())}
-        return node.op.name in {"with_columns", "select", "drop"} and not computed & {*kept}
+        if not isinstance(node.cls, Projection):
+            return False
+        item = self.typed.types[node.inputs[0]].item
+        if not isinstance(item, Row):
+            return False
+        made = node.cls.columns(node.args, item.names)
+        renames = any(isinstance(of, str) and of != name for name, of in made.items())
+        return not renames and all(made.get(name) == name for name in kept)
 
     def _has_just(self, end: Endpoint, wanted: frozenset[str]) -> bool:
         """Whether the stream is narrowed to these columns itself."""
         node = self.typed.graph[end.node]
-        if node.op.name in STORES:
+        if _stores(node):
             return _together(self.typed, self.needed, node.inputs[0]) == wanted
-        return node.op.name in SUMS and self.needed[end] == wanted
+        return isinstance(node.cls, Sum) and self.needed[end] == wanted
 
     def _selected(self, end: Endpoint, wanted: frozenset[str]) -> Endpoint:
         item = self.typed.types[end].item
@@ -109,8 +129,13 @@ class _Narrowing:
             number += 1
             name = f"{end.node}_read_{number}"
         if name not in self.nodes:
-            self.nodes[name] = Node(name, operator("select"), args, (end,), source.span)
+            self.nodes[name] = Node(name, SELECT, args, (end,), source.span)
         return Endpoint(name)
+
+
+def _stores(node: Node) -> bool:
+    """Whether the node keeps rows of many ticks as they are."""
+    return node.spec.state in (State.HISTORY, State.WINDOW, State.DELAY)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
@@ -140,48 +165,61 @@ def _join(a: Columns, b: Columns) -> Columns:
 def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
     """What a node reads of its inputs, if `own` is read of it."""
     everything: tuple[Columns, ...] = (None,) * len(node.inputs)
-    args = node.args
     items = [i for e in node.inputs if isinstance(i := typed.types[e].item, Row)]
     if len(items) < len(node.inputs):
         return everything
-    match node.op.name:
-        case name if name in HANDS_ON:
+    match node.cls:
+        case Sum() | History() | Window() | Before() | Leaving():
             return (own,) * len(items)
-        case "filter":
-            return (_join(own, columns_of(args["f"])),)
-        case "map" | "flat_map" | "filter_map" | "select":
-            return (_all_of([*args.get("columns", ()), *functions_of(args)]),)
-        case "with_columns" | "rename" | "drop":
-            return (_behind_columns(node, own),)
-        case name if name in AGGREGATES:
-            read = columns_of_aggregate(args)
-            return (read,) if node.op.name == "aggregate" else (None, *[read] * (len(items) - 1))
-        case "join":
+        case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):
+            asked = _all_of(functions_of(node.args))
+            keeps = gives in (Gives.SAME, Gives.SOME)
+            return (_join(own, asked) if keeps else asked,)
+        case Projection() as cls:
+            return (_behind_columns(node, cls, items[0], own),)
+        case ByKey(Summary.AGGREGATES):
+            return (columns_of_aggregate(node.args),)
+        case Continues(ByKey(Summary.AGGREGATES)):
+            return (None, *[columns_of_aggregate(node.args)] * (len(items) - 1))
+        case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
         case _:
             return everything
 
 
-def _behind_columns(node: Node, own: Columns) -> Columns:
+def _asks_functions_alone(node: Node) -> bool:
+    """Whether nothing but its functions says what the node looks at."""
+    return all(arg.kind == "function" for arg in node.op.args)
+
+
+def _behind_columns(node: Node, cls: Projection, item: Row, own: Columns) -> Columns:
     """What is read of the row to give `own`: what is renamed, dropped or replaced must be there."""
+    asked = _all_of([*_named(node), *functions_of(node.args)])
+    if cls.only:
+        return asked
     if own is None:
         return None
-    match node.op.name:
-        case "with_columns":
-            return _join(own, _all_of(fn for _, fn in node.args["computed"]))
-        case "rename":
-            old = dict(node.args["renames"])
-            return frozenset(old.get(n, n) for n in own) | frozenset(old.values())
-        case _:
-            return own | frozenset(node.args["columns"])
+    made = cls.columns(node.args, item.names)
+    sources = (source if isinstance(source := made.get(n), str) else n for n in own)
+    return _join(frozenset(sources), asked)
+
+
+def _named(node: Node) -> Iterator[str]:
+    """The columns of the row that the arguments name."""
+    for arg in node.op.args:
+        match arg.kind:
+            case "named_columns":
+                yield from node.args[arg.name]
+            case "renames":
+                yield from (old for _, old in node.args[arg.name])
 
 
 def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]:
-    on, how = node.args["on"], node.args["how"]
+    on = node.args["on"]
     if on is None or node.args["suffix"] is not None:
         return (None, None)
     keys = frozenset(on)
-    if how in {"semi", "anti"}:
+    if isinstance(node.cls, Matching):
         return (_join(own, keys), keys)
     if own is None:
         return (None, None)

@@ -9,45 +9,47 @@ column and are free, and a join costs its candidate pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
-from hydro_core.optimize.shape import Payload
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Continues,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Meets,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Sum,
+    Window,
+    is_itemwise,
+)
+from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
+from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, is_smaller, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
 Goal = Literal["tick", "range"]
 
-GROUPS_EXPONENT = 0.8
-"""n rows are expected to fall into n**0.8 groups."""
-DISTINCT_EXPONENT = 0.9
-"""n items are expected to be n**0.9 different ones: whole items differ more than their keys."""
-MATCHES_EXPONENT = 0.95
-"""n rows are expected to have n**0.95 different keys to join on: mostly those of one side."""
-SELECTIVITY = 0.5
 LOOP = 10.0
 """How often a cycle inside a tick goes round."""
 MOST_ROWS = 1e30
 """No stream is expected to be larger: the cost of any plan is a number."""
 NODE = 1.0
 """What a node costs by being there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Of a stream: rows in a tick, how many such ticks its history holds, different join keys where
-    they are known.
-    """
-
-    rows: float
-    ticks: float
-    keys: float | None = None
-
-    def matches(self) -> float:
-        """How many different keys the rows have when they are joined."""
-        guess = self.rows if self.rows <= 1 else self.rows**MATCHES_EXPONENT
-        return guess if self.keys is None else min(self.keys, max(self.rows, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,14 @@ class CostModel:
         # made of one row for each key, or of the last ticks, does not
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
-            if found[node.cls] is None and (_name(node) in _SMALLER or node.shape.single):
+            if found[node.cls] is None and (is_smaller(node.shape.cls) or node.shape.single):
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
-        kept = {n.cls for n in self.space.nodes if _name(n) in STATES}
+        kept = {n.cls for n in self.space.nodes if _updates(n.shape.cls)}
         touched = self._touched(sizes)
         return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
 
@@ -95,27 +97,27 @@ class CostModel:
         touched: Mapping[ClassId, float],
     ) -> float:
         """The cost of a node, which may be less for what is running below it."""
-        name = _name(node)
-        if name == "prev" and node.inputs[0] in kept:
+        cls = node.shape.cls
+        if isinstance(cls, Before) and node.inputs[0] in kept:
             return NODE
         cost = self.cost(node, sizes)
-        if name in {"delta", "changes"} and node.inputs[0] in touched:
+        if isinstance(cls, Growth) and node.inputs[0] in touched:
             return min(cost, NODE + 3 * touched[node.inputs[0]])
         return cost
 
     def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
         """How many rows of a running result change in a tick, as the operator itself knows."""
-        before = {n.cls: n.inputs[0] for n in self.space.nodes if _name(n) == "prev"}
+        before = {n.cls: n.inputs[0] for n in self.space.nodes if isinstance(n.shape.cls, Before)}
         found: dict[ClassId, float] = {}
         for node in self.space.nodes:
-            if _name(node) in STATES and before.get(node.inputs[0]) == node.cls:
+            if _updates(node.shape.cls) and before.get(node.inputs[0]) == node.cls:
                 found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs[1:]))
         changed = True
         while changed:
             changed = False
             for node in self.space.nodes:
                 rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
-                if rows is None or node.cls in found or _name(node) not in ITEMWISE:
+                if rows is None or node.cls in found or not is_itemwise(node.shape.cls):
                     continue
                 found[node.cls] = rows
                 changed = True
@@ -123,16 +125,10 @@ class CostModel:
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
-        name = _name(node)
-        into = [sizes[c] for c in node.inputs]
-        out = sizes[node.cls]
-        if self.goal == "range" and name in _FREE_IN_RANGES:
+        cls = node.shape.cls
+        if self.goal == "range" and _is_free_in_ranges(cls):
             return NODE
-        if name.startswith("loop:"):
-            return NODE + LOOP * sum(into)
-        if name.startswith("step:"):
-            return NODE + sum(into) / 3 + LOOP * out
-        return NODE + _COSTS.get(name, _reads)(into, out)
+        return NODE + _cost_of(cls, [sizes[c] for c in node.inputs], sizes[node.cls])
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
@@ -156,32 +152,15 @@ class CostModel:
             waiting = left
 
     def _size(self, node: ENode, into: list[Size]) -> Size:
-        name = _name(node)
-        if name in {"source", "source_iter"}:
+        one = node.shape.single and not node.shape.zero
+        if isinstance(node.shape.cls, Given) and not one:
             return self._given(node)
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
-        one = node.shape.single and not node.shape.zero
-        rows = 1.0 if one else min(MOST_ROWS, self._rows(node, name, into))
+        args = self._args(node)
+        asked = Asked(self._selectivity(args.get("f")), float(args.get("n", 1)))
+        rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
-
-    def _rows(self, node: ENode, name: str, into: list[Size]) -> float:
-        if name in {"persist", "old"}:
-            return into[0].rows * into[0].ticks
-        if name == "window":
-            return into[0].rows * min(into[0].ticks, float(self._args(node).get("n", 1)))
-        if name in {"delta", "changes"}:
-            return into[0].rows / into[0].ticks
-        if name in {"filter", "filter_map"}:
-            return into[0].rows * self._selectivity(node)
-        if name.startswith("step:"):
-            return into[-1].rows / into[-1].ticks
-        if name.startswith("join"):
-            pairs = _pairs([i.rows for i in into])
-            return _joined(name, pairs / max(1e-9, *(i.matches() for i in into)), into)
-        if name in _GROUPED and into[-1].keys is not None:
-            return min(into[-1].rows, into[-1].keys)
-        return _SIZES.get(name, _first)([i.rows for i in into])
 
     def _given(self, node: ENode) -> Size:
         args = self._args(node)
@@ -198,8 +177,7 @@ class CostModel:
             return Size(history, self._ticks(), given.keys)
         return Size(rows, max(1.0, history / rows), given.keys)
 
-    def _selectivity(self, node: ENode) -> float:
-        fn = self._args(node).get("f")
+    def _selectivity(self, fn: object) -> float:
         return self.statistics.selectivity.get(getattr(fn, "name", ""), SELECTIVITY)
 
     def _ticks(self) -> float:
@@ -209,162 +187,57 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def groups(rows: float) -> float:
-    """Into how many groups so many rows fall."""
-    return rows if rows <= 1 else rows**GROUPS_EXPONENT
-
-
-def _joined(name: str, matches: float, into: list[Size]) -> float:
-    """The rows of a join that has so many matches."""
-    left, right = (i.rows for i in into)
-    match name:
-        case "join:left":
-            return max(matches, left)
-        case "join:right":
-            return max(matches, right)
-        case "join:outer":
-            return max(matches, left, right)
-        case "join:semi":
-            return min(left, right)
-        case "join:anti":
-            return left * SELECTIVITY
+def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # noqa: C901, PLR0911 - a closed set of cases
+    """What a node of the class touches in a tick, given the rows that it reads and gives."""
+    match cls:
+        case Given() | Output():
+            return 0.0
+        case Sum():
+            return 0.01 * out
+        case History() | Window():
+            # it stores the batch and reads the rest
+            return into[0] + out
+        case Before() | Leaving():
+            # the batch is kept, and that of an earlier tick read
+            return 2 * into[0]
+        case Continues(ByKey(keyed=True)):
+            # the keys of the new items are found in the state, and written again
+            return into[0] + 2 * sum(into[1:])
+        case Growth():
+            return 3 * into[0]
+        case Product(Meets.ALL | Meets.KEY):
+            # a row is dearer to make than to read: what was made once is better stored
+            return sum(into) + 2 * out
+        case Ordering(sorts):
+            return into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0
+        case Cycle(new):
+            return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
+        case (
+            Nothing()
+            | PerItem()
+            | Projection()
+            | Product()
+            | Matching()
+            | Distinct()
+            | ByKey()
+            | Continues()
+            | Positional()
+            | Compared()
+            | Commands()
+        ):
+            return sum(into)
         case _:
-            return matches
+            assert_never(cls)
 
 
-def _name(node: ENode) -> str:
-    return node.shape.name.removesuffix("!").removesuffix(":global")
+def _updates(cls: ShapeClass) -> bool:
+    """Whether it updates what it gave before in place, and knows what it changes.
+
+    Nobody stores that again, or looks at the rest of it to tell.
+    """
+    return isinstance(cls, Continues) and cls.of.keyed
 
 
-def _first(into: list[float]) -> float:
-    return into[0] if into else 1.0
-
-
-def _pairs(into: list[float]) -> float:
-    return into[0] * into[1]
-
-
-def _half(into: list[float]) -> float:
-    return into[0] * SELECTIVITY
-
-
-def _one(_: list[float]) -> float:
-    return 1.0
-
-
-def _grouped(into: list[float]) -> float:
-    return groups(into[0])
-
-
-def _distinct(into: list[float]) -> float:
-    return into[0] if into[0] <= 1 else into[0] ** DISTINCT_EXPONENT
-
-
-def _updated(into: list[float]) -> float:
-    return max(into[0], groups(into[1]))
-
-
-STATES = frozenset(
-    {"fold_keyed_from", "reduce_keyed_from", "latest_from", "aggregate_from", "aggregate_moved"}
-)
-"""Operators that update what they gave before in place, and know what they change: nobody stores
-it again, or looks at the others to tell.
-"""
-ITEMWISE = frozenset(
-    {
-        *("map", "filter", "filter_map", "flat_map", "select", "with_columns", "rename", "drop"),
-        *("identity", "aggregate_result", "of_shard"),
-    }
-)
-"""Operators that go item by item, so that changes pass through them as they are."""
-_SMALLER = frozenset(
-    {"fold_keyed", "reduce_keyed", "unique_keyed", "latest", "aggregate", "limit", "window"}
-)
-"""Operators whose result is smaller than the history that it is made of."""
-_GROUPED = frozenset({"unique", "fold_keyed", "reduce_keyed", "latest", "aggregate"})
-_SIZES: Mapping[str, Callable[[list[float]], float]] = {
-    "tick": lambda _: 1.0,
-    "null": lambda _: 0.001,
-    "chain": sum,
-    "union": sum,
-    "cross": _pairs,
-    "difference": _half,
-    "anti_join": _half,
-    "zip": min,
-    "zip_longest": max,
-    "unique": _distinct,
-    "fold": _one,
-    "reduce": _one,
-    "fold_from": _one,
-    "reduce_from": _one,
-    "fold_keyed": _grouped,
-    "reduce_keyed": _grouped,
-    "unique_keyed": _grouped,
-    "latest": _grouped,
-    "aggregate": _grouped,
-    "fold_keyed_from": _updated,
-    "reduce_keyed_from": _updated,
-    "latest_from": _updated,
-    "aggregate_from": _updated,
-    "aggregate_moved": _updated,
-    "minus": _first,
-    "changes_between": sum,
-    "flat_map": lambda i: 2 * i[0],
-    "flatten": lambda i: 2 * i[0],
-}
-
-
-def _reads(into: list[float], _: float) -> float:
-    return sum(into)
-
-
-def _stores_and_reads(into: list[float], out: float) -> float:
-    return into[0] + out
-
-
-def _stores_and_gives(into: list[float], _: float) -> float:
-    # the batch is kept, and that of an earlier tick read
-    return 2 * into[0]
-
-
-def _updates(into: list[float], _: float) -> float:
-    # the keys of the new items are found in the state, and written again
-    return into[0] + 2 * into[1]
-
-
-def _joins(into: list[float], out: float) -> float:
-    # a row is dearer to make than to read: what was made once is better stored
-    return sum(into) + 2 * out
-
-
-def _sorts(into: list[float], _: float) -> float:
-    return into[0] * max(1.0, math.log2(into[0] + 1))
-
-
-_COSTS: Mapping[str, Callable[[list[float], float], float]] = {
-    "source": lambda i, o: 0.0,
-    "persist": _stores_and_reads,
-    "old": _stores_and_reads,
-    "window": _stores_and_reads,
-    "prev": lambda i, o: 2 * i[0],
-    "fold_keyed_from": _updates,
-    "reduce_keyed_from": _updates,
-    "latest_from": _updates,
-    "aggregate_from": _updates,
-    "aggregate_moved": lambda i, _: i[0] + 2 * (i[1] + i[2]),
-    "leaving": _stores_and_gives,
-    "delta": lambda i, o: 3 * i[0],
-    "changes": lambda i, o: 3 * i[0],
-    "cross": _joins,
-    "join": _joins,
-    "join:left": _joins,
-    "join:right": _joins,
-    "join:outer": _joins,
-    "chain": lambda i, o: 0.01 * o,
-    "union": lambda i, o: 0.01 * o,
-    "bag": lambda i, o: 0.0,
-    "sink": lambda i, o: 0.0,
-    "sort": _sorts,
-    "sort_by_key": _sorts,
-}
-_FREE_IN_RANGES = frozenset({"persist", "old", "prev", "delta"})
+def _is_free_in_ranges(cls: ShapeClass) -> bool:
+    """Whether it only changes the ticks at which rows are there."""
+    return isinstance(cls, History | Before) or cls == Growth(signed=False)

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydro_core.catalog.classes import Output
+from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
 from hydro_core.ir.sexpr import WIDTH, Atom, Tree, flatten, show_tree
@@ -187,9 +189,9 @@ class _Writer:
         payload = None if node.payload is None else self._problem.payloads[node.payload]
         if payload is None:
             return (Atom(shape.op.name), *inputs)
-        if shape.op.name == "source":
+        if shape.op is SOURCE:
             return Atom(payload.args["name"])
-        if shape.op.name == "sink":
+        if isinstance(shape.cls, Output):
             return inputs[0]
         head = f"{shape.op.name}[{payload.port}]" if payload.port else shape.op.name
         given = tuple(map(Atom, printed(shape.op, payload.args, self._names)))
@@ -268,10 +270,14 @@ class _Writer:
             if len(differ) != 1:
                 return before, after
             inner = a.inputs[differ[0]], b.inputs[differ[0]]
-            if a.shape.split(":")[0] in {"sink", "sink!"} or self._is_inside(inner):
+            if self._is_output(a.shape) or self._is_inside(inner):
                 before, after = inner
             else:
                 return before, after
+
+    def _is_output(self, shape: str) -> bool:
+        found = self._problem.shapes.get(shape)
+        return found is not None and isinstance(found.cls, Output)
 
     def _is_inside(self, pair: tuple[TermId, TermId]) -> bool:
         """Whether the step may have happened further in: the inner terms are equal, too."""

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import settled
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.loop import Loop, loops_of
-from hydro_core.optimize.loops import goes_on
+from hydro_core.optimize.loops import CYCLE, goes_on
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,
-    JOINT,
     UNION,
+    Cycle,
     Payload,
     Shape,
     Sort,
@@ -97,7 +98,7 @@ def load(typed: Typed) -> Loaded:
     """The problem of a program; its roots are the sinks, in the order of the text."""
     typed = settled(typed)
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
-    sinks = [n for n in typed.graph if n.op.outputs == "none" and n.op.name == "sink"]
+    sinks = [n for n in typed.graph if isinstance(n.cls, Output)]
     for sink in sinks:
         _visit(builder, Endpoint(sink.id))
     problem = Problem(
@@ -158,13 +159,15 @@ def _define(builder: _Builder, endpoint: Endpoint) -> None:
         for e, order, sort in zip(node.inputs, orders, shape.inputs, strict=True)
     )
     builder.origins[name] = node
-    if node.op.name in JOINT and _is_uniform(builder, node, endpoint):
+    joint = isinstance(node.cls, Sum)
+    if joint and _is_uniform(builder, node, endpoint):
         _define_chain(builder, name, shape, inputs)
         return
-    if node.op.name in JOINT:
+    if joint:
         shape = Shape(
             name=f"{shape.name}:mixed:{len(inputs)}",
             inputs=shape.inputs,
+            cls=Sum(widens=True),
             output=shape.output,
             payload=shape.payload,
             op=node.op,
@@ -209,8 +212,9 @@ def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
     orders = tuple(builder.order(e) for e in loop.reads)
     specs = [graph[n].spec for n in loop.nodes]
     shape = Shape(
-        name=f"loop:{endpoint}",
+        name=f"{CYCLE}{endpoint}",
         inputs=tuple(map(sort_of, orders)),
+        cls=Cycle(),
         output=sort_of(builder.order(endpoint)),
         linear=(False,) * len(orders),
         zero=all(s.zero for s in specs),

@@ -14,14 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.classes import Distinct, Sum
+from hydro_core.catalog.combine import DIFFERENCE, UNION
 from hydro_core.catalog.spec import Args, State
+from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle
 from hydro_core.optimize.loop import Loop
 from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
-from hydro_core.optimize.shape import JOINT, Shape, Sort
+from hydro_core.optimize.shape import Cycle, Shape, Sort
 
+CYCLE = "loop:"
+"""Before the name of a stream: the shape of the cycle that gives it."""
 PREFIX = "step:"
 """Before the name of a loop's shape: the shape of its new items."""
 BECAUSE = (
@@ -33,7 +37,7 @@ BECAUSE = (
 def goes_on(graph: Graph, loop: Loop, end: Endpoint) -> bool:
     """Whether the stream is the set of items that the loop finds, and every turn is additive."""
     inside = set(loop.nodes)
-    if graph[end.node].op.name != "unique" or end.port:
+    if not isinstance(graph[end.node].cls, Distinct) or end.port:
         return False
     rest = [n for n in loop.nodes if n != end.node]
     edges = {
@@ -49,10 +53,15 @@ def _adds_up(node: Node, inside: set[NodeId]) -> bool:
     spec = node.spec
     if spec.state is not State.NONE or spec.outputs != "one" or not spec.time_invariant:
         return False
-    if node.op.name in {*JOINT, "unique"}:
+    if isinstance(node.cls, Sum | Distinct):
         return True
     # every input counts as changing, also those from outside
     return spec.zero and bool(node.inputs) and all(p.linear for p, _ in node.reads())
+
+
+def cycle_of(step: str) -> str:
+    """The name of the shape of which this one is the new items."""
+    return CYCLE + step.removeprefix(PREFIX)
 
 
 def step_shape(loop_shape: Shape) -> Shape:
@@ -60,8 +69,9 @@ def step_shape(loop_shape: Shape) -> Shape:
     count = len(loop_shape.inputs)
     sorts = (*loop_shape.inputs * 3, Sort.BAG)
     return Shape(
-        name=PREFIX + loop_shape.name.removeprefix("loop:"),
+        name=PREFIX + loop_shape.name.removeprefix(CYCLE),
         inputs=sorts,
+        cls=Cycle(new=True),
         linear=(False,) * (3 * count + 1),
         strict=(False,) * (3 * count + 1),
     )
@@ -70,14 +80,14 @@ def step_shape(loop_shape: Shape) -> Shape:
 def step_rule(loop_shape: Shape) -> Rule:
     """The loop is the history of its new items, where its inputs only grow."""
     inputs = tuple(Var(f"a{i}") for i in range(len(loop_shape.inputs)))
-    new = tuple(Pat("delta", None, (v,)) for v in inputs)
-    before = tuple(Pat("prev", None, (v,)) for v in inputs)
-    self_before = Pat("prev", None, (Var("x"),))
+    new = tuple(Pat(DELTA.name, None, (v,)) for v in inputs)
+    before = tuple(Pat(PREV.name, None, (v,)) for v in inputs)
+    self_before = Pat(PREV.name, None, (Var("x"),))
     step = Pat(step_shape(loop_shape).name, None, (*inputs, *new, *before, self_before))
     return Rule(
         name=f"{loop_shape.name}-goes-on",
         lhs=Var("x"),
-        rhs=Pat("persist", None, (step,)),
+        rhs=Pat(PERSIST.name, None, (step,)),
         because=BECAUSE,
         when=(
             Equal(Var("x"), Pat(loop_shape.name, None, inputs)),
@@ -114,11 +124,11 @@ class Unrolled:
         """The stream of new items; its nodes are in `nodes`."""
         unique = self.graph[self.end.node]
         result = Endpoint(self._name(f"{self.end.node}_new"))
-        self.nodes[result.node] = Node(result.node, operator("difference"))
+        self.nodes[result.node] = Node(result.node, DIFFERENCE)
         parts = self._parts(unique.inputs[0], result)
         found = self._add(unique, (parts.new(),))
         self.nodes[result.node] = Node(
-            result.node, operator("difference"), Args(), (found, self.before), unique.span
+            result.node, DIFFERENCE, Args(), (found, self.before), unique.span
         )
         return result
 
@@ -131,10 +141,10 @@ class Unrolled:
             return Parts(lambda: self.before, lambda: result, lambda: self._sum(both))
         node = self.graph[end.node]
         inputs = tuple(self._parts(e, result) for e in node.inputs)
-        if node.op.name == "unique":
+        if isinstance(node.cls, Distinct):
             # how often an item is found does not matter: the result is distinct
             return inputs[0]
-        if node.op.name in JOINT:
+        if isinstance(node.cls, Sum):
             return Parts(
                 lambda: self._add(node, tuple(i.old() for i in inputs)),
                 lambda: self._add(node, tuple(i.new() for i in inputs)),
@@ -150,12 +160,12 @@ class Unrolled:
 
         # what was made before is stored: to make it again would read all of history
         def before() -> Endpoint:
-            return self._make(f"{node.id}_old", Node("", operator("old")), (added(),))
+            return self._make(f"{node.id}_old", Node("", OLD), (added(),))
 
         return Parts(before, added, lambda: self._sum((before(), added())))
 
     def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
-        return self._make("union", Node("", operator("union")), parts)
+        return self._make(UNION.name, Node("", UNION), parts)
 
     def _add(self, node: Node, inputs: tuple[Endpoint, ...]) -> Endpoint:
         return self._make(node.id, node, inputs)

@@ -7,11 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Continues,
+    Gives,
+    Growth,
+    History,
+    Matching,
+    Ordering,
+    Output,
+    PerItem,
+    Places,
+    Positional,
+    Product,
+    Sum,
+    Window,
+)
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.loops import PREFIX
 from hydro_core.optimize.reasons import (
     Reason,
     could_go_on,
@@ -20,53 +36,8 @@ from hydro_core.optimize.reasons import (
     of_state,
     of_window,
 )
-from hydro_core.optimize.rules.algebra import NEGATIONS
-from hydro_core.optimize.shape import NO_ARGS, Payload
+from hydro_core.optimize.shape import NO_ARGS, Cycle, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Space
-
-QUIET = frozenset({"persist", "old", "prev", "chain", "union", "bag", "sink", "window"})
-"""Shapes that hold or hand on what is there; they compute nothing."""
-PROBES = frozenset({"join", "cross", "join:semi", "cross_singleton"})
-"""Shapes that look a small side up in a large one."""
-KEEPS: Mapping[str, int] = {**dict.fromkeys(NEGATIONS, 0), "join:left": 0, "join:right": 1}
-"""Shapes that look the items of this input up in the other one."""
-CONDENSING = frozenset(
-    {
-        "fold",
-        "reduce",
-        "fold_keyed",
-        "reduce_keyed",
-        "latest",
-        "aggregate",
-        "fold_from",
-        "reduce_from",
-        "fold_keyed_from",
-        "reduce_keyed_from",
-        "latest_from",
-        "aggregate_from",
-        "aggregate_moved",
-        "limit",
-    }
-)
-"""Shapes whose result is a state, not a history."""
-
-
-RUNNING = frozenset(
-    {
-        "aggregate_moved",
-        *(n for n in CONDENSING if n.endswith("_from") and n not in {"fold_from", "reduce_from"}),
-    }
-)
-"""Shapes that update a result of many rows in place: they touch the keys of what is new."""
-CHANGES = frozenset({"delta", "changes"})
-"""Shapes that are told by a running result what has changed of it."""
-GOES_ON = frozenset(
-    {
-        *("persist", "old", "aggregate_moved", "aggregate_result"),
-        *(name for name in CONDENSING if name.endswith("_from")),
-    }
-)
-"""Shapes that carry a stream from tick to tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +71,18 @@ def notes_of(
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
-        name = _plain(node)
-        if name in QUIET or _could_be_stored(space, cls):
+        if _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
-        if _reads(node, name, held.histories):
+        if _reads(node, held.histories):
             before = _made_anew(space, plan, held.histories, cls, args)
             own = None if before is None else _named(origins, space, before)[1]
-            reason = of_changing_input(own) if own else of_history(name, node.shape, args)
+            reason = of_changing_input(own) if own else of_history(node.shape, args)
             found.setdefault(_note(origins, space, node, reason, "all of history"))
-        elif name in CONDENSING and held.windows.intersection(node.inputs):
-            note = _note(origins, space, node, of_window(name, args), "all of its window")
+        elif _condenses(node.shape.cls) and held.windows.intersection(node.inputs):
+            note = _note(origins, space, node, of_window(node.shape, args), "all of its window")
             found.setdefault(note)
-        elif _goes_through(node, name, held.states):
+        elif _goes_through(node, held.states):
             note = _note(origins, space, node, of_state(), "all rows of a running result")
             found.setdefault(note)
     return tuple(found)
@@ -134,8 +104,7 @@ def _made_anew(
     where the node itself could do with what only grows.
     """
     node = space.nodes[plan.choice[cls]]
-    name = _plain(node)
-    if not could_go_on(name, node.shape, args):
+    if not could_go_on(node.shape, args):
         return None
     todo = [c for c in node.inputs if c in histories]
     seen = {cls}
@@ -145,7 +114,7 @@ def _made_anew(
             continue
         seen.add(above)
         made = space.nodes[plan.choice[above]]
-        if _plain(made) not in QUIET:
+        if not _is_quiet(made.shape.cls):
             return made
         todo += [c for c in made.inputs if c in histories]
     return None
@@ -153,26 +122,30 @@ def _made_anew(
 
 def _could_be_stored(space: Space, cls: ClassId) -> bool:
     """Whether the rules found a way to store the stream, which is dearer than to compute it."""
-    return any(_plain(space.nodes[i]) in GOES_ON for i in space.of[cls])
+    return any(_carries(space.nodes[i].shape.cls) for i in space.of[cls])
 
 
-def _reads(node: ENode, name: str, held: set[ClassId]) -> bool:
+def _reads(node: ENode, held: set[ClassId]) -> bool:
     """Whether the node goes through what is held, other than to look something up in it."""
     large = [c in held for c in node.inputs]
-    if name.startswith(PREFIX):
-        return False
-    if name in PROBES:
-        return all(large)
-    if name in KEEPS:
-        return large[KEEPS[name]]
-    return any(large)
+    match node.shape.cls:
+        case Cycle(new=True):
+            return False
+        case Product(keeps=keeps) if len(keeps) < 2:
+            # a small side is looked up in a large one; items that stay are looked up all
+            return large[next(iter(keeps))] if keeps else all(large)
+        case Matching(wanted):
+            return all(large) if wanted else large[0]
+        case _:
+            return any(large)
 
 
 def _histories(space: Space, plan: Plan) -> set[ClassId]:
     """The classes that hold all of history, from `persist` and `old` on."""
 
-    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
-        return name in {"persist", "old"} or (name not in CONDENSING and _reads(node, name, found))
+    def holds(node: ENode, found: set[ClassId]) -> bool:
+        cls = node.shape.cls
+        return isinstance(cls, History) or (not _condenses(cls) and _reads(node, found))
 
     return _least(space, plan, holds)
 
@@ -180,10 +153,12 @@ def _histories(space: Space, plan: Plan) -> set[ClassId]:
 def _windows(space: Space, plan: Plan) -> set[ClassId]:
     """The classes that hold the last ticks, from `window` on."""
 
-    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
-        return name == "window" or (
-            name not in CONDENSING and name != "prev" and any(c in found for c in node.inputs)
-        )
+    def holds(node: ENode, found: set[ClassId]) -> bool:
+        cls = node.shape.cls
+        if isinstance(cls, Window):
+            return True
+        smaller = _condenses(cls) or isinstance(cls, Before)
+        return not smaller and any(c in found for c in node.inputs)
 
     return _least(space, plan, holds)
 
@@ -191,29 +166,50 @@ def _windows(space: Space, plan: Plan) -> set[ClassId]:
 def _states(space: Space, plan: Plan) -> set[ClassId]:
     """The classes that hold a running result of many rows, as it is or item by item."""
 
-    def holds(node: ENode, name: str, found: set[ClassId]) -> bool:
-        if name in RUNNING:
+    def holds(node: ENode, found: set[ClassId]) -> bool:
+        cls = node.shape.cls
+        if _is_running(cls):
             return not node.shape.single
-        passes = name not in CONDENSING and name not in CHANGES
-        return passes and _reads(node, name, found)
+        passes = not _condenses(cls) and not isinstance(cls, Growth)
+        return passes and _reads(node, found)
 
     return _least(space, plan, holds)
 
 
-def _goes_through(node: ENode, name: str, states: set[ClassId]) -> bool:
+def _goes_through(node: ENode, states: set[ClassId]) -> bool:
     """Whether the node goes through a running result, all rows of it, though few have changed.
 
     Changes pass through what goes item by item, and are known where a result is updated.
     """
-    if name in RUNNING:
+    cls = node.shape.cls
+    if _is_running(cls):
         return any(c in states for c in node.inputs[1:])
     by_item = node.shape.linear == (True,)
-    return not by_item and name not in CHANGES and _reads(node, name, states)
+    return not by_item and not isinstance(cls, Growth) and _reads(node, states)
 
 
-def _least(
-    space: Space, plan: Plan, holds: Callable[[ENode, str, set[ClassId]], bool]
-) -> set[ClassId]:
+def _is_quiet(cls: ShapeClass) -> bool:
+    """Whether it holds or hands on what is there, and computes nothing."""
+    held = isinstance(cls, History | Window | Before | Output)
+    return held or cls in (Sum(), Ordering(sorts=False))
+
+
+def _condenses(cls: ShapeClass) -> bool:
+    """Whether its result is a state, not a history."""
+    return isinstance(cls, ByKey | Continues) or cls == Positional(Places.FIRST)
+
+
+def _is_running(cls: ShapeClass) -> bool:
+    """Whether it updates a result of many rows in place: it touches the keys of what is new."""
+    return isinstance(cls, Continues) and cls.of.keyed
+
+
+def _carries(cls: ShapeClass) -> bool:
+    """Whether it carries a stream from tick to tick."""
+    return isinstance(cls, History | Continues) or cls == PerItem(Gives.RESULT)
+
+
+def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:
     """The least set of classes of which `holds` is true, given those that are in it."""
     found: set[ClassId] = set()
     changed = True
@@ -221,14 +217,10 @@ def _least(
         changed = False
         for cls, chosen in plan.choice.items():
             node = space.nodes[chosen]
-            if cls not in found and holds(node, _plain(node), found):
+            if cls not in found and holds(node, found):
                 found.add(cls)
                 changed = True
     return found
-
-
-def _plain(node: ENode) -> str:
-    return node.shape.name.removesuffix("!").removesuffix(":global")
 
 
 def _named(origins: Mapping[str, Node], space: Space, node: ENode) -> tuple[str, str, Span | None]:
@@ -236,7 +228,7 @@ def _named(origins: Mapping[str, Node], space: Space, node: ENode) -> tuple[str,
     own = [n for n, c in space.named.items() if c == node.cls and n in origins]
     own.sort(key=lambda n: (origins[n].op is not node.shape.op, n))
     if not own:
-        return _plain(node), _plain(node), None
+        return node.shape.plain, node.shape.plain, None
     return origins[own[0]].op.name, own[0], origins[own[0]].span
 
 

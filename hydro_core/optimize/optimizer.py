@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
 from hydro_core.analysis.infer import Typed, infer
+from hydro_core.catalog.io import SINK
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.verify import verify
@@ -113,7 +114,7 @@ def _forgotten(typed: Typed, after: Typed) -> Iterator[NodeId]:
     A stream that is nothing but itself a tick ago is empty for ever, and says nothing of columns,
     which tables have all the same.
     """
-    for sink in typed.graph.named("sink"):
+    for sink in typed.graph.named(SINK.name):
         was = typed.types[sink.inputs[0]].item
         now = after.types[after.graph[sink.id].inputs[0]].item
         if now != was and common_type(was, now) == was and _has_unknown(now):
@@ -225,7 +226,7 @@ def check_types(typed: Typed, graph: Graph) -> Typed:
 
 
 def _check_outputs(typed: Typed, plan: Typed) -> None:
-    for sink in typed.graph.named("sink"):
+    for sink in typed.graph.named(SINK.name):
         was = typed.types[sink.inputs[0]]
         now = plan.types[plan.graph[sink.id].inputs[0]]
         weaker = was.order is Order.TOTAL and now.order is not Order.TOTAL

@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Meets, Product
+from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.shape import Payload, Shape
@@ -66,7 +69,7 @@ def with_orders(problem: Problem, typed: Typed, shapes: Mapping[str, Shape]) -> 
         return problem
     return replace(
         problem,
-        shapes={**problem.shapes, "select": shapes["select"]},
+        shapes={**problem.shapes, SELECT.name: shapes[SELECT.name]},
         definitions=tuple(work.definitions),
         payloads=tuple(work.payloads),
         facts=(*problem.facts, *work.facts),
@@ -102,8 +105,8 @@ class _Orders:
         name = f"{tree.root} of {', '.join(str(tree.leaves[i]) for i in part)}"
         join, select = self._arguments(tree, part, way)
         inputs = (names[way[0]], names[way[1]])
-        self.definitions.append(Definition(f"{name} joined", "join", join, inputs))
-        self.definitions.append(Definition(name, "select", select, (f"{name} joined",)))
+        self.definitions.append(Definition(f"{name} joined", JOIN.name, join, inputs))
+        self.definitions.append(Definition(name, SELECT.name, select, (f"{name} joined",)))
         return name
 
     def _relate(
@@ -140,7 +143,7 @@ def _ways(tree: Tree, part: Part) -> Iterator[tuple[Part, Part]]:
 
 def _is_plain(typed: Typed, node: Node) -> bool:
     """Whether it joins rows of no order by columns, and keeps what has a match."""
-    if node.op.name != "join" or node.args["how"] != "inner" or node.args["suffix"] is not None:
+    if node.cls != Product(Meets.KEY) or node.args["suffix"] is not None:
         return False
     streams = [typed.types[e] for e in (*node.inputs, Endpoint(node.id))]
     return node.args["on"] is not None and all(

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hydro_core.catalog.classes import (
+    ByKey,
+    Compares,
+    Continues,
+    Distinct,
+    Growth,
+    Matching,
+    Ordering,
+    Product,
+    Summary,
+    aggregates,
+)
 from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
 from hydro_core.catalog.spec import Args
-from hydro_core.optimize.rules.algebra import NEGATIONS
-from hydro_core.optimize.shape import Shape
+from hydro_core.optimize.shape import Cycle, Shape
 
-FOLDS = frozenset({"fold", "reduce", "fold_keyed", "reduce_keyed"})
-PADDED = frozenset({"join:left", "join:right", "join:outer"})
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
+BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
+MOVING = Continues(ByKey(Summary.AGGREGATES), loses=True)
 MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
 
 
@@ -23,13 +34,17 @@ class Reason:
     cure: str
 
 
-def could_go_on(name: str, shape: Shape, args: Args) -> bool:
+def could_go_on(shape: Shape, args: Args) -> bool:
     """Whether the node would go on from tick to tick if its input only grew."""
-    if name == "aggregate":
-        return all(can_go_on(a.function) for _, a in args.get("aggregates", ()))
-    if name in FOLDS:
-        return args.get("f") is not None and bool(args["f"].algebra.commutative)
-    return any(shape.linear) or name in NEGATIONS or name in {"delta", "latest", "unique"}
+    match shape.cls:
+        case ByKey(Summary.AGGREGATES):
+            return all(can_go_on(a.function) for _, a in args.get("aggregates", ()))
+        case ByKey(Summary.FOLD | Summary.REDUCTION):
+            return args.get("f") is not None and bool(args["f"].algebra.commutative)
+        case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
+            return True
+        case _:
+            return any(shape.linear)
 
 
 def of_changing_input(before: str) -> Reason:
@@ -48,11 +63,13 @@ def of_state() -> Reason:
     )
 
 
-def of_window(name: str, args: Args) -> Reason:
+def of_window(shape: Shape, args: Args) -> Reason:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if name not in {"aggregate", "aggregate_from"}:
-        why = f"`{name}` has no inverse: it cannot be told what it was without what leaves"
+    if not aggregates(shape.cls) or shape.cls == MOVING:
+        why = (
+            f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
+        )
         return Reason(why, cure)
     functions = [a.function for _, a in args.get("aggregates", ())]
     exact = [f for f in functions if f not in {"count", "count_if", "sum", "avg"}]
@@ -65,44 +82,50 @@ def of_window(name: str, args: Args) -> Reason:
     return Reason("its rows are counted anew", cure)
 
 
-def of_history(name: str, shape: Shape, args: Args) -> Reason:
+def of_history(shape: Shape, args: Args) -> Reason:  # noqa: PLR0911 - a closed set of cases
     """The node goes through all of a history."""
-    if name in NEGATIONS or name in PADDED:
-        return _of_leaving(name)
-    if name in FOLDS:
-        return _of_fold(args)
-    if name == "aggregate":
-        return _of_aggregate(args)
-    if name == "delta":
-        return Reason(
-            "its input may lose items, so what is new cannot be told from the batch alone",
-            "`-> changes()` also tells what goes, where the rules know it",
-        )
-    if name.startswith("loop"):
-        return Reason(
-            "it is a cycle inside a tick, which starts again in each tick",
-            "let what the cycle reads be histories (`persist()`), joined and mapped, end in"
-            " `unique()`, and lose nothing",
-        )
-    if name in {"sort", "sort_by_key"}:
-        return Reason(
-            "a new item may come between any two old ones",
-            "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
-        )
+    match shape.cls:
+        case Matching(wanted=False, compares=compares):
+            return _of_leaving(compares)
+        case Product(keeps=keeps) if keeps:
+            why = "a padded row leaves when its first match comes, so the result does not only grow"
+            return Reason(why, BOTH_WAYS)
+        case ByKey(Summary.FOLD | Summary.REDUCTION):
+            return _of_fold(args)
+        case ByKey(Summary.AGGREGATES):
+            return _of_aggregate(args)
+        case Growth(signed=False):
+            return Reason(
+                "its input may lose items, so what is new cannot be told from the batch alone",
+                "`-> changes()` also tells what goes, where the rules know it",
+            )
+        case Cycle():
+            return Reason(
+                "it is a cycle inside a tick, which starts again in each tick",
+                "let what the cycle reads be histories (`persist()`), joined and mapped, end in"
+                " `unique()`, and lose nothing",
+            )
+        case Ordering():
+            return Reason(
+                "a new item may come between any two old ones",
+                "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
+            )
     if any(shape.linear):
         return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
     return Reason(
-        f"`{name}` has no rule that carries its result from tick to tick", IN_SMALLER_PARTS
+        f"`{_called(shape)}` has no rule that carries its result from tick to tick",
+        IN_SMALLER_PARTS,
     )
 
 
-def _of_leaving(name: str) -> Reason:
-    if name in PADDED:
-        why = "a padded row leaves when its first match comes, so the result does not only grow"
-        return Reason(why, "`-> changes()` after it gives what comes and what leaves")
+def _called(shape: Shape) -> str:
+    return shape.plain if shape.op is None else shape.op.called
+
+
+def _of_leaving(compares: Compares) -> Reason:
     why = "rows leave when their first match comes, so the result does not only grow"
-    if name == "join:anti":
-        return Reason(why, "`-> changes()` after it gives what comes and what leaves")
+    if compares is Compares.KEYS:
+        return Reason(why, BOTH_WAYS)
     return Reason(why, "`-> delta()` after it gives what comes, if the negative side only grows")
 
 

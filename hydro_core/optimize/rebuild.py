@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.combine import CHAIN, UNION
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import Loop
-from hydro_core.optimize.loops import PREFIX, Unrolled
-from hydro_core.optimize.shape import BAG, CHAIN, UNION, Payload
+from hydro_core.optimize.loops import Unrolled, cycle_of
+from hydro_core.optimize.shape import BAG, Cycle, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -61,14 +61,14 @@ def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: P
     work.reserved = set(graph.nodes)
     for name, cls in space.named.items():
         work.named.setdefault(cls, []).append(name)
-    for source in graph.named("source"):
+    for source in graph.sources.values():
         work.nodes[source.id] = source
     classes = tuple(_ordered(work))
     for cls in classes:
         _name(work, cls)
     for cls in classes:
         _emit(work, cls)
-    sources = [work.nodes[n.id] for n in graph.named("source")]
+    sources = [work.nodes[n.id] for n in graph.sources.values()]
     sinks = [n for n in work.nodes.values() if n.op.outputs == "none"]
     ends = {n.id for n in (*sources, *sinks)}
     middle = [n for n in work.nodes.values() if n.id not in ends]
@@ -81,7 +81,7 @@ def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: P
 def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
     """Which nodes compute which streams of the program; of equal streams the first stands."""
     program = work.typed.graph
-    yield from ((source.id, source.id) for source in program.named("source"))
+    yield from ((source.id, source.id) for source in program.sources.values())
     for cls, end in work.endpoints.items():
         names = [n for n in work.named.get(cls, ()) if n in program.nodes]
         alone = [n for n in names if program[n].op.outputs == "one"]
@@ -113,7 +113,7 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     if loop is not None:
         work.endpoints[cls] = loop[1]
         return
-    if enode.shape.name.startswith(PREFIX):
+    if enode.shape.cls == Cycle(new=True):
         work.endpoints[cls] = Endpoint(_step_name(work, enode))
         return
     origin = _origin(work, cls, enode)
@@ -165,7 +165,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         _emit_loop(work, enode, found[0])
         return
     endpoint = work.endpoints[cls]
-    if enode.shape.name.startswith(PREFIX):
+    if enode.shape.cls == Cycle(new=True):
         _emit_step(work, enode)
         return
     if endpoint.node in work.nodes:
@@ -201,7 +201,7 @@ def _end(work: _Rebuild, cls: ClassId) -> Endpoint:
     name = f"union_of_{sequence.node}"
     if name not in work.nodes:
         span = work.nodes[sequence.node].span if sequence.node in work.nodes else None
-        work.nodes[name] = Node(name, operator("union"), Args(), (sequence,), span)
+        work.nodes[name] = Node(name, UNION, Args(), (sequence,), span)
     return Endpoint(name)
 
 
@@ -217,13 +217,13 @@ def _emit_loop(work: _Rebuild, enode: ENode, loop: Loop) -> None:
 
 
 def _step_name(work: _Rebuild, enode: ENode) -> NodeId:
-    _, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    _, end = work.loaded.loops[cycle_of(enode.shape.name)]
     return f"{end.node}_new"
 
 
 def _emit_step(work: _Rebuild, enode: ENode) -> None:
     """The nodes that find a loop's new items."""
-    loop, end = work.loaded.loops["loop:" + enode.shape.name.removeprefix(PREFIX)]
+    loop, end = work.loaded.loops[cycle_of(enode.shape.name)]
     count = len(loop.reads)
     ends = [_end(work, c) for c in enode.inputs]
     given = {
@@ -293,16 +293,17 @@ def _ancestors(work: _Rebuild, node: Node) -> set[NodeId]:
 
 def _called(work: _Rebuild, cls: ClassId, enode: ENode) -> OpSpec:
     """The operator; a sum is a `chain` where the program says so."""
-    if enode.shape.name == UNION:
+    op = _operator(enode)
+    if op is UNION:
         nodes = (work.loaded.origins.get(name) for name in work.named.get(cls, ()))
-        if any(n is not None and n.op.name == CHAIN for n in nodes):
-            return operator(CHAIN)
-    return _operator(enode)
+        if any(n is not None and n.op is CHAIN for n in nodes):
+            return CHAIN
+    return op
 
 
 def _operator(enode: ENode) -> OpSpec:
-    name = enode.shape.name.removesuffix("!")
-    op = operator(name) if name in {CHAIN, UNION} else enode.shape.op
+    sums = {op.name: op for op in (CHAIN, UNION)}
+    op = enode.shape.op or sums.get(enode.shape.flat)
     if op is None:
         raise KeyError(f"{enode.shape.name} is no operator")
     return op

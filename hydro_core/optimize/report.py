@@ -42,7 +42,7 @@ def as_text(optimized: Optimized) -> str:
 def assumptions(optimized: Optimized) -> str:
     """What the costs assume of the inputs."""
     given = optimized.statistics
-    inputs = [node.args["name"] for node in optimized.graph.named("source")]
+    inputs = list(optimized.graph.sources)
     known = [name for name in inputs if name in given.inputs]
     parts = [f"{name} {_assumed(given, name)}" for name in known[:MAX_INPUTS]]
     others = len(inputs) - len(known[:MAX_INPUTS])
@@ -72,10 +72,7 @@ def as_json(optimized: Optimized) -> Mapping[str, Any]:
         "name": graph.name,
         "cost_before": optimized.cost_before,
         "cost_after": optimized.cost_after,
-        "assumed": {
-            name: _sizes(optimized.statistics, name)
-            for name in (node.args["name"] for node in graph.named("source"))
-        },
+        "assumed": {name: _sizes(optimized.statistics, name) for name in graph.sources},
         "outputs": {sink: flatten(to_tree(t, names)) for sink, t in terms.items()},
         "functions": {name: fn.whole for fn, name in names.items()},
         "nodes": [

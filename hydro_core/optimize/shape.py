@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.classes import OpClass, Ordering, Sum
 from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
@@ -25,12 +27,28 @@ class Sort(Enum):
     SEQUENCE = "Q"
 
 
+GLOBAL = ":global"
+"""After the name of an operator that has a result of nothing, unlike its usual form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Feedback within a tick: what a stream holds in the end."""
+
+    new: bool = False
+    """Only what the ticks before did not have."""
+
+
+ShapeClass = OpClass | Cycle
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """An operator with the columns that rules rely on; `name` is unique within a problem."""
 
     name: str
     inputs: tuple[Sort, ...]
+    cls: ShapeClass
     output: Sort = Sort.BAG
     payload: bool = False
     """Whether a node of the shape carries arguments."""
@@ -44,18 +62,28 @@ class Shape:
     single: bool = False
 
     @property
+    def flat(self) -> str:
+        """The name of the shape on bags."""
+        return self.name.removesuffix("!")
+
+    @property
+    def plain(self) -> str:
+        """What people call it."""
+        return self.flat.removesuffix(GLOBAL)
+
+    @property
     def is_bags(self) -> bool:
         """Whether all streams at the shape are bags."""
         return self.output is Sort.BAG and Sort.SEQUENCE not in self.inputs
 
 
-BAG = Shape("bag", (Sort.SEQUENCE,), linear=(True,), strict=(False,), monotone=True)
+BAG = Shape(
+    "bag", (Sort.SEQUENCE,), Ordering(sorts=False), linear=(True,), strict=(False,), monotone=True
+)
 """Forgets the order of a sequence."""
-CHAIN = "chain"
-UNION = "union"
+CHAIN = combine.CHAIN.name
+UNION = combine.UNION.name
 NO_ARGS = Args()
-JOINT = frozenset({"chain", "union"})
-"""Operators that are linear in all inputs together, not in each by itself."""
 
 
 def two(name: str, sort: Sort) -> Shape:
@@ -63,6 +91,7 @@ def two(name: str, sort: Sort) -> Shape:
     return Shape(
         name=name,
         inputs=(sort, sort),
+        cls=Sum(),
         output=sort,
         linear=(False, False),
         strict=(False, False),
@@ -90,10 +119,11 @@ def shape_of(node: Node, inputs: tuple[Order, ...], output: Order) -> Shape:
     return Shape(
         name=_variant(node, spec) + ("" if flat else "!"),
         inputs=sorts,
+        cls=node.cls,
         output=out,
         payload=bool(node.op.args) or node.op.outputs == "ports",
         op=node.op,
-        linear=tuple(p.linear and node.op.name not in JOINT for p in ports),
+        linear=tuple(p.linear and not isinstance(node.cls, Sum) for p in ports),
         zero=spec.zero,
         time_invariant=spec.time_invariant,
         strict=tuple(p.barrier is Barrier.TICK for p in ports),
@@ -142,7 +172,7 @@ def _variant(node: Node, spec: OpSpec) -> str:
         if node.args[choice.name] != choice.default:
             name += f":{node.args[choice.name]}"
     if not spec.zero and node.op.zero:
-        name += ":global"
+        name += GLOBAL
     return name
 
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import infer
-from hydro_core.catalog.internal import operator
+from hydro_core.catalog.io import SOURCE
 from hydro_core.catalog.spec import Args
+from hydro_core.catalog.state import PERSIST
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
@@ -114,11 +115,11 @@ def _in_its_place(node: Node, leaf: Leaf, target: TickPlan) -> tuple[Node, ...]:
     item = target.typed.types[Endpoint(node.id)].item
     args = Args().with_(schema=item, name=leaf.table, fds=())
     if not leaf.grows:
-        return (Node(node.id, operator("source"), args, (), node.span),)
+        return (Node(node.id, SOURCE, args, (), node.span),)
     rows = f"{node.id}_added"
     return (
-        Node(rows, operator("source"), args, (), node.span),
-        Node(node.id, operator("persist"), Args(), (Endpoint(rows),), node.span),
+        Node(rows, SOURCE, args, (), node.span),
+        Node(node.id, PERSIST, Args(), (Endpoint(rows),), node.span),
     )
 
 

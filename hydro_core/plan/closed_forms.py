@@ -16,12 +16,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hydro_core.analysis.infer import Typed, infer
-from hydro_core.catalog.internal import INTERNAL, operator
+from hydro_core.catalog.classes import Before, Distinct, History, Sum, passes_on
+from hydro_core.catalog.combine import DIFFERENCE, UNION
+from hydro_core.catalog.internal import continuing
 from hydro_core.catalog.parts import MERGES
-from hydro_core.catalog.spec import NO_ARGS, State
+from hydro_core.catalog.spec import NO_ARGS
+from hydro_core.catalog.state import OLD, PERSIST
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import predecessors, reachable
-from hydro_core.plan.meaning import TRANSPARENT
 from hydro_core.types.common import common_type
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
@@ -35,11 +37,16 @@ def with_closed_forms(typed: Typed) -> Typed:
     return typed
 
 
-def origin(graph: Graph, stream: Endpoint, more: Iterable[str] = ()) -> Endpoint:
-    """Where a stream comes from, behind operators that pass it on, and those called `more`."""
-    passed = {*TRANSPARENT, *more}
+def origin(graph: Graph, stream: Endpoint, *, as_sets: bool = False) -> Endpoint:
+    """Where a stream comes from, behind operators that pass it on.
+
+    With `as_sets` it is asked only which items are there, not how often.
+    """
     seen: set[NodeId] = set()
-    while graph[stream.node].op.name in passed and stream.node not in seen:
+    while stream.node not in seen:
+        cls = graph[stream.node].cls
+        if not (passes_on(cls) or (as_sets and isinstance(cls, Distinct))):
+            break
         seen.add(stream.node)
         stream = graph[stream.node].inputs[0]
     return stream
@@ -72,12 +79,12 @@ def _rewritten(typed: Typed) -> Graph | None:
 
 def _before(typed: Typed, x: Node) -> list[Node]:
     """`prev(persist a)`."""
-    if x.op.name != "prev":
+    if not isinstance(x.cls, Before):
         return []
     persist = typed.graph[origin(typed.graph, x.inputs[0]).node]
-    if persist.op.name != "persist":
+    if persist.cls != History():
         return []
-    return [x.with_(op=operator("old"), inputs=persist.inputs)]
+    return [x.with_(op=OLD, inputs=persist.inputs)]
 
 
 def _history(typed: Typed, x: Node) -> list[Node]:
@@ -88,12 +95,12 @@ def _history(typed: Typed, x: Node) -> list[Node]:
     added, more = _added(typed, x, fed.added)
     if added is None:
         return []
-    return [*more, x.with_(op=operator("persist"), args=NO_ARGS, inputs=(added,))]
+    return [*more, x.with_(op=PERSIST, args=NO_ARGS, inputs=(added,))]
 
 
 def _distinct(typed: Typed, x: Node) -> list[Node]:
     """`x = unique(union(prev x, d))`."""
-    fed = _feeding(typed, x) if x.op.name == "unique" else None
+    fed = _feeding(typed, x) if isinstance(x.cls, Distinct) else None
     if fed is None:
         return []
     added, more = _added(typed, x, fed.added)
@@ -103,11 +110,9 @@ def _distinct(typed: Typed, x: Node) -> list[Node]:
     return [
         *more,
         each.with_(inputs=(added,), span=x.span),
-        seen.with_(op=operator("old"), inputs=(Endpoint(new.id),), span=x.span),
-        new.with_(
-            op=operator("difference"), inputs=(Endpoint(each.id), Endpoint(seen.id)), span=x.span
-        ),
-        x.with_(op=operator("persist"), args=NO_ARGS, inputs=(Endpoint(new.id),)),
+        seen.with_(op=OLD, inputs=(Endpoint(new.id),), span=x.span),
+        new.with_(op=DIFFERENCE, inputs=(Endpoint(each.id), Endpoint(seen.id)), span=x.span),
+        x.with_(op=PERSIST, args=NO_ARGS, inputs=(Endpoint(new.id),)),
     ]
 
 
@@ -116,7 +121,7 @@ _PARTS = ("each", "seen", "new")
 
 def _running(typed: Typed, x: Node) -> list[Node]:
     """`x = f(union(prev x, d))` for an f whose result is an item like those that it is made of."""
-    resumed = INTERNAL.get(f"{x.op.name}_from")
+    resumed = continuing(x.op)
     if resumed is None or not _absorbs(x):
         return []
     fed = _feeding(typed, x)
@@ -158,7 +163,7 @@ def _feeding(typed: Typed, x: Node) -> _Sum | None:
 def _fed_by(typed: Typed, union: Node, x: Endpoint) -> _Sum | None:
     """The node as the sum of the tick before of x and of others."""
     graph = typed.graph
-    if union.op.name not in ("union", "chain") or typed.of(union.id).order is Order.TOTAL:
+    if not isinstance(union.cls, Sum) or typed.of(union.id).order is Order.TOTAL:
         return None
     for i, stream in enumerate(union.inputs):
         before = origin(graph, stream)
@@ -170,11 +175,7 @@ def _fed_by(typed: Typed, union: Node, x: Endpoint) -> _Sum | None:
 
 def _is_prev_of(graph: Graph, before: Endpoint, x: Endpoint) -> bool:
     node = graph[before.node]
-    return (
-        node.spec.state is State.LAST
-        and node.op.name == "prev"
-        and origin(graph, node.inputs[0]) == x
-    )
+    return isinstance(node.cls, Before) and origin(graph, node.inputs[0]) == x
 
 
 def _added(
@@ -189,7 +190,7 @@ def _added(
         return None, []
     if len(added) == 1:
         return added[0], []
-    union = Node(_name(typed.graph, f"{x.id}_added"), operator("union"), NO_ARGS, added, x.span)
+    union = Node(_name(typed.graph, f"{x.id}_added"), UNION, NO_ARGS, added, x.span)
     return Endpoint(union.id), [union]
 
 

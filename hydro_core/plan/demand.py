@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from hydro_core.catalog.classes import Growth, Output
 from hydro_core.catalog.spec import OrderRule, State
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.running import READ_CHANGES
 from hydro_core.plan.tick_plan import TickPlan
 
 
@@ -32,11 +32,11 @@ def additions_only(plan: TickPlan, outputs: Collection[str]) -> frozenset[NodeId
 
 def _suffice(plan: TickPlan, node: NodeId, found: set[NodeId], outputs: Collection[str]) -> bool:
     """Whether additions are enough for all that read the node."""
-    if plan.graph[node].op.name == "sink":
+    if isinstance(plan.graph[node].cls, Output):
         return plan.graph[node].args["name"] in outputs
     return all(
-        reader.op.name in READ_CHANGES
-        or (reader.id in found and (reader.op.name == "sink" or _goes_row_by_row(reader)))
+        isinstance(reader.cls, Growth)
+        or (reader.id in found and (isinstance(reader.cls, Output) or _goes_row_by_row(reader)))
         for reader in plan.graph.readers(node)
     )
 

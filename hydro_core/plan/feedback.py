@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Compares, History, Matching
 from hydro_core.catalog.spec import Barrier, State
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.walk import same_tick
@@ -18,8 +19,8 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, How
 from hydro_core.types.stream import Order
 
-_SETS = ("unique",)
-"""Operators that do not matter where it is asked only whether an item is there."""
+_NEW_ITEMS = Matching(wanted=False, compares=Compares.ITEMS)
+_BEFORE = History(before=True)
 
 
 def component_with_feedback(
@@ -36,12 +37,14 @@ def component_with_feedback(
 def first_seen(nodes: Collection[NodeId], graph: Graph) -> tuple[NodeId, ...]:
     """The members, x first, then what each reads after what it reads; () if they are not that."""
     for x in nodes:
-        if graph[x].op.name != "difference" or graph[x].inputs[0].node in nodes:
+        if graph[x].cls != _NEW_ITEMS or graph[x].inputs[0].node in nodes:
             continue
         way = tuple(_back(graph, graph[x].inputs[1], x))
-        known = origin(graph, graph[x].inputs[1], _SETS)
+        known = origin(graph, graph[x].inputs[1], as_sets=True)
         reader = graph[known.node]
-        if reader.op.name == "old" and origin(graph, reader.inputs[0], _SETS) == Endpoint(x):
+        if reader.cls != _BEFORE:
+            continue
+        if origin(graph, reader.inputs[0], as_sets=True) == Endpoint(x):
             return (x, *reversed(way)) if {x, *way} == set(nodes) else ()
     return ()
 

@@ -8,11 +8,33 @@ the least solution over the graph, cycles included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum
+from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.internal import INTERNAL
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Continues,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Sum,
+    Window,
+)
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.stream import Order
 
@@ -29,8 +51,6 @@ class Kind(Enum):
 
 
 MaybeKind = Kind | None
-KindRule = Callable[[Node, tuple[MaybeKind, ...], bool], MaybeKind]
-"""From the inputs' kinds, and whether the operator follows its input's order, to the output's."""
 
 
 def kinds_of(
@@ -54,7 +74,7 @@ def kinds_of(
             elif node.id in running:
                 kind = Kind.G
             else:
-                kind = _RULES.get(node.op.name, _same)(node, kinds, _in_order(node, typed))
+                kind = _kind(node, kinds, _in_order(node, typed))
             kind = merged(found[node.id], kind)
             changed = changed or kind != found[node.id]
             found[node.id] = kind
@@ -93,67 +113,40 @@ def _in_order(node: Node, typed: Typed) -> bool:
     )
 
 
-def _same(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return merged(*kinds)
+def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
+    """The kind of what an operator gives, of inputs of these kinds.
 
-
-def _event(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return Kind.E
-
-
-def _history(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return Kind.H
-
-
-def _general(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return Kind.G
-
-
-def _product(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return met(*kinds)
-
-
-def _join(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    left, right = kinds
-    match node.args.get("how", "inner"):
-        case "anti":
-            return without(left, right)
-        case "left":
-            return merged(met(left, right), without(left, right))
-        case "right":
-            return merged(met(left, right), without(right, left))
-        case "outer":
-            return merged(met(left, right), without(left, right), without(right, left))
+    Args:
+        node: the operator.
+        kinds: those of its inputs.
+        in_order: whether the result follows the order of the first input.
+    """
+    cls = node.cls
+    match cls:
+        case Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
+            return merged(*kinds)
+        case Given() | Growth() | Compared() | Leaving() | Positional() | Continues():
+            return Kind.E
+        case History():
+            return Kind.H
+        case Window() | Commands():
+            return Kind.G
+        case Product(keeps=keeps):
+            left, right = kinds
+            padded = {0: without(left, right), 1: without(right, left)}
+            return merged(met(left, right), *(padded[side] for side in keeps))
+        case Matching(wanted):
+            return met(*kinds) if wanted else without(*kinds)
+        case Distinct():
+            return Kind.E if in_order and kinds[0] is not None else kinds[0]
+        case ByKey():
+            return _of_results(node, kinds[0], in_order)
         case _:
-            return met(left, right)
+            assert_never(cls)
 
 
-def _difference(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return without(*kinds)
-
-
-def _unique(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    return Kind.E if in_order and kinds[0] is not None else kinds[0]
-
-
-def _fold(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind:
-    if kinds[0] is None:
+def _of_results(node: Node, kind: MaybeKind, in_order: bool) -> MaybeKind:
+    """The kind of results of the items of this kind."""
+    if kind is None:
         return None if node.spec.zero else Kind.E
-    return Kind.E if in_order or kinds[0] is Kind.E else Kind.G
-
-
-_RULES: Mapping[str, KindRule] = {
-    **dict.fromkeys(("source", "source_iter", "tick", "delta", "changes"), _event),
-    **dict.fromkeys(
-        ("enumerate", "scan", "scan_keyed", "unique_keyed", "zip", "zip_longest", "limit"), _event
-    ),
-    **dict.fromkeys(INTERNAL, _event),
-    **dict.fromkeys(("aggregate_result", "of_shard"), _same),
-    **dict.fromkeys(("persist", "old"), _history),
-    **dict.fromkeys(("window", "persist_mut", "persist_mut_keyed"), _general),
-    **dict.fromkeys(("cross", "cross_singleton"), _product),
-    "join": _join,
-    **dict.fromkeys(("anti_join", "difference"), _difference),
-    "unique": _unique,
-    **dict.fromkeys(("fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"), _fold),
-}
+    return Kind.E if in_order or kind is Kind.E else Kind.G

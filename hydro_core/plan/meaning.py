@@ -18,6 +18,7 @@ from typing import Any
 
 from hydro_core.analysis.identity import applied_to, projection
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import passes_on
 from hydro_core.catalog.spec import Aggregate, Arg
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.normal import normal_form
@@ -27,8 +28,6 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
 VERSION = "meaning 2"
-TRANSPARENT = frozenset({"identity", "tee", "inspect", "next_stratum"})
-"""Operators that pass their input on as it is."""
 NOTHING: Mapping[NodeId, str] = MappingProxyType({})
 
 
@@ -98,7 +97,7 @@ def _with_inputs(own: str, node: Node, typed: Typed, found: Mapping[NodeId, str]
     inputs = [
         meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
     ]
-    if node.op.name in TRANSPARENT and len(inputs) == 1:
+    if passes_on(node.cls) and len(inputs) == 1:
         return inputs[0]
     if node.spec.variadic and typed.of(node.id).order is Order.NONE:
         inputs.sort()

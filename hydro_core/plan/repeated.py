@@ -8,20 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from hydro_core.catalog.aggregates import argument_type
-from hydro_core.catalog.spec import Aggregate, State
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Continues,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Sum,
+    Window,
+)
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.plan.versions import result_key
 from hydro_core.types.item import Decimal, ItemType, is_integer
 from hydro_core.types.stream import Order
 
-_POSITIONAL = frozenset(
-    {"enumerate", "limit", "unique_keyed", "scan", "scan_keyed", "zip", "zip_longest"}
-)
-_FOLDS = frozenset({"fold", "reduce", "fold_keyed", "reduce_keyed", "aggregate", "latest"})
 _MERGED = frozenset(
     {
         *("count", "count_if", "sum", "avg", "min", "max", "any_value", "bool_and", "bool_or"),
@@ -53,30 +73,41 @@ def _why(plan: TickPlan, node: Node) -> str | None:
     if stands is None:
         return None
     ordered = plan.typed.of(node.inputs[0].node).order is Order.TOTAL
-    name = node.op.name
-    again = f"repeats each row at every tick of a range: {stands}, and "
-    if name in _POSITIONAL:
-        return again + "its result depends on the place of an item among all"
-    if node.spec.state in (State.HISTORY, State.WINDOW):
-        return again + "what is there is added anew in every tick"
-    if node.spec.state is State.COMMANDS:
-        return again + "commands that are there are given anew in every tick"
-    if ordered and (name == "unique" or (name in _FOLDS and is_in_order(node, ordered))):
-        return again + "it follows their order"
-    return _fold_again(plan, node, kinds[0]) if name in _FOLDS else None
+    because = _because(node, ordered)
+    if because is not None:
+        return f"repeats each row at every tick of a range: {stands}, and {because}"
+    return _fold_again(plan, node, kinds[0]) if isinstance(node.cls, ByKey) else None
+
+
+def _because(node: Node, ordered: bool) -> str | None:
+    """Why rows that stay over several ticks are taken in each of them; None where they are not."""
+    cls = node.cls
+    match cls:
+        case Positional():
+            return "its result depends on the place of an item among all"
+        case History() | Window():
+            return "what is there is added anew in every tick"
+        case Commands():
+            return "commands that are there are given anew in every tick"
+        case Distinct():
+            return "it follows their order" if ordered else None
+        case ByKey():
+            return "it follows their order" if is_in_order(node, ordered) else None
+        case Product() | Matching() | Continues() | Before() | Leaving() | Growth() | Compared():
+            return None
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering():
+            return None
+        case _:
+            assert_never(cls)
 
 
 def _fold_again(plan: TickPlan, node: Node, kind: Kind) -> str | None:
     obstacle = _obstacle(plan, node, kind)
     if obstacle is None:
         return None
-    if _has_keys(node):
+    if result_key(node) is not None:
         return f"groups the rows of a key again whenever they change: {obstacle}"
     return f"repeats each row at every tick of a range: {obstacle}"
-
-
-def _has_keys(node: Node) -> bool:
-    return node.op.name in ("fold_keyed", "reduce_keyed", "latest") or bool(node.args.get("by"))
 
 
 def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:

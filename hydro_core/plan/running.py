@@ -12,30 +12,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from hydro_core.catalog.spec import State
+from hydro_core.catalog.classes import (
+    Before,
+    Continues,
+    Growth,
+    Output,
+    Sum,
+    is_itemwise,
+    passes_on,
+)
+from hydro_core.catalog.spec import OrderRule, State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meaning import TRANSPARENT
-
-ITEM_BY_ITEM = frozenset(
-    {
-        *TRANSPARENT,
-        *("map", "filter", "filter_map", "flat_map", "flatten", "partition", "sink"),
-        *("select", "with_columns", "rename", "drop", "aggregate_result", "of_shard"),
-    }
-)
-"""Operators that do the same with an item that comes as with one that goes."""
-
-GOES_ON = frozenset(
-    {
-        *("aggregate_from", "latest_from", "aggregate_moved"),
-        *("fold_from", "reduce_from", "fold_keyed_from", "reduce_keyed_from"),
-    }
-)
-"""Operators that make their result of that of the tick before, their first input, and of news."""
-
-READ_CHANGES = frozenset({"delta", "changes"})
-"""Operators to which it is all the same what was there, if they are told what changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +41,8 @@ class RunningForm:
 def running_form(nodes: Collection[NodeId], graph: Graph) -> RunningForm | None:
     """The cycle as that of a running result; None where it is another one."""
     members = set(nodes)
-    results = [n for n in nodes if graph[n].op.name in GOES_ON]
-    before = [n for n in nodes if graph[n].op.name == "prev"]
+    results = [n for n in nodes if isinstance(graph[n].cls, Continues)]
+    before = [n for n in nodes if isinstance(graph[n].cls, Before)]
     if len(results) != 1 or len(before) != 1:
         return None
     result = results[0]
@@ -65,7 +53,7 @@ def running_form(nodes: Collection[NodeId], graph: Graph) -> RunningForm | None:
     at = state.node
     while at != result:
         node = graph[at]
-        if at in rest or not (node.op.name in TRANSPARENT or at in before):
+        if at in rest or not (passes_on(node.cls) or at in before):
             return None
         rest.append(at)
         at = node.inputs[0].node
@@ -98,16 +86,17 @@ def _hands_on(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]
     inputs = [e.node for e in node.inputs]
     if node.spec.state is State.COMMANDS:
         return node.id not in inputs
-    if node.op.name == "union":
+    if isinstance(node.cls, Sum) and node.spec.order is OrderRule.LOSES:
         known = [n for n in inputs if n in told or kinds[n] is Kind.H]
         return len(known) == len(inputs) and any(n in told for n in inputs)
-    return node.op.name in ITEM_BY_ITEM and len(inputs) == 1 and inputs[0] in told
+    passes = is_itemwise(node.cls) or isinstance(node.cls, Output)
+    return passes and len(inputs) == 1 and inputs[0] in told
 
 
 def needs_the_past(node: Node, told: Collection[NodeId]) -> bool:
     """Whether an operator that reads the tick before has to have it stored."""
     return not (
         node.spec.state is State.LAST
-        and node.op.name in READ_CHANGES
+        and isinstance(node.cls, Growth)
         and node.inputs[0].node in told
     )

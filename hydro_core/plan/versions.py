@@ -9,20 +9,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import (
+    ByKey,
+    Commands,
+    Continues,
+    Places,
+    Positional,
+    Projection,
+    Summary,
+    keeps_first,
+)
 from hydro_core.ir.graph import Node, NodeId
-from hydro_core.plan.meaning import TRANSPARENT
 
 Key = tuple[str, ...]
 """Names of columns; none of them: the first field of a tuple."""
-
-_BY_KEY = frozenset(
-    {
-        *("fold_keyed", "reduce_keyed", "aggregate", "latest", "unique_keyed"),
-        *("fold_keyed_from", "reduce_keyed_from", "aggregate_from", "latest_from"),
-    }
-)
-_SELECTIONS = TRANSPARENT | {"filter", "of_shard", "unique", "difference", "anti_join"}
-"""Operators that keep an item of their first input or not."""
+FIRST_FIELD: Key = ()
 
 
 def keys_of(typed: Typed) -> Mapping[NodeId, Key]:
@@ -40,23 +41,34 @@ def keys_of(typed: Typed) -> Mapping[NodeId, Key]:
     return MappingProxyType(found)
 
 
-def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
-    name = node.op.name
-    if name == "persist_mut_keyed":
-        return ()
-    if name in _BY_KEY:
-        by: Key | None = node.args.get("by")
-        return by if by is not None else None if name.startswith("aggregate") else ()
-    before = found.get(node.inputs[0].node) if node.inputs else None
-    if before is None or name in _SELECTIONS:
-        return before
-    match name:
-        case "select":
-            return before if before and set(before) <= set(node.args["columns"]) else None
-        case "drop":
-            return before if before and not set(before) & set(node.args["columns"]) else None
-        case "with_columns":
-            changed = {column for column, _ in node.args["computed"]}
-            return before if before and not set(before) & changed else None
+def result_key(node: Node) -> Key | None:
+    """The key by which an operator has one result each; None where it has one of everything.
+
+    None, too, where it makes no results of items.
+    """
+    match node.cls:
+        case ByKey(summary, keyed) | Continues(ByKey(summary, keyed)) if keyed:
+            by: Key | None = node.args["by"]
+            if by is None and summary is not Summary.AGGREGATES:
+                return FIRST_FIELD
+            return by
+        case Positional(Places.FIRST_OF_KEY):
+            return node.args["by"] or FIRST_FIELD
+        case Commands(keyed=True):
+            return FIRST_FIELD
         case _:
             return None
+
+
+def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
+    own = result_key(node)
+    if own is not None:
+        return own
+    before = found.get(node.inputs[0].node) if node.inputs else None
+    cls = node.cls
+    if before is None or keeps_first(cls):
+        return before
+    if before and isinstance(cls, Projection):
+        made = cls.columns(node.args, before)
+        return before if all(made.get(column) == column for column in before) else None
+    return None

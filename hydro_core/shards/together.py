@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hydro_core.catalog.internal import OF_SHARD, operator
+from hydro_core.catalog.combine import UNION
+from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
@@ -18,8 +19,6 @@ from hydro_core.ir.walk import Successors, predecessors, reachable
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.meaning import meaning_of, program_meanings
 from hydro_core.shards.program import Sharded
-
-_UNION = operator("union")
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Together:
             yield sink.with_(inputs=(ends[0],))
             return
         union = _whole(sink) if name in self.cut.outputs else name
-        yield Node(union, _UNION, inputs=tuple(ends), span=sink.span)
+        yield Node(union, UNION, inputs=tuple(ends), span=sink.span)
         if name in self.cut.outputs:
             yield sink.with_(inputs=(Endpoint(union),))
 
@@ -141,7 +140,7 @@ class Together:
             return
         graph = self.last.graph
         for node in graph:
-            if node.op.name == "source":
+            if node.op is SOURCE:
                 continue
             inputs = tuple(self._behind_last(graph, end) for end in node.inputs)
             yield node.with_(id=self._of_last(node.id), inputs=inputs)
@@ -149,7 +148,7 @@ class Together:
     def _behind_last(self, graph: Graph, end: Endpoint) -> Endpoint:
         """What the last step reads as a node of the whole."""
         node = graph[end.node]
-        if node.op.name != "source":
+        if node.op is not SOURCE:
             return Endpoint(self._of_last(end.node), end.port)
         name = node.args["name"]
         return Endpoint(name if name in self.cut.gathered else self._graph.sources[name].id)

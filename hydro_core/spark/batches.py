@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
+from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.few_rows import together
@@ -202,7 +203,7 @@ def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
         Diagnostic(
             code="input",
             message=f"the input `{name}` has no column {listed}; it has {has or 'none'}",
-            operator="source",
+            operator=SOURCE.name,
             help="declare the columns that the data has, or rename them in the data",
         )
     )
@@ -233,7 +234,7 @@ def _unfit(name: str, item: ItemType, why: str) -> DataError:
         Diagnostic(
             code="input",
             message=f"the input `{name}` does not hold items of type {item}: {why}",
-            operator="source",
+            operator=SOURCE.name,
             help="declare the type that the data has, or convert the data before it lands",
         )
     )
@@ -256,7 +257,7 @@ def ticks_within(batches: Mapping[str, Batch], first: int, last: int) -> None:
                 Diagnostic(
                     code="input",
                     message=f"the input `{name}` has rows of {wrong}, not of {first} to {last}",
-                    operator="source",
+                    operator=SOURCE.name,
                     help="give each range the rows of its own ticks",
                 )
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import ByKey, Gives, PerItem, Positional, Summary
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -25,9 +26,6 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
 How = Literal["column", "aggregate", "arrow udf", "nowhere"]
-
-FOLDS = ("fold", "reduce", "fold_keyed", "reduce_keyed")
-SCANS = ("scan", "scan_keyed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +80,22 @@ def _tried(compiled: Callable[[], Any]) -> Runtime:
 
 def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
     item = (typed.types.get(node.inputs[0]) or typed.of(node.inputs[0].node)).item
-    match node.op.name:
-        case "inspect":
+    match node.cls:
+        case PerItem(Gives.SAME):
             return Runtime("nowhere", "Spark gives no place to look from")
-        case "filter":
+        case PerItem(Gives.SOME):
             return _tried(lambda: predicate_column(fn, ((BLANK, item),)))
-        case "map" | "filter_map":
+        case PerItem(Gives.ONE | Gives.UP_TO_ONE):
             return runtime(fn, (item,), result=typed.of(node.id).item)
-        case name if name in SCANS:
-            return Runtime("arrow udf", f"`{name}` goes from item to item")
-        case name if name in FOLDS:
-            return _fold(typed, node, fn, item)
+        case Positional():
+            return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
+        case ByKey() as cls if cls.is_fold:
+            return _fold(typed, node, cls, fn, item)
         case _:
             return runtime(fn, (item,))
 
 
-def _fold(typed: Typed, node: Node, fn: Fn, item: ItemType) -> Runtime:
+def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runtime:
     """An aggregate of Spark, or else a fold of the array of a group's items."""
     out = typed.of(node.id)
     ordered = typed.of(node.inputs[0].node).order is Order.TOTAL
@@ -106,10 +104,9 @@ def _fold(typed: Typed, node: Node, fn: Fn, item: ItemType) -> Runtime:
     step = Step(node, (given,), out.item, out.order is Order.TOTAL, Kind.E, 0, 0, nothing)
     try:
         with dry_run():
-            keyed = node.op.name.endswith("_keyed")
-            value, of = keyed_value(step) if keyed else (BLANK, item)
-            acc = accumulator_type(step) if keyed else out.item
-            if node.op.name.startswith("reduce"):
+            value, of = keyed_value(step) if cls.keyed else (BLANK, item)
+            acc = accumulator_type(step) if cls.keyed else out.item
+            if cls.summary is Summary.REDUCTION:
                 native = native_reduction(step, acc, wrapped(value), of)
             else:
                 native = native_fold(step, BLANK, acc, wrapped(value), of)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import unquote, urlparse
 
@@ -22,10 +22,9 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
-from hydro_core.functions.failed_call import cure, shortened, shown, why
+from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
-from hydro_core.spark.retold import plain, retold
 from hydro_core.ticks.unreadable import DAMAGED
 
 MARKER = "hydrotick-failure:"
@@ -64,8 +63,6 @@ class Failure:
     function: str = ""
     span: Span | None = None
     item: str | None = None
-    items: Mapping[str, Any] = field(default_factory=dict)
-    """The same as Spark's JSON, where a column failed: then `kind` and `reason` are a column's."""
     tick: int | None = None
     cure: str = ""
     """That of an operator's own refusal."""
@@ -73,14 +70,13 @@ class Failure:
     def as_error(self, typed: Typed | None = None) -> DataError:
         """The error that a user reads."""
         place = self._place(typed)
-        told = self._retold(*place, typed) if place and typed else self
         operator = self.kind.strip("`") if self._is_own else None
         if place is not None:
             operator = place[1].op.called
         where = f"`{operator}`" if operator else "an operator"
         tick = "" if self.tick is None else f" in tick {self.tick}"
-        helps = self.cure or cure(told.kind, told.reason)
-        message = f"{where}{tick}: {told.message}"
+        helps = self.cure or cure(self.kind, self.reason)
+        message = f"{where}{tick}: {self.message}"
         return DataError(Diagnostic("runtime", message, self.span, operator, help=helps))
 
     @property
@@ -95,15 +91,6 @@ class Failure:
         fails = f"{function} fails".lstrip()
         on = f" on {item}" if item else ""
         return f"{fails}{on}: {why(self.kind, self.reason)}"
-
-    def _retold(self, fn: Fn, node: Node, typed: Typed) -> Failure:
-        """As Python says it, where it was a column that failed."""
-        found = retold(fn, node, typed, self.items) if self.items and not self._is_own else None
-        if found is None:
-            return self
-        kind, reason, items = found
-        item = " and ".join(map(shown, items))
-        return replace(self, kind=kind, reason=reason, item=item)
 
     @property
     def _is_own(self) -> bool:
@@ -155,11 +142,18 @@ def data_error(error: BaseException, typed: Typed | None = None) -> DataError:
 
 def find_failure(error: BaseException) -> Failure | None:
     """The failure that a Spark exception carries, None where it carries none."""
+    found = marked(error, MARKER)
+    return None if found is None else _read(found)
+
+
+def marked(error: BaseException, mark: str) -> dict[str, Any] | None:
+    """The JSON object that stands behind a mark in what a Spark exception says."""
     for text in _texts(error):
-        at = text.find(MARKER)
+        at = text.find(mark)
         if at >= 0:
-            found, _ = json.JSONDecoder().raw_decode(text, at + len(MARKER))
-            return _read(found)
+            found: dict[str, Any]
+            found, _ = json.JSONDecoder().raw_decode(text, at + len(mark))
+            return found
     return None
 
 
@@ -167,17 +161,29 @@ def _read(found: dict[str, Any]) -> Failure:
     span = found["span"] and Span(*found["span"])
     shown, items = found.get("shown"), found.get("items", {})
     if items:
-        shown = " and ".join(json.dumps(plain(x), ensure_ascii=False) for x in items.values())
+        shown = " and ".join(json.dumps(_plain(x), ensure_ascii=False) for x in items.values())
     return Failure(
         found["kind"],
         found["reason"],
         found["function"],
         span or None,
         shown,
-        items,
         found.get("tick"),
         found.get("cure", ""),
     )
+
+
+def _plain(value: Any) -> Any:
+    """Spark's JSON of a tuple, `{"_1": …}`, as JSON of ours: `[…]`."""
+    match value:
+        case dict() if value and list(value) == [f"_{i}" for i in range(1, len(value) + 1)]:
+            return [_plain(v) for v in value.values()]
+        case dict():
+            return {name: _plain(v) for name, v in value.items()}
+        case list():
+            return [_plain(v) for v in value]
+        case _:
+            return value
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -26,7 +26,7 @@ def apply(
     """
     wanted = result if result is not None else result_type(fn, (item,), spread=True)
     try:
-        return to_column(fn, ((column, item),), result=wanted, tick=tick)
+        return to_column(fn, ((column, item),), result=wanted)
     except NotCompilable:
         return udf_column(fn, column, item, wanted, tick)
 
@@ -36,7 +36,7 @@ def apply_predicate(
 ) -> Column:
     """Whether what `fn` gives for the items of `column` is true as Python sees it: never null."""
     try:
-        return predicate_column(fn, ((column, item),), tick=tick)
+        return predicate_column(fn, ((column, item),))
     except NotCompilable:
         return udf_predicate(fn, column, item, tick)
 

@@ -68,6 +68,10 @@ class Storage(Protocol[T_co]):
         """The plan that the ticks run by."""
 
     @property
+    def settings(self) -> Settings:
+        """The limits of the jobs."""
+
+    @property
     def directory(self) -> Path | None:
         """Where the files of the past are, if there are any."""
 

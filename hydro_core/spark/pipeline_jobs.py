@@ -158,6 +158,11 @@ class _Range:
         return self.of.plan
 
     @property
+    def settings(self) -> Settings:
+        """The limits of the jobs."""
+        return self.of.settings
+
+    @property
     def directory(self) -> Path:
         """The pipeline's directory."""
         return self.of.store.directory

@@ -1,7 +1,8 @@
 """The shell around the executor: runs ranges of ticks, wherever their past and results are.
 
-Here a failed job becomes an error for people, long ranges are run in parts, and a range in which a
-tick fails is run up to that tick.
+Here a job that failed because Spark could not tell what a function gives runs again, any other
+failure becomes an error for people, long ranges are run in parts, and a range in which a tick fails
+is run up to that tick.
 """
 
 from __future__ import annotations
@@ -13,21 +14,26 @@ from typing import TypeVar
 from hydro_core.plan.parts import in_parts
 from hydro_core.spark.executor import run_range
 from hydro_core.spark.failed_job import told_failures
+from hydro_core.spark.guards import exactly_run
 from hydro_core.spark.job import Storage
 
 T = TypeVar("T")
 
 
 def attempt(storage: Storage[T], first: int, last: int) -> T:
-    """What a storage makes of the ticks first … last, by one job.
+    """What a storage makes of the ticks first … last, by one job; again, where a guard fails.
 
     Raises:
         DataError: a tick failed (code `runtime`), or a stored file is broken (`state`).
         InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
     """
-    with told_failures(storage.plan.typed, storage.directory):
+
+    def run() -> T:
         job = storage.job(first, last)
         return storage.take(job, run_range(job))
+
+    with told_failures(storage.plan.typed, storage.directory):
+        return exactly_run(run, storage.settings)
 
 
 def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -> Iterator[T]:

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from hydro_core.catalog.io import SINK
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.arrow import arrow_type
@@ -229,7 +230,7 @@ def _refuse_clashes(spec: TableSpec) -> None:
             Diagnostic(
                 code="type",
                 message=f"the output `{spec.of}` cannot be stored: {problem}",
-                operator="sink",
+                operator=SINK.name,
                 help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
             )
         )

@@ -12,8 +12,8 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 
 from .. import project
 from ..arguments import add_format, flow_named
-from ..deployments import Deployments
 from ..project import Project
+from ..runner import TickRunner
 from .content import told
 from .page import index, page
 
@@ -31,10 +31,10 @@ def docs(arguments: Sequence[str]) -> int:
     wanted = [flow_named(options.flow, found, parser)] if options.flow else list(found.flows)
     broken = [] if options.flow else _broken(found)
     made = {}
-    deployments = Deployments(found.settings.pipelines)
+    runner = TickRunner(found.settings)
     for flow in wanted:
         try:
-            made[flow.name] = told(flow, deployments, found.settings.sample_keys)
+            made[flow.name] = told(flow, runner)
         except HydroError as error:
             if options.flow:
                 raise

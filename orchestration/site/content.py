@@ -17,9 +17,10 @@ from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..deployments import Deployments, fitted
+from ..deployments import fitted
 from ..programs import untried_deployment
-from ..quality.suites import LAW_CHECKS, declared_checks
+from ..quality.declared import checks_of
+from ..runner import TickRunner
 from ..shape import FlowShape, shape_of
 from .sizes import Size, sizes_of
 
@@ -64,18 +65,18 @@ class Told:
         return self.plan.graph.sources[name].span
 
 
-def told(flow: FlowAsset, deployments: Deployments, sample_keys: int) -> Told:
+def told(flow: FlowAsset, runner: TickRunner) -> Told:
     """What there is to tell of a flow.
 
     Raises:
         HydroError: its program, or its stored state, is wrong.
     """
+    deployments = runner.deployments
     shown = deployments.shown(flow)
     made = untried_deployment(flow) if shown is None else shown.deployment
     plan = made.plan
     ledger, shape, comments = deployments.ledger(flow), shape_of(plan), Comments(made.program.texts)
     flow, last = fitted(flow, plan), ledger.last_tick
-    keys = sample_keys if flow.sample_keys is None else flow.sample_keys
     return Told(
         flow=flow,
         about=flow.description or comments.head,
@@ -88,15 +89,5 @@ def told(flow: FlowAsset, deployments: Deployments, sample_keys: int) -> Told:
         columns=described(made.program.typed, comments),
         last=None if last is None else flow.ticks.calendar.window(last).key,
         sizes=sizes_of(ledger),
-        checks=_checks(flow, shape, keys),
+        checks=checks_of(flow, shape, runner.sample(flow)),
     )
-
-
-def _checks(flow: FlowAsset, shape: FlowShape, keys: int) -> Mapping[str, Mapping[str, str]]:
-    found: dict[str, Mapping[str, str]] = {
-        output.name: declared_checks(flow.expect.get(output.name, ())) for output in shape.outputs
-    }
-    if keys:
-        says = f"{keys} keys are compared with the program as written, over all that has landed"
-        found = {name: {**checks, "as written": says} for name, checks in found.items()}
-    return {**found, **{f"state/{state.name}": LAW_CHECKS for state in shape.states}}

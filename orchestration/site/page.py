@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.errors import HydroError, Span
 from hydro_core.ir.graph import Node
 from hydro_core.ir.render import svg
@@ -16,7 +17,7 @@ from ..shape import Columns, OutputShape, StateShape
 from .content import Told
 from .sizes import Size
 
-_ENDS = {"source": "input", "sink": "output"}
+_ENDS = {SOURCE: "input", SINK: "output"}
 _SAID = "what it is"
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
@@ -32,8 +33,10 @@ def index(flows: Sequence[Told], broken: Sequence[tuple[str, HydroError]] = ()) 
         ]
         for one in flows
     ]
-    wrong = [f"<h2>{escape(name)}</h2>{_pre(str(error))}" for name, error in broken]
-    head = ["flow", "", "outputs", "last tick"]
+    wrong = [f"<h3>{escape(name)}</h3>{_pre(str(error))}" for name, error in broken]
+    if wrong:
+        wrong = ["<h2>Flows that cannot run</h2>", *wrong]
+    head = ["flow", "what it is", "outputs", "last tick"]
     return _document("Flows", "<h1>Flows</h1>" + _table(head, rows) + "".join(wrong))
 
 
@@ -122,8 +125,8 @@ def _operator(one: Told, node: Node) -> str:
     read = ", ".join(map(str, node.inputs))
     stratum = one.plan.strata.of[node.id]
     label = escape(one.picture.label(stratum))
-    what = _ENDS.get(node.op.name) or title(node)
-    name = str(node.args["name"]) if node.op.name in _ENDS else node.id
+    what = _ENDS.get(node.op) or title(node)
+    name = str(node.args["name"]) if node.op in _ENDS else node.id
     return (
         f'<div title="{label}"><i>{stratum}</i><b>{escape(name)}</b> {escape(what)}'
         f"{f' <span>← {escape(read)}</span>' if read else ''}</div>"
@@ -136,7 +139,7 @@ def _inputs(one: Told) -> str:
         where = one.flow.inputs[name]
         if isinstance(where, FlowOutput):
             link = f'<a href="{escape(where.flow)}.html#output-{escape(where.output)}">'
-            lands = f"{link}{escape(str(where))}</a>"
+            lands = f"{link}{_code(str(where))}</a>"
         else:
             by = (
                 f"cut into ticks by <code>{escape(where.column)}</code>"
@@ -229,23 +232,29 @@ def _cost(one: Told) -> str:
     says = f"A tick costs about {after:,.0f} rows by the model; as written, {before:,.0f}."
     notes = "".join(_pre(note) for note in made.notes)
     rules = "".join(_details(f"the rules to {name}", text) for name, text in one.rules.items())
-    shards = _details("shards", made.routing) if made.routing else ""
+    shards = _details("how it can be cut into shards", made.routing) if made.routing else ""
     return f"<p>{says}</p>{f'<h3>Not incremental</h3>{notes}' if notes else ''}{rules}{shards}"
 
 
 def _checks(one: Told) -> str:
     rows = [
-        [escape(asset.removeprefix("state/")), f"<code>{escape(name)}</code>", escape(says)]
+        [escape(asset), f"<code>{escape(name)}</code>", _code(says)]
         for asset, checks in one.checks.items()
         for name, says in checks.items()
     ]
-    return _table(["of", "check", "what must hold before a tick commits"], rows)
+    says = "<p>All must hold before a tick commits, but those of what landed, which warn.</p>"
+    return says + _table(["of", "check", "what must hold"], rows)
 
 
 def _amount(size: Size | None) -> str:
     if size is None:
         return ""
-    return f"<p>{size.rows:,} rows in {size.files:,} files of {_bytes(size.bytes)}.</p>"
+    rows, files = _counted(size.rows, "row"), _counted(size.files, "file")
+    return f"<p>{rows} in {files} of {_bytes(size.bytes)}.</p>"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _bytes(count: int) -> str:

@@ -17,8 +17,9 @@ import pytest
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.evaluate import call_item
-from hydro_core.functions.field_map import FieldMap, Use, field_map
+from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.made import Use
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical, conform
@@ -31,7 +32,7 @@ from tests.support.random_functions import (
     scope_of_helpers,
 )
 
-USES: tuple[Use, ...] = ("map", "filter_map", "flat_map")
+USES: tuple[Use, ...] = ("item", "optional", "elements")
 FUNCTIONS = 60
 ITEMS = 4
 
@@ -86,9 +87,9 @@ def _check(source: str, fn: Fn, random: Random) -> int:
 
 
 def _items(result: Any, use: Use) -> list[Any]:
-    if use == "flat_map":
+    if use == "elements":
         return list(result) if isinstance(result, list | tuple) else []
-    return [] if use == "filter_map" and result is None else [result]
+    return [] if use == "optional" and result is None else [result]
 
 
 def _compare(source: str, found: FieldMap, item: Any, out: Any) -> int:

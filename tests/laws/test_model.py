@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from hydro_core.catalog.classes import Output
 from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import Args
 from hydro_core.compile import Compiled, compile_graph, compile_text
@@ -51,6 +52,7 @@ def _spread(problem: Problem, space: Space) -> tuple[tuple[Payload, ...], Space,
         b: Shape(
             "sink" if b is Sort.BAG else "sink!",
             (b,),
+            Output(),
             b,
             True,
             operator("sink"),

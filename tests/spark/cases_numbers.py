@@ -128,9 +128,9 @@ lambda x: x == (1, 2)
 lambda x: 3 in x
 lambda x: sum(x)
 lambda x: any(v is None for v in x)
-lambda x: all(v > 0 for v in x)""",
-    """lambda a, b: a * b - a * b
-lambda a, b: f"{a:>5}"
+lambda x: all(v > 0 for v in x)
+lambda a, b: a * b - a * b""",
+    """lambda a, b: f"{a:>5}"
 lambda a, b: a ** b
 lambda a, b: a << b
 lambda a, b: a * 1.5 // 2""",

@@ -94,10 +94,10 @@ lambda s, n: sorted(s.split(","))
 lambda s, n: max(s, "b")
 lambda s, n: s if n else None
 lambda s, n: s == n
-lambda s, n: {"s": s, "n": n, **{"k": 1}}""",
-    """lambda s, n: s.title()
+lambda s, n: {"s": s, "n": n, **{"k": 1}}
 lambda s, n: int(s) % 7
-lambda s, n: int(s) // 10 + 1
+lambda s, n: int(s) // 10 + 1""",
+    """lambda s, n: s.title()
 lambda s, n: s.capitalize()
 lambda s, n: s.casefold()
 lambda s, n: f"{n:03d}"
@@ -184,12 +184,12 @@ lambda r: {"k": r.n, **r}
 lambda r: r["n"]
 lambda r: r.get("n")
 lambda r: r == r
-lambda r: (r.d, r.n) == (date(1970, 1, 1), 1)""",
+lambda r: (r.d, r.n) == (date(1970, 1, 1), 1)
+lambda r: timedelta(days=r.n).days""",
     """lambda r: r.t.isoformat()
 lambda r: r.d.strftime("%Y")
 lambda r: str(r.t)
-lambda r: r.d.replace(day=1)
-lambda r: timedelta(days=r.n).days""",
+lambda r: r.d.replace(day=1)""",
 )
 
 OTHERS = Case(

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import Step, Steps
+from hydro_core.catalog.group import REDUCE
 from hydro_core.catalog.internal import AGGREGATE_RESULT
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.catalog.parts import merging, shard_parts
-from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import Args, Never, OpSpec, OrderRule, Replicated
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import predecessors, reachable
@@ -64,11 +64,9 @@ def steps_of_result(typed: Typed, node: Node) -> tuple[Made, tuple[Made, ...]] |
         or not (function.algebra.commutative and function.algebra.associative)
     ):
         return None
-    of_part = lookup("reduce")
-    assert of_part is not None
     if "init" in node.args and item != output:
         return None
-    return (of_part, Args((("f", function),))), ((node.op, node.args),)
+    return (REDUCE, Args((("f", function),))), ((node.op, node.args),)
 
 
 def _of_aggregate(

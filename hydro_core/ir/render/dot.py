@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from hydro_core.ir.render.picture import Arrow, Box, Picture
+from hydro_core.ir.render.picture import Arrow, Box, Picture, Role
 
-_SHAPES = {"source": "invhouse", "sink": "house", "state": "cylinder", "operator": "box"}
+_SHAPES = {
+    Role.INPUT: "invhouse",
+    Role.OUTPUT: "house",
+    Role.STATE: "cylinder",
+    Role.OPERATOR: "box",
+}
 
 
 def dot(picture: Picture) -> str:
@@ -20,7 +25,7 @@ def dot(picture: Picture) -> str:
 
 
 def _box(box: Box) -> str:
-    label = box.name if box.role in ("source", "sink") else f"{box.name}\n{box.title}"
+    label = box.name if box.is_end else f"{box.name}\n{box.title}"
     return f"{_quote(box.id)} [label={_quote(label)}, shape={_SHAPES[box.role]}];"
 
 

@@ -12,6 +12,6 @@ def json(picture: Picture) -> dict[str, Any]:
     """An object with `name`, `boxes` and `arrows`, each with the fields of `Box` and `Arrow`."""
     return {
         "name": picture.name,
-        "boxes": [asdict(box) for box in picture.boxes],
+        "boxes": [{**asdict(box), "role": box.role.value} for box in picture.boxes],
         "arrows": [asdict(arrow) for arrow in picture.arrows],
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hydro_core.ir.render.picture import Arrow, Box, Picture
+from hydro_core.ir.render.picture import Arrow, Box, Picture, Role
 
-_SHAPES = {"source": ('[/"', '"/]'), "sink": ('[\\"', '"\\]'), "state": ('[("', '")]')}
+_SHAPES = {Role.INPUT: ('[/"', '"/]'), Role.OUTPUT: ('[\\"', '"\\]'), Role.STATE: ('[("', '")]')}
 
 
 def mermaid(picture: Picture) -> str:
@@ -22,7 +22,7 @@ def mermaid(picture: Picture) -> str:
 def _box(id_: str, box: Box) -> str:
     left, right = _SHAPES.get(box.role, ('["', '"]'))
     text = _escape(box.title if box.name == box.title else f"{box.name}: {box.title}")
-    if box.role in ("source", "sink"):
+    if box.is_end:
         text = _escape(box.name)
     return f"{id_}{left}{text}{right}"
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
-from hydro_core.catalog.spec import Aggregate, Args, Barrier
+from hydro_core.catalog.io import SINK, SOURCE
+from hydro_core.catalog.spec import Aggregate, Args, Barrier, State
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.stream import StreamType
@@ -21,6 +23,15 @@ _MOST_NAMES = 5
 """Operators that the name of a stratum lists."""
 
 
+class Role(Enum):
+    """What a box is drawn as."""
+
+    INPUT = SOURCE.name
+    OUTPUT = SINK.name
+    STATE = "state"
+    OPERATOR = "operator"
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """A node as it is drawn: `title` is the operator with its arguments, `name` what the program
@@ -30,8 +41,13 @@ class Box:
     id: NodeId
     title: str
     name: str
-    role: str
+    role: Role
     stratum: int
+
+    @property
+    def is_end(self) -> bool:
+        """Whether a stream of the program begins or ends here."""
+        return self.role in (Role.INPUT, Role.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +163,15 @@ def _part(part: object) -> str:
 
 
 def _name(node: Node) -> str:
-    if node.op.name in ("source", "sink"):
-        return str(node.args["name"])
-    return node.id
+    return node.id if _role(node) in (Role.STATE, Role.OPERATOR) else str(node.args["name"])
 
 
-def _role(node: Node) -> str:
-    if node.op.name in ("source", "sink"):
-        return node.op.name
-    return "operator" if node.op.state.name == "NONE" else "state"
+def _role(node: Node) -> Role:
+    if node.op is SOURCE:
+        return Role.INPUT
+    if node.op is SINK:
+        return Role.OUTPUT
+    return Role.OPERATOR if node.op.state is State.NONE else Role.STATE
 
 
 def _arrows(node: Node, types: Mapping[Endpoint, StreamType]) -> list[Arrow]:

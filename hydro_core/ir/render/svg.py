@@ -8,16 +8,16 @@ from itertools import pairwise
 
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.render.layout import Layout, Place, Route, lay_out
-from hydro_core.ir.render.picture import Box, Picture
+from hydro_core.ir.render.picture import Box, Picture, Role
 
 _HEIGHT = 44.0
 _CHARACTER = 6.7
 """Width of a character of the titles, in pixels."""
 _FILL = {
-    "source": ("#e3f2e6", "#3f8f55"),
-    "sink": ("#fdeedd", "#c07a2c"),
-    "state": ("#e4ecfb", "#3f66b8"),
-    "operator": ("#ffffff", "#8a8f98"),
+    Role.INPUT: ("#e3f2e6", "#3f8f55"),
+    Role.OUTPUT: ("#fdeedd", "#c07a2c"),
+    Role.STATE: ("#e4ecfb", "#3f66b8"),
+    Role.OPERATOR: ("#ffffff", "#8a8f98"),
 }
 _STYLE = (
     "text{font-family:ui-sans-serif,Helvetica,Arial,sans-serif;fill:#22262c}"
@@ -76,8 +76,8 @@ def _entries(layout: Layout, widths: Mapping[NodeId, float]) -> list[float]:
 
 
 def _lines(box: Box) -> tuple[str, str]:
-    if box.role in ("source", "sink"):
-        return box.name, "input" if box.role == "source" else "output"
+    if box.is_end:
+        return box.name, "input" if box.role is Role.INPUT else "output"
     return box.name, box.title
 
 
@@ -107,7 +107,7 @@ def _band(number: int, label: str, sizes: tuple[float, float, float]) -> str:
 def _box(box: Box, place: Place, width: float) -> str:
     fill, stroke = _FILL[box.role]
     x, y = place.x - width / 2, place.y - _HEIGHT / 2
-    radius = 20 if box.role in ("source", "sink") else 6
+    radius = 20 if box.is_end else 6
     name, title = _lines(box)
     return (
         f'<g><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{_HEIGHT:.0f}" '

@@ -18,7 +18,7 @@ def text(picture: Picture) -> str:
         for box in picture.boxes:
             if box.stratum == stratum:
                 inputs = ", ".join(_read(a, names[a.source]) for a in reads.get(box.id, ()))
-                title = box.role if box.role in ("source", "sink") else box.title
+                title = box.role.value if box.is_end else box.title
                 lines.append(f"  {box.name:<{width}}  {title}{f'  <- {inputs}' if inputs else ''}")
     return "\n".join(lines) + "\n"
 

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.catalog.spec import OpSpec
+
 if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
@@ -20,5 +22,5 @@ class Methods(ABC):
     """A stream that operators can be applied to."""
 
     @abstractmethod
-    def apply(self, operator: str, *arguments: Any, **keywords: Any) -> Stream:
+    def apply(self, op: OpSpec, *arguments: Any, **keywords: Any) -> Stream:
         """The stream that an operator makes of this one; keywords that are None do not count."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hydro_core.catalog import combine
 from hydro_core.lang.methods.base import Columns, Methods
 
 if TYPE_CHECKING:
@@ -15,19 +16,19 @@ class Combine(Methods):
 
     def union(self, *others: Stream) -> Stream:
         """The items of all."""
-        return self.apply("union", *others)
+        return self.apply(combine.UNION, *others)
 
     def chain(self, right: Stream) -> Stream:
         """The items of this stream, then those of the other."""
-        return self.apply("chain", right=right)
+        return self.apply(combine.CHAIN, right=right)
 
     def cross(self, right: Stream) -> Stream:
         """All pairs."""
-        return self.apply("cross", right=right)
+        return self.apply(combine.CROSS, right=right)
 
     def cross_singleton(self, single: Stream) -> Stream:
         """Each item with the single item of the other stream; a second one fails the tick."""
-        return self.apply("cross_singleton", single=single)
+        return self.apply(combine.CROSS_SINGLETON, single=single)
 
     def join(
         self,
@@ -42,20 +43,20 @@ class Combine(Methods):
         `how` is inner, left, right, outer, semi or anti; `suffix` renames columns of the right
         that the left has too.
         """
-        return self.apply("join", right=right, on=on, how=how, suffix=suffix)
+        return self.apply(combine.JOIN, right=right, on=on, how=how, suffix=suffix)
 
     def zip(self, right: Stream) -> Stream:
         """Pairs of the items at equal positions."""
-        return self.apply("zip", right=right)
+        return self.apply(combine.ZIP, right=right)
 
     def zip_longest(self, right: Stream) -> Stream:
         """Pairs of the items at equal positions, null where one side has ended."""
-        return self.apply("zip_longest", right=right)
+        return self.apply(combine.ZIP_LONGEST, right=right)
 
     def anti_join(self, neg: Stream) -> Stream:
         """The pairs whose key is not in `neg`; duplicates are kept."""
-        return self.apply("anti_join", neg=neg)
+        return self.apply(combine.ANTI_JOIN, neg=neg)
 
     def difference(self, neg: Stream) -> Stream:
         """The items that are not in `neg`; duplicates are kept."""
-        return self.apply("difference", neg=neg)
+        return self.apply(combine.DIFFERENCE, neg=neg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hydro_core.catalog import itemwise
 from hydro_core.lang.methods.base import Function, Methods
 
 if TYPE_CHECKING:
@@ -15,60 +16,60 @@ class Itemwise(Methods):
 
     def identity(self) -> Stream:
         """The items themselves."""
-        return self.apply("identity")
+        return self.apply(itemwise.IDENTITY)
 
     def map(self, f: Function, *, returns: str | None = None) -> Stream:
         """`f(x)` of each item."""
-        return self.apply("map", f, returns=returns)
+        return self.apply(itemwise.MAP, f, returns=returns)
 
     def filter(self, f: Function, *, returns: str | None = None) -> Stream:
         """The items for which `f(x)` is true."""
-        return self.apply("filter", f, returns=returns)
+        return self.apply(itemwise.FILTER, f, returns=returns)
 
     def filter_map(self, f: Function, *, returns: str | None = None) -> Stream:
         """`f(x)` of each item, where it is not None."""
-        return self.apply("filter_map", f, returns=returns)
+        return self.apply(itemwise.FILTER_MAP, f, returns=returns)
 
     def inspect(self, f: Function, *, returns: str | None = None) -> Stream:
         """The items themselves; `f` may look at them."""
-        return self.apply("inspect", f, returns=returns)
+        return self.apply(itemwise.INSPECT, f, returns=returns)
 
     def select(self, *columns: str, **computed: Function) -> Stream:
         """The named columns, then the computed ones, nothing else."""
-        return self.apply("select", *columns, **computed)
+        return self.apply(itemwise.SELECT, *columns, **computed)
 
     def with_columns(self, **computed: Function) -> Stream:
         """Adds or replaces the computed columns."""
-        return self.apply("with_columns", **computed)
+        return self.apply(itemwise.WITH_COLUMNS, **computed)
 
     def rename(self, **old: str) -> Stream:
         """New names for columns, in their places: `rename(new="old")`."""
-        return self.apply("rename", **old)
+        return self.apply(itemwise.RENAME, **old)
 
     def drop(self, *columns: str) -> Stream:
         """The rows without the named columns."""
-        return self.apply("drop", *columns)
+        return self.apply(itemwise.DROP, *columns)
 
     def flat_map(self, f: Function, *, returns: str | None = None) -> Stream:
         """The elements of `f(x)`, an array or a tuple."""
-        return self.apply("flat_map", f, returns=returns)
+        return self.apply(itemwise.FLAT_MAP, f, returns=returns)
 
     def flatten(self) -> Stream:
         """The elements of the items, arrays or tuples."""
-        return self.apply("flatten")
+        return self.apply(itemwise.FLATTEN)
 
     def tee(self) -> Stream:
         """Copies of the stream; implicit wherever a stream is used twice."""
-        return self.apply("tee")
+        return self.apply(itemwise.TEE)
 
     def partition(
         self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
     ) -> Stream:
         """Each item at the port that `f` names: `s.partition(f, ["even", "odd"])["even"]`."""
-        return self.apply("partition", f, ports, returns=returns)
+        return self.apply(itemwise.PARTITION, f, ports, returns=returns)
 
     def demux(
         self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
     ) -> Stream:
         """The same as `partition`."""
-        return self.apply("partition", f, ports, returns=returns)
+        return self.apply(itemwise.PARTITION, f, ports, returns=returns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hydro_core.catalog import order
 from hydro_core.lang.methods.base import Columns, Function, Methods
 
 if TYPE_CHECKING:
@@ -15,32 +16,32 @@ class Order(Methods):
 
     def sort(self) -> Stream:
         """The tick's items, ascending."""
-        return self.apply("sort")
+        return self.apply(order.SORT)
 
     def sort_by_key(
         self, f: Function, descending: bool = False, *, returns: str | None = None
     ) -> Stream:
         """The tick's items by `f(x)`; ties by the item, ascending."""
-        return self.apply("sort_by_key", f, descending, returns=returns)
+        return self.apply(order.SORT_BY_KEY, f, descending, returns=returns)
 
     def limit(self, n: int, *, by: Columns | None = None) -> Stream:
         """The first n items of the tick, or of each key."""
-        return self.apply("limit", n, by=by)
+        return self.apply(order.LIMIT, n, by=by)
 
     def enumerate(self) -> Stream:
         """Each item with its position in this tick, from 0."""
-        return self.apply("enumerate")
+        return self.apply(order.ENUMERATE)
 
     def scan(self, init: Any, f: Function, **promises: Any) -> Stream:
         """`f(acc, x)` after each item."""
-        return self.apply("scan", init, f, **promises)
+        return self.apply(order.SCAN, init, f, **promises)
 
     def scan_keyed(
         self, init: Any, f: Function, *, by: Columns | None = None, **promises: Any
     ) -> Stream:
         """`f(acc, v)` after each item of a key."""
-        return self.apply("scan_keyed", init, f, by=by, **promises)
+        return self.apply(order.SCAN_KEYED, init, f, by=by, **promises)
 
     def next_stratum(self) -> Stream:
         """The items themselves, once the stratum has ended."""
-        return self.apply("next_stratum")
+        return self.apply(order.NEXT_STRATUM)

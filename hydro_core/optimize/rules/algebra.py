@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-NEGATIONS = ("difference", "anti_join", "join:anti")
-"""Shapes that keep the items of their first input that have no match in the second."""
-SELECTIONS = ("filter", "partition")
-"""Shapes that keep an item or not, by the item alone."""
+from hydro_core.catalog.itemwise import IDENTITY
 
 UNIQUE = (
     (
@@ -25,7 +22,7 @@ UNIQUE = (
 )
 
 IDENTITIES = (
-    ("identity", "(identity ?a) => ?a", "identity changes nothing"),
+    (IDENTITY.name, "(identity ?a) => ?a", "identity changes nothing"),
     ("identity-ordered", "(identity! ?a) => ?a", "identity changes nothing"),
     ("stratum", "(next_stratum ?a) => ?a", "the end of a stratum changes no item"),
     ("stratum-ordered", "(next_stratum! ?a) => ?a", "the end of a stratum changes no item"),

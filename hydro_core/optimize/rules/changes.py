@@ -6,6 +6,10 @@ what is no longer there counts where copies are counted.
 
 from __future__ import annotations
 
+from hydro_core.catalog.group import AGGREGATE, FOLD_KEYED, LATEST, REDUCE_KEYED
+from hydro_core.catalog.internal import LEAVING, continuing
+from hydro_core.catalog.spec import OpSpec
+
 Line = tuple[str, ...]
 _KEYS = "of the keys that the batch names, the new results that differ from the old ones"
 _OF_KEYS = "only the results of keys that the batch names change"
@@ -16,7 +20,7 @@ _PADDED = "a row without a match is there until the first match comes; all other
 
 def _both(name: str, whole: str, now: str, before: str, *when: str) -> tuple[Line, Line]:
     """The new items, and all changes, of what has one item for each key."""
-    moved = "leaving" in now
+    moved = LEAVING.name in now
     new, all_of_them = (_MOVED, _OF_MOVED) if moved else (_KEYS, _OF_KEYS)
     return (
         (f"delta-{name}", f"(delta {whole}) => (difference {now} {before})", new, *when),
@@ -29,10 +33,24 @@ def _both(name: str, whole: str, now: str, before: str, *when: str) -> tuple[Lin
     )
 
 
-def _keyed(name: str, op: str, *when: str) -> tuple[Line, Line]:
-    whole = f"({op} ?f (persist ?b))"
+def _keyed(op: OpSpec, *when: str) -> tuple[Line, Line]:
+    whole = f"({op.name} ?f (persist ?b))"
     before = f"(join:semi ?j (prev {whole}) ?b)"
-    return _both(name, whole, f"({op}_from ?f {before} ?b)", before, "(semi_on ?f ?j)", *when)
+    return _both(
+        op.name.replace("_", "-"),
+        whole,
+        f"({_going_on(op)} ?f {before} ?b)",
+        before,
+        "(semi_on ?f ?j)",
+        *when,
+    )
+
+
+def _going_on(op: OpSpec) -> str:
+    """The operator that goes on from the results of `op`."""
+    found = continuing(op)
+    assert found is not None, f"nothing goes on from {op.name}"
+    return found.name
 
 
 def _in_parts() -> tuple[Line, Line]:
@@ -66,10 +84,10 @@ def _moving() -> tuple[Line, Line]:
 
 
 KEYED: tuple[Line, ...] = (
-    *_keyed("latest", "latest"),
-    *_keyed("fold-keyed", "fold_keyed", "(resumable ?f)"),
-    *_keyed("reduce-keyed", "reduce_keyed", "(resumable ?f)"),
-    *_keyed("aggregate", "aggregate", "(mergeable ?f)"),
+    *_keyed(LATEST),
+    *_keyed(FOLD_KEYED, "(resumable ?f)"),
+    *_keyed(REDUCE_KEYED, "(resumable ?f)"),
+    *_keyed(AGGREGATE, "(mergeable ?f)"),
     *_in_parts(),
     *_moving(),
 )

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hydro_core.catalog.classes import (
+    Before,
+    Compares,
+    Gives,
+    History,
+    Matching,
+    PerItem,
+    Sum,
+)
 from hydro_core.catalog.spec import State
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules.algebra import NEGATIONS, SELECTIONS
-from hydro_core.optimize.shape import Shape, Sort
-
-TIME = frozenset({"prev", "old", "persist", "chain", "union", "bag"})
-"""Shapes whose rules stand in `state.py`."""
+from hydro_core.optimize.shape import Shape, ShapeClass, Sort
 
 
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
@@ -24,7 +29,7 @@ def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     for shape in shapes.values():
         if shape.op is not None and shape.op.outputs == "none":
             continue
-        if shape.is_bags and shape.inputs and shape.name not in TIME:
+        if shape.is_bags and shape.inputs and not _stands_in_state(shape.cls):
             yield from _on_bags(shape, shapes)
         if shape.output is Sort.SEQUENCE:
             yield from _as_bag(shape, shapes)
@@ -47,9 +52,9 @@ def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         why = f"{shape.name} twice is {shape.name} once"
         text = f"{_call(shape, [once])} => {once}"
         yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
-    if shape.name in NEGATIONS:
-        yield from _negation(shape, shapes)
-    if shape.name in SELECTIONS:
+    if isinstance(shape.cls, Matching) and not shape.cls.wanted:
+        yield from _negation(shape, shape.cls, shapes)
+    if _selects(shape.cls):
         text = f"(delta {_call(shape, ['?a'])}) => {_call(shape, ['(delta ?a)'])}"
         why = f"{shape.name} keeps all copies of an item or none"
         yield from rule(f"delta-{shape.name}", text, why, shapes)
@@ -72,7 +77,7 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         yield from rule(f"{shape.name}-split{side}", text, why, shapes)
 
 
-def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name = shape.name
     once = _call(shape, ["?a", "?b"])
     # without the next two, what is split off a history would be split again in every round
@@ -83,7 +88,7 @@ def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         shapes,
         subsume=True,
     )
-    if name != "anti_join":
+    if cls.compares is not Compares.BARE_KEYS:
         yield from rule(
             f"{name}-of-itself",
             f"(chain (prev {_call(shape, ['?a', '?a'])}) ?b) => ?b",
@@ -115,7 +120,7 @@ def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 
 def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     """An ordered stream's bag is that of its input's, for shapes that have a form on bags."""
-    flat = shapes.get(shape.name.removesuffix("!"))
+    flat = shapes.get(shape.flat)
     if flat is None or flat.op is not shape.op or shape.inputs[:1] != (Sort.SEQUENCE,):
         return
     if not flat.is_bags or flat.op is None:
@@ -127,6 +132,16 @@ def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     text = f"(bag {_call(shape, list(_variables(shape)))}) => {_call(flat, inner)}"
     why = f"{flat.name} gives the same items in whatever order its input comes"
     yield from rule(f"bag-{flat.name}", text, why, shapes)
+
+
+def _stands_in_state(cls: ShapeClass) -> bool:
+    """Whether the rules of these shapes stand in `state.py`."""
+    return isinstance(cls, Before | History) or cls == Sum()
+
+
+def _selects(cls: ShapeClass) -> bool:
+    """Whether an item is kept or not by itself alone."""
+    return isinstance(cls, PerItem) and cls.gives in (Gives.SOME, Gives.ROUTED)
 
 
 def _is_stateless(shape: Shape) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.catalog.classes import ByKey, Matching, Meets, Product, aggregates
+from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -15,8 +17,7 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.columns import columns_of_aggregate
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
-from hydro_core.optimize.rules.algebra import NEGATIONS
-from hydro_core.optimize.rules.filters import KEYED, earlier_filters
+from hydro_core.optimize.rules.filters import earlier_filters
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
@@ -28,7 +29,6 @@ EARLIER = frozenset(
     {"join_left", "join_right", "cross_left", "cross_right", "on_keys", "composed", "conjunct"}
 )
 """Facts that let a filter go before something, or in parts."""
-FOLDS = frozenset({"fold", "fold_keyed", "reduce", "reduce_keyed"})
 
 
 @dataclass(slots=True)
@@ -54,10 +54,10 @@ def with_facts(loaded: Loaded) -> Problem:
     facts = _Facts(problem, numbers, {})
     for payload, nodes in _by_payload(loaded, numbers).items():
         # what goes on from a stored result may have the arguments of the fold
-        folds = [n for n in nodes if n.op.name in FOLDS]
+        folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
-        keyed = next((n for n in nodes if n.op.name in KEYED and n.op.name != "aggregate"), None)
+        keyed = next((n for n in nodes if _has_own_key(n)), None)
         if keyed is not None:
             facts.add("semi_on", payload, facts.number(Payload(_semi(keyed.args["by"]))))
     for node in _of_one_type(loaded):
@@ -91,20 +91,30 @@ def _of_uses(loaded: Loaded, facts: _Facts) -> None:
 
 def _passes_filters(node: Node) -> bool:
     """Whether any filter may go before it."""
-    return node.op.name in NEGATIONS or node.args.get("how") in {"semi", "anti"}
+    return isinstance(node.cls, Matching)
+
+
+def _has_own_key(node: Node) -> bool:
+    """Whether results stand by keys, of rows or of pairs."""
+    cls = node.cls
+    return isinstance(cls, ByKey) and cls.keyed and not aggregates(cls)
 
 
 def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
     """What is known of a node's arguments, used as they are on items of one type."""
     types = loaded.typed.types
-    if node.op.name == "aggregate":
+    if _aggregates(node):
         item, output = types[node.inputs[0]].item, types[Endpoint(node.id)].item
         for name, args in facts_of(node.args, item, output):
             facts.add(name, *(facts.number(Payload(a)) for a in args))
             for fn in (fn for a in args for fn in functions_of(a)):
                 facts.uses.add(fn, item)
-    elif node.op.name == "join" and node.args["how"] != "inner":
+    elif node.op is JOIN and node.cls != Product(Meets.KEY):
         _of_join(node.args, facts)
+
+
+def _aggregates(node: Node) -> bool:
+    return isinstance(node.cls, ByKey) and aggregates(node.cls)
 
 
 def _of_join(args: Args, facts: _Facts) -> None:
@@ -146,7 +156,7 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     output = types[Endpoint(node.id)].item
     if not node.op.args:
         return node.id, (items, output)
-    if node.op.name != "aggregate":
+    if not _aggregates(node):
         return (node.op, args, output), items
     columns = columns_of_aggregate(args)
     if columns is None or not isinstance(items[0], Row):
@@ -157,9 +167,9 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
 
 def _joins_of(node: Node) -> tuple[Args, ...]:
     """The joins that rules make of one that keeps rows without a match."""
-    how = node.args.get("how")
-    if node.op.name != "join" or how not in {"left", "right", "outer"}:
+    if not isinstance(node.cls, Product) or not node.cls.keeps:
         return ()
+    how = node.args["how"]
     return tuple(node.args.with_(how=h) for h in ("inner", "left", "right") if h != how)
 
 
@@ -184,7 +194,7 @@ def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
     """
     fn = node.args["f"]
     by = node.args.get("by")
-    keyed = node.op.name.endswith("_keyed")
+    keyed = _has_own_key(node)
     pair = isinstance(item, Tuple) and len(item.fields) == 2
     if not isinstance(fn, Fn) or not fn.algebra.commutative or (keyed and by is None and not pair):
         return False

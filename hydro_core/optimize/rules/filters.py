@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import ByKey, Gives, Meets, PerItem, Product, Projection
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
@@ -31,8 +32,6 @@ from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60
 """Filters, the program's and moved ones, that are looked at."""
-KEYED = frozenset({"latest", "fold_keyed", "reduce_keyed", "aggregate"})
-ITEMWISE = frozenset({"map", "select", "with_columns", "rename", "drop"})
 Found = tuple[str, tuple[Args, ...]]
 Path = tuple[int | str, ...]
 
@@ -69,7 +68,7 @@ def earlier_filters(loaded: Loaded, nodes: Sequence[Node], uses: Uses) -> Iterat
     What the filters are then asked about is added to `uses`.
     """
     typed = loaded.typed
-    filters = [n for n in loaded.origins.values() if n.op.name == "filter"]
+    filters = [n for n in loaded.origins.values() if n.cls == PerItem(Gives.SOME)]
     waiting = deque(_Asked(n.args, n.inputs[0], typed) for n in filters)
     done: set[_Asked] = set()
     while waiting:
@@ -138,63 +137,53 @@ def _part(fn: Fn, tree: Expr) -> Fn:
 def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tuple[str, Fn, int]]:
     """The facts that let the filter go before the node: as what function, on which input."""
     inputs = tuple(typed.types[e].item for e in node.inputs)
-    if node.op.name in {"join", "cross"}:
-        yield from _before_sides(node, fn, inputs, output)
-    elif node.op.name in KEYED and node.args["by"]:
-        view = (
-            row_view(output, {k: k for k in node.args["by"]}) if isinstance(output, Row) else None
-        )
-        moved = through(fn, view, inputs[0]) if view else None
-        if moved is not None:
-            yield "on_keys", moved, 0
-    elif node.op.name in ITEMWISE:
-        view = _itemwise(node, inputs[0], output)
-        moved = through(fn, view, inputs[0]) if view else None
-        if moved is not None:
-            yield "composed", moved, 0
+    cls = node.cls
+    view: View | None
+    match cls:
+        case Product(meets=Meets.ALL | Meets.KEY):
+            yield from _before_sides(typed, node, cls, fn, output)
+            return
+        case ByKey(keyed=True) if node.args["by"] and isinstance(output, Row):
+            fact, view = "on_keys", row_view(output, {k: k for k in node.args["by"]})
+        case PerItem(Gives.ONE):
+            fact, view = "composed", _handed_on(node.args["f"], inputs[0])
+        case Projection():
+            fact, view = "composed", _projected(node, cls, inputs[0], output)
+        case _:
+            return
+    moved = through(fn, view, inputs[0]) if view else None
+    if moved is not None:
+        yield fact, moved, 0
 
 
 def _before_sides(
-    node: Node, fn: Fn, inputs: tuple[ItemType, ...], output: ItemType
+    typed: Typed, node: Node, cls: Product, fn: Fn, output: ItemType
 ) -> Iterator[tuple[str, Fn, int]]:
-    on = node.args.get("on")
-    how = node.args.get("how", "inner")
-    for left, side in ((True, "left"), (False, "right")):
-        if how not in {"inner", side}:
+    for side, name in enumerate(("left", "right")):
+        # an item that is padded where the other side has none must not be asked about that side
+        if cls.keeps - {side}:
             continue
-        item = inputs[0] if left else inputs[1]
-        view = _side(node, output, item, on, left)
+        item = typed.types[node.inputs[side]].item
+        view = _side(node, cls, output, item, side)
         moved = through(fn, view, item) if view else None
         # it would see items without a partner, so it must have a value for every item
         if moved is not None and is_total(moved, item):
-            yield f"{node.op.name}_{side}", moved, int(not left)
+            yield f"{node.op.name}_{name}", moved, side
 
 
-def _side(
-    node: Node, output: ItemType, item: ItemType, on: tuple[str, ...] | None, left: bool
-) -> View | None:
-    if node.op.name == "join":
-        return side_view(output, item, on, left)
+def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int) -> View | None:
+    if cls.meets is Meets.KEY:
+        return side_view(output, item, node.args["on"], side == 0)
     whole = View(whole=True)
-    return View(parts=(whole, NOTHING) if left else (NOTHING, whole))
+    return View(parts=(NOTHING, whole) if side else (whole, NOTHING))
 
 
-def _itemwise(node: Node, item: ItemType, output: ItemType) -> View | None:
-    """The item that the node makes: its fields that are fields of what it gets, nothing else."""
-    if node.op.name == "map":
-        return _handed_on(node.args["f"], item)
+def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) -> View | None:
+    """The row that the node makes: its columns that are columns of what it gets, nothing else."""
     if not isinstance(item, Row) or not isinstance(output, Row):
         return None
-    known = {n: n for n in output.names if n in item.names}
-    match node.op.name:
-        case "select":
-            known = {n: n for n in node.args["columns"]}
-        case "with_columns":
-            known = {n: n for n in known if n not in {c for c, _ in node.args["computed"]}}
-        case "rename":
-            new = {old: name for name, old in node.args["renames"]}
-            known = {new.get(n, n): n for n in item.names}
-    return row_view(output, known)
+    made = cls.columns(node.args, item.names)
+    return row_view(output, {name: of for name, of in made.items() if isinstance(of, str)})
 
 
 def _handed_on(fn: Fn, item: ItemType) -> View | None:

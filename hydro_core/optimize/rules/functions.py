@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hydro_core.catalog.classes import Gives, PerItem, Projection
+from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE
+from hydro_core.catalog.registry import CATALOG
+
 _SIDE = "the filter looks at this side only, and has a value for every item of it"
 _KEYS = "the filter looks at the key only, and a key's rows stay together"
 
@@ -73,12 +77,13 @@ FILTERS = (
     ),
     *(
         (
-            f"filter-{op.replace('_', '-')}",
-            f"(filter ?p ({op} ?f ?a)) => ({op} ?f (filter ?q ?a))",
+            f"filter-{op.name.replace('_', '-')}",
+            f"(filter ?p ({op.name} ?f ?a)) => ({op.name} ?f (filter ?q ?a))",
             "what the filter looks at is there before",
             "(composed ?p ?f ?q)",
         )
-        for op in ("map", "select", "with_columns", "rename", "drop")
+        for op in CATALOG.values()
+        if isinstance(op.cls, Projection) or op.cls == PerItem(Gives.ONE)
     ),
     *(
         (
@@ -89,8 +94,8 @@ FILTERS = (
         for op, payload in (
             ("join:semi", " ?j"),
             ("join:anti", " ?j"),
-            ("anti_join", ""),
-            ("difference", ""),
+            (ANTI_JOIN.name, ""),
+            (DIFFERENCE.name, ""),
         )
     ),
     (

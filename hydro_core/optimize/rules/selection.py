@@ -6,8 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from hydro_core.catalog.internal import operator
-from hydro_core.catalog.spec import Args, OrderRule
+from hydro_core.catalog.combine import DIFFERENCE, JOIN
+from hydro_core.catalog.group import AGGREGATE, UNIQUE
+from hydro_core.catalog.internal import (
+    AGGREGATE_FROM,
+    AGGREGATE_MOVED,
+    AGGREGATE_RESULT,
+    CHANGES_BETWEEN,
+    COUNTED,
+    FOLD_FROM,
+    FOLD_KEYED_FROM,
+    LATEST_FROM,
+    LEAVING,
+    MINUS,
+    REDUCE_FROM,
+    REDUCE_KEYED_FROM,
+)
+from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.spec import Args, OpSpec, OrderRule
+from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
 from hydro_core.optimize.rules import algebra, changes, derived, functions, state
@@ -29,36 +46,36 @@ LINES: tuple[Line, ...] = (
     *changes.PADDED,
     *functions.FILTERS,
 )
-INTRODUCED: tuple[tuple[str, Mapping[str, object]], ...] = (
-    ("persist", {}),
-    ("old", {}),
-    ("prev", {}),
-    ("delta", {}),
-    ("window", {"n": 1}),
-    ("unique", {}),
-    ("difference", {}),
-    ("join", {"how": "inner"}),
-    ("join", {"how": "left"}),
-    ("join", {"how": "right"}),
-    ("join", {"how": "semi"}),
-    ("join", {"how": "anti"}),
-    ("aggregate", {"by": ("k",)}),
-    ("aggregate", {"by": None}),
-    ("select", {}),
-    ("counted", {}),
-    ("minus", {}),
-    ("changes_between", {}),
-    ("leaving", {"n": 1}),
-    ("aggregate_moved", {"by": ("k",)}),
-    ("aggregate_moved", {"by": None}),
-    ("aggregate_result", {}),
-    ("fold_from", {"f": None}),
-    ("reduce_from", {"f": None}),
-    ("fold_keyed_from", {"f": None}),
-    ("reduce_keyed_from", {"f": None}),
-    ("latest_from", {}),
-    ("aggregate_from", {"by": ("k",)}),
-    ("aggregate_from", {"by": None}),
+INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
+    (PERSIST, {}),
+    (OLD, {}),
+    (PREV, {}),
+    (DELTA, {}),
+    (WINDOW, {"n": 1}),
+    (UNIQUE, {}),
+    (DIFFERENCE, {}),
+    (JOIN, {"how": "inner"}),
+    (JOIN, {"how": "left"}),
+    (JOIN, {"how": "right"}),
+    (JOIN, {"how": "semi"}),
+    (JOIN, {"how": "anti"}),
+    (AGGREGATE, {"by": ("k",)}),
+    (AGGREGATE, {"by": None}),
+    (SELECT, {}),
+    (COUNTED, {}),
+    (MINUS, {}),
+    (CHANGES_BETWEEN, {}),
+    (LEAVING, {"n": 1}),
+    (AGGREGATE_MOVED, {"by": ("k",)}),
+    (AGGREGATE_MOVED, {"by": None}),
+    (AGGREGATE_RESULT, {}),
+    (FOLD_FROM, {"f": None}),
+    (REDUCE_FROM, {"f": None}),
+    (FOLD_KEYED_FROM, {"f": None}),
+    (REDUCE_KEYED_FROM, {"f": None}),
+    (LATEST_FROM, {}),
+    (AGGREGATE_FROM, {"by": ("k",)}),
+    (AGGREGATE_FROM, {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 
@@ -94,11 +111,10 @@ def rules_for(
 def introduced() -> Mapping[str, Shape]:
     """The shapes that rules may bring in."""
     shapes = {BAG.name: BAG, CHAIN: two(CHAIN, Sort.BAG), UNION: two(UNION, Sort.BAG)}
-    for name, args in INTRODUCED:
-        op = operator(name)
+    for op, args in INTRODUCED:
         given = Args(tuple({**{a.name: a.default for a in op.args}, **args}.items()))
         inputs = tuple(Endpoint("x") for _ in op.inputs)
-        shape = shape_of(Node(name, op, given, inputs), (Order.NONE,) * len(inputs), Order.NONE)
+        shape = shape_of(Node(op.name, op, given, inputs), (Order.NONE,) * len(inputs), Order.NONE)
         shapes[shape.name] = shape
     return shapes
 
@@ -113,7 +129,7 @@ def unordered(given: Mapping[str, Shape]) -> Mapping[str, Shape]:
         if op.outputs == "none" or any(p.needs is Order.TOTAL for p in op.inputs):
             continue
         bags = (Sort.BAG,) * len(shape.inputs)
-        flat = replace(shape, name=shape.name.removesuffix("!"), inputs=bags, output=Sort.BAG)
+        flat = replace(shape, name=shape.flat, inputs=bags, output=Sort.BAG)
         found[flat.name] = flat
     return found
 

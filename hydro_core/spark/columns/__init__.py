@@ -1,4 +1,7 @@
-"""Functions as Spark columns, wherever these give exactly what Python gives."""
+"""Functions as Spark columns: where they may not give what Python gives, they fail the job.
+
+The job then runs again with the function in Python: see `hydro_core.spark.guards`.
+"""
 
 from __future__ import annotations
 

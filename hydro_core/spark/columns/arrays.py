@@ -19,13 +19,18 @@ from hydro_core.spark.columns.value import (
     Value,
     boolean,
     computed,
-    refuse_loss,
+    strict,
 )
 from hydro_core.spark.types import spark_type
 from hydro_core.types.common import common_types
-from hydro_core.types.item import LONG, UNKNOWN, Array, ItemType, Tuple
+from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
 Names = dict[str, Value]
+_COMPARED = (
+    *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
+    *("timestamp_ntz", str(UNKNOWN)),
+)
+"""The types whose values Spark compares as Python does."""
 _MAX_RANGE = 1_000_000
 
 
@@ -63,12 +68,11 @@ def element(scope: Scope, value: Value, index: Value) -> Value:
     """`array[i]`."""
     if not integers.is_int(index) or not isinstance(value.type, Array):
         raise NotCompilable(f"{value.type} is indexed by {index.type}")
-    array, i = scope.need(value, "an array"), integers.narrow(scope, index)
+    array, i = scope.need(value), integers.bound(scope, index)
     count = size(array)
     inside = (i.column < count) & (i.column >= -count)
     place = F.when(i.column < 0, i.column + count).otherwise(i.column).cast("int")
-    outside = scope.fail("IndexError", "list index out of range")
-    found = F.when(inside, F.get(array.column, place)).otherwise(outside)
+    found = F.when(inside, F.get(array.column, place)).otherwise(scope.ask())
     return computed(found, value.type.element, array, array, array, i, i, nullable=True)
 
 
@@ -80,7 +84,7 @@ def cut(
         return _cut_tuple(scope, value, low, high, step)
     if not isinstance(value.type, Array):
         raise NotCompilable(f"a slice of {value.type}")
-    array = scope.need(value, "an array")
+    array = scope.need(value)
     if step is not None and step.constant not in ((None,), (1,)):
         if step.constant == (-1,) and low is None and high is None:
             return computed(F.reverse(array.column), value.type, array, safe=True)
@@ -102,7 +106,7 @@ def concatenate(scope: Scope, a: Value, b: Value) -> Value:
     to = common_types((a.type, b.type))
     if to is None:
         raise NotCompilable(f"`+` of {a.type} and {b.type}")
-    x, y = scope.need(a, "an operand"), scope.need(b, "an operand")
+    x, y = scope.need(a), scope.need(b)
     column = F.concat(structs.cast(scope, x, to), structs.cast(scope, y, to))
     return computed(column, to, x, y, safe=True)
 
@@ -181,13 +185,13 @@ class Loop:
             self.numbered = True
             return self._source(node.args[0])
         if isinstance(node, Call) and node.name == "range":
-            return sequence(self.scope, node)
+            return self.scope.sure(sequence(self.scope, node))
         value = self.scope.compile(node)
         if isinstance(value.type, Tuple):
             return of_tuple(self.scope, value)
         if not isinstance(value.type, Array):
             raise NotCompilable(f"a loop over {value.type}")
-        return self.scope.need(value, "what a loop runs over")
+        return self.scope.need(value)
 
     def _number_and(self, number: Value, value: Value, targets: tuple[str, ...]) -> Names:
         return {targets[0]: number, targets[1]: value}
@@ -195,7 +199,7 @@ class Loop:
     def _unpacked(self, value: Value, targets: tuple[str, ...]) -> Names:
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
-        whole = self.scope.need(value, "what a loop unpacks")
+        whole = self.scope.need(value)
         return dict(zip(targets, structs.fields_of(self.scope, whole), strict=True))
 
 
@@ -203,20 +207,15 @@ def sequence(scope: Scope, node: Call) -> Value:
     """`range(n)`, `range(low, high)`."""
     if node.keywords or len(node.args) not in (1, 2):
         raise NotCompilable("a range with a step")
-    bounds = [integers.narrow(scope, _int(scope.compile(a))) for a in node.args]
+    bounds = [integers.bound(scope, _int(scope.compile(a))) for a in node.args]
     low = integers.constant(0) if len(bounds) == 1 else bounds[0]
     high = bounds[-1]
-    too_long = scope.fail("MemoryError", "a range of more than a million numbers")
     count = F.try_subtract(high.column, low.column)
     empty = F.array().cast("array<bigint>")
-    column = (
-        F.when(high.column <= low.column, empty)
-        .when(
-            F.coalesce(count <= _MAX_RANGE, F.lit(False)), F.sequence(low.column, high.column - 1)
-        )
-        .otherwise(too_long)
+    column = F.when(high.column <= low.column, empty).when(
+        count <= _MAX_RANGE, F.sequence(low.column, high.column - 1)
     )
-    return computed(column, Array(LONG), low, high, low, high)
+    return strict(column, Array(LONG), low, high, low, high, doubtful=True)
 
 
 def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
@@ -242,10 +241,35 @@ def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
 
 def distinct(scope: Scope, value: Value) -> Value:
     """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
-    if not isinstance(value.type, Array) or not _is_plain(value.type.element):
-        raise NotCompilable("a set of what Spark compares otherwise")
-    array = scope.need(value, "what a set is made of")
-    return computed(F.array_distinct(array.column), value.type, array, safe=True)
+    # Of −0 alone Spark makes 0.
+    array = _compared(scope, value, lambda e: F.lit(False), least=1)
+    return computed(F.array_distinct(array.column), array.type, array)
+
+
+def ordered(scope: Scope, value: Value) -> Value:
+    """The array, of which Spark orders the elements as Python does."""
+    return _compared(scope, value, lambda e: e.isNull(), least=2)
+
+
+def _compared(
+    scope: Scope, value: Value, refused: Callable[[Column], Column], *, least: int
+) -> Value:
+    """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a builtin runs over {value.type}")
+    element, array = value.type.element, scope.need(value)
+    if element != DOUBLE and str(element) not in _COMPARED:
+        raise NotCompilable(f"elements of {element} are compared")
+
+    def is_odd(e: Column) -> Column:
+        if element != DOUBLE:
+            return refused(e)
+        # To Spark NaN is a number, and −0 another one than 0.
+        return refused(e) | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
+
+    odd = (F.size(array.column) >= least) & F.exists(array.column, is_odd)
+    column = F.when(odd, scope.ask()).otherwise(array.column)
+    return computed(column, array.type, array, array, array)
 
 
 def array_of(scope: Scope, node: Expr) -> Value:
@@ -253,23 +277,13 @@ def array_of(scope: Scope, node: Expr) -> Value:
     if isinstance(node, Comprehension) and node.kind != "set":
         return comprehension(scope, node)
     if isinstance(node, Call) and node.name == "range":
-        return sequence(scope, node)
+        return scope.sure(sequence(scope, node))
     value = scope.compile(node)
     if isinstance(value.type, Tuple):
         return of_tuple(scope, value)
     if not isinstance(value.type, Array):
         raise NotCompilable(f"a builtin runs over {value.type}")
-    return scope.need(value, "what a builtin runs over")
-
-
-def is_plain(element: ItemType) -> bool:
-    """Whether Spark compares, orders and counts such elements as Python does, None left aside."""
-    return _is_plain(element)
-
-
-def _is_plain(element: ItemType) -> bool:
-    plain = ("boolean", "byte", "short", "integer", "long", "string", "date", "timestamp")
-    return str(element) in (*plain, "timestamp_ntz", "binary") or element == UNKNOWN
+    return scope.need(value)
 
 
 def _int(value: Value) -> Value:
@@ -290,5 +304,5 @@ def _cut_tuple(
     base = structs.present(scope, value)
     fields = structs.fields_of(scope, base)
     kept = fields[slice(*bounds)]
-    refuse_loss(*(f for f in fields if not any(f is k for k in kept)))
+    scope.use(*(f for f in fields if not any(f is k for k in kept)))
     return structs.make_tuple(kept)

@@ -25,15 +25,12 @@ from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import (
     NotCompilable,
     Value,
-    Wide,
     boolean,
     computed,
     long,
-    refuse_loss,
+    strict,
 )
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Decimal, Row, Tuple
-
-_DECIMAL = "decimal(38,0)"
 
 
 def call(scope: Scope, node: Call) -> Value:
@@ -98,21 +95,19 @@ def _len(scope: Scope, node: Call) -> Value:
         if value.type == STRING:
             return strings.length(scope, value)
         if isinstance(value.type, Tuple | Row):
-            size = structs.arity(structs.present(scope, value))
-            if not value.safe:
-                raise NotCompilable("the length of what may fail")
-            return integers.constant(size)
+            scope.use(value)
+            return integers.constant(structs.arity(structs.present(scope, value)))
         if not isinstance(value.type, Array):
             raise NotCompilable(f"the length of {value.type}")
-        array = scope.need(value, "what has a length")
+        array = scope.need(value)
     return long(F.size(array.column).cast("long"), array, safe=True)
 
 
 def _abs(scope: Scope, node: Call) -> Value:
-    value = _only(scope, node)
+    value = scope.doubtfully(_argument(node))
     if not numbers.is_number(value):
         raise NotCompilable(f"`abs` of {value.type}")
-    return numbers.absolute(scope, value)
+    return numbers.absolute(value)
 
 
 def _bool(scope: Scope, node: Call) -> Value:
@@ -126,15 +121,13 @@ def _str(scope: Scope, node: Call) -> Value:
 def _int(scope: Scope, node: Call) -> Value:
     value = _only(scope, node)
     if integers.is_int(value):
-        return value if value.wide else scope.need(integers.as_long(value), "the argument of `int`")
+        return scope.need(integers.as_long(value))
     if value.type == STRING:
         return casing.whole_number(scope, value)
     if numbers.is_float(value):
-        return _truncated(
-            scope, scope.need(numbers.as_double(scope, value), "the argument of `int`")
-        )
+        return _truncated(scope, scope.need(numbers.as_double(value)))
     if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
-        number = scope.need(value, "the argument of `int`")
+        number = scope.need(value)
         return long(number.column.cast("long"), number, safe=True)
     raise NotCompilable(f"`int` of {value.type}")
 
@@ -145,32 +138,23 @@ def _truncated(scope: Scope, value: Value) -> Value:
 
 def _from_float(scope: Scope, value: Value, convert: Callable[[Any], Any]) -> Value:
     d = value.column
-    nan = scope.fail("ValueError", "cannot convert float NaN to integer")
-    large = scope.fail("OverflowError", "a float is beyond the integers of 64 bits")
-    fast = (
-        F.when(F.isnan(d), nan)
-        .when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
-        .otherwise(F.lit(None))
-    )
-    wide = Wide(63, lambda: large.cast(_DECIMAL), partial=True)
-    return computed(fast, LONG, value, value, wide=wide)
+    column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
+    return strict(column, LONG, value, value, doubtful=True)
 
 
 def _float(scope: Scope, node: Call) -> Value:
     value = _only(scope, node)
     if not (integers.is_int(value) or numbers.is_float(value)):
         raise NotCompilable(f"`float` of {value.type}")
-    return scope.need(numbers.as_double(scope, value), "the argument of `float`")
+    return scope.need(numbers.as_double(value))
 
 
 def _round(scope: Scope, node: Call) -> Value:
     value = _only(scope, node)
     if integers.is_int(value):
-        return (
-            value if value.wide else scope.need(integers.as_long(value), "the argument of `round`")
-        )
+        return scope.need(integers.as_long(value))
     if numbers.is_float(value):
-        number = scope.need(numbers.as_double(scope, value), "the argument of `round`")
+        number = scope.need(numbers.as_double(value))
         return _from_float(scope, number, lambda d: F.rint(d).cast("long"))
     raise NotCompilable(f"`round` of {value.type}")
 
@@ -189,18 +173,13 @@ def _extreme(scope: Scope, node: Call) -> Value:
 
 def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """Python keeps the first unless the next one is surely better."""
-    if (
-        integers.is_int(a)
-        and integers.is_int(b)
-        and not (a.wide or b.wide)
-        and BOOLEAN not in (a.type, b.type)
-    ):
+    if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
         function = F.least if op == "<" else F.greatest
-        x, y = (scope.need(integers.as_long(v), "an argument") for v in (a, b))
+        x, y = (scope.need(integers.as_long(v)) for v in (a, b))
         return long(function(x.column, y.column), x, y, safe=True)
     if a.size + b.size > 200:
         raise NotCompilable("`min` or `max` of long expressions")
-    test = compare.order(scope, op, b, a)
+    test = scope.sure(compare.order(scope, op, b, a))
     return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
 
 
@@ -208,22 +187,17 @@ def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
     keywords = dict(node.keywords)
     if set(keywords) - {"default"}:
         raise NotCompilable(f"`{node.name}` with a key")
-    array = arrays.array_of(scope, node.args[0])
+    array = arrays.ordered(scope, arrays.array_of(scope, node.args[0]))
     element = array.type.element if isinstance(array.type, Array) else LONG
-    if not arrays.is_plain(element):
-        raise NotCompilable(f"`{node.name}` of {element}")
     function = F.array_min if op == "<" else F.array_max
-    none = scope.fail("TypeError", f"`{node.name}` compares with None")
-    holds_none = F.exists(array.column, lambda e: e.isNull())
-    found = F.when((F.size(array.column) > 1) & holds_none, none).otherwise(function(array.column))
     if "default" in keywords:
         default = scope.compile(keywords["default"])
-        refuse_loss(default)
+        scope.use(default)
         empty = structs.cast(scope, default, element)
     else:
-        empty = scope.fail("ValueError", f"{node.name}() of an empty list")
-    column = F.when(F.size(array.column) == 0, empty).otherwise(found)
-    return computed(column, element, array, array, array, nullable=True)
+        empty = scope.ask()
+    column = F.when(F.size(array.column) == 0, empty).otherwise(function(array.column))
+    return computed(column, element, array, array, nullable=True)
 
 
 def _any_all(scope: Scope, node: Call) -> Value:
@@ -252,15 +226,8 @@ def _sorted(scope: Scope, node: Call) -> Value:
         array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
     else:
         array = arrays.array_of(scope, argument)
-    element = array.type.element if isinstance(array.type, Array) else LONG
-    if not arrays.is_plain(element):
-        raise NotCompilable(f"`sorted` of {element}")
-    none = scope.fail("TypeError", "`sorted` compares with None")
-    holds_none = F.exists(array.column, lambda e: e.isNull())
-    column = F.when((F.size(array.column) > 1) & holds_none, none).otherwise(
-        F.sort_array(array.column, asc=not reverse)
-    )
-    return computed(column, array.type, array, array, array)
+    array = arrays.ordered(scope, array)
+    return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
 def _list(scope: Scope, node: Call) -> Value:

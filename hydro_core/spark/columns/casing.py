@@ -19,8 +19,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import Value, Wide, boolean, computed, string
-from hydro_core.types.item import LONG
+from hydro_core.spark.columns.value import Value, boolean, strict, string
+from hydro_core.types.item import LONG, STRING
 
 # What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
 # letters with an upper case, and characters with a lower case or a part in where words end
@@ -46,30 +46,25 @@ KINDS = frozenset(_KINDS)
 
 def has_kind(scope: Scope, value: Value, method: str) -> Value:
     """`text.isdigit()` and its like: of every character, and there is one."""
-    text = scope.need(value, "a text")
+    text = scope.need(value)
     return boolean(F.rlike(text.column, F.lit(f"\\A[{_ranges(method)}]+\\z")), text)
 
 
 def is_ascii(scope: Scope, value: Value) -> Value:
     """`text.isascii()`."""
-    text = scope.need(value, "a text")
+    text = scope.need(value)
     return boolean(F.rlike(text.column, F.lit("\\A[\\x{0}-\\x{7f}]*\\z")), text)
 
 
 def changed(scope: Scope, value: Value, method: str) -> Value:
     """`text.upper()` or `text.lower()`."""
-    text = scope.need(value, "a text")
+    text = scope.need(value)
     change = F.upper if method == "upper" else F.lower
     young = _young(method)
     if not young:
         return string(change(text.column), text, safe=True)
-    kind = _class(map(ord, young))
-    pieces = F.regexp_extract_all(text.column, F.lit(f"[{kind}]+|[^{kind}]+"), F.lit(0))
-    kept = F.transform(
-        pieces, lambda p: F.when(F.rlike(p, F.lit(f"[{kind}]")), p).otherwise(change(p))
-    )
-    column = F.when(F.rlike(text.column, F.lit(f"[{kind}]")), F.array_join(kept, ""))
-    return string(column.otherwise(change(text.column)), text, text, text, safe=True)
+    other = F.rlike(text.column, F.lit(f"[{_class(map(ord, young))}]"))
+    return strict(F.when(~other, change(text.column)), STRING, text, text, doubtful=True)
 
 
 def blanks() -> str:
@@ -85,18 +80,11 @@ def words(text: Column) -> Column:
 
 
 def whole_number(scope: Scope, value: Value) -> Value:
-    """`int(text)`."""
-    text = scope.need(value, "the argument of `int`")
-    plain = F.rlike(text.column, F.lit("\\A[+-]?[0-9]{1,18}\\z"))
-    bare = F.btrim(F.translate(text.column, *_digits()), F.lit(blanks()))
-    valid = F.rlike(bare, F.lit("\\A[+-]?[0-9]+(_[0-9]+)*\\z"))
-    number = F.replace(bare, F.lit("_"), F.lit("")).try_cast("bigint")
-    large = scope.fail("OverflowError", "`int` gives an integer beyond 64 bits")
-    wrong = scope.fail("ValueError", "the text is no integer")
-    other = F.when(valid, number).otherwise(wrong)
-    column = F.when(plain, text.column.cast("bigint")).otherwise(other)
-    wide = Wide(63, lambda: large.cast("decimal(38,0)"), partial=True)
-    return computed(column, LONG, text, text, text, wide=wide)
+    """`int(text)` of plain digits; of underscores and other scripts Python knows."""
+    text = scope.need(value)
+    plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))
+    number = F.when(plain, text.column.cast("bigint"))
+    return strict(number, LONG, text, text, doubtful=True)
 
 
 @lru_cache
@@ -121,13 +109,6 @@ def _characters(kind: str) -> tuple[str, ...]:
 @lru_cache
 def _ranges(kind: str) -> str:
     return _class(map(ord, _characters(kind)))
-
-
-@lru_cache
-def _digits() -> tuple[str, str]:
-    """The decimal digits of other scripts, and those of ASCII in their places."""
-    others = [c for c in _characters("isdecimal") if not c.isascii()]
-    return "".join(others), "".join(str(int(c)) for c in others)
 
 
 def _class(codes: Iterable[int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
-from hydro_core.spark.columns import compare, integers, lookup, moments, numbers, structs
+from hydro_core.spark.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.parts import surely_reads
 from hydro_core.spark.columns.scope import Scope
@@ -19,16 +19,20 @@ from hydro_core.types.item import BOOLEAN, DOUBLE, UNKNOWN, ItemType
 
 
 def test(scope: Scope, node: Expr) -> Value:
-    """`bool(node)`: only the truth of it matters."""
+    """`bool(node)`, never null: only the truth of it matters."""
+    return scope.sure(_test(scope, node))
+
+
+def _test(scope: Scope, node: Expr) -> Value:
     match node:
         case BoolOp(op, values):
             return _all_tests(scope, op, values)
         case Unary("not", operand):
-            return compare.negation(test(scope, operand))
+            return compare.negation(_test(scope, operand))
         case IfElse(condition, then, otherwise):
             return _chosen_test(scope, condition, then, otherwise)
         case _:
-            return compare.truth(scope, scope.compile(node))
+            return compare.truth(scope, scope.doubtfully(node))
 
 
 def bool_op(scope: Scope, node: BoolOp) -> Value:
@@ -38,6 +42,7 @@ def bool_op(scope: Scope, node: BoolOp) -> Value:
     for following in rest:
         if result.parts is not None or result.size > 200:
             raise NotCompilable(f"`{node.op}` of long expressions")
+        result = scope.sure(result)
         condition = compare.truth(scope, result)
         other = scope.branch(following)
         pair = (other, result) if node.op == "and" else (result, other)
@@ -58,44 +63,44 @@ def choose(
     scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
 ) -> Value:
     """The one value where the condition holds, else the other."""
-    if final:
-        then, otherwise = (integers.result(scope, v) for v in (then, otherwise))
-    of = (condition, then, otherwise)
-    nullable = then.nullable or otherwise.nullable
-    if integers.is_int(then) and integers.is_int(otherwise) and (then.wide or otherwise.wide):
-        return integers.choose(scope, condition.column, then, otherwise)
     if _is_mixed(then, otherwise):
         return _mixed(scope, condition, then, otherwise)
+    nullable = then.nullable or otherwise.nullable
+    if nullable:
+        then, otherwise = scope.sure(then), scope.sure(otherwise)
+    of, doubtful = (condition, then, otherwise), then.doubtful or otherwise.doubtful
     if then.type == otherwise.type == DURATION:
-        moments.refuse_long(then, otherwise)
         column = F.when(condition.column, then.column).otherwise(otherwise.column)
-        return computed(column, DURATION, *of, safe=True, nullable=nullable)
+        return computed(column, DURATION, *of, safe=True, nullable=nullable, doubtful=doubtful)
     if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):
         raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
     to = common_types((then.type, otherwise.type))
     if to is None:
         raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
     if to == UNKNOWN:
-        return Value(F.lit(None), UNKNOWN) if all(v.safe for v in of) else _refuse_none()
-    a, b = (structs.cast(scope, v, to, final=final) for v in (then, otherwise))
+        scope.use(*of)
+        return Value(F.lit(None), UNKNOWN)
+    a, b = (
+        structs.cast(scope, v.with_(doubtful=False), to, final=final) for v in (then, otherwise)
+    )
     column = F.when(condition.column, a).otherwise(b)
-    return computed(column, to, *of, safe=True, nullable=nullable)
+    return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
 
 
 def let(scope: Scope, node: Let) -> Value:
     """`name = value` and then `body`: the value is computed, needed or not."""
-    value = scope.compile(node.value)
-    if not value.safe and not surely_reads(node.body, node.name):
-        raise NotCompilable("a local value that may fail is not always used", node.place)
+    value = scope.doubtfully(node.value)
+    if not surely_reads(node.body, node.name):
+        scope.use(value)
     inner = scope.inner({node.name: value})
     # The body is evaluated whenever this is: what it checks may be checked before.
     inner.guards, inner.outer = scope.guards, scope.outer
-    return inner.compile(node.body)
+    return inner.doubtfully(node.body)
 
 
 def compare_chain(scope: Scope, node: Compare) -> Value:
     """`a < b < c`: each operand once, up to the first that is False."""
-    left = scope.compile(node.first)
+    left = scope.doubtfully(node.first)
     (op, right_node), *rest = node.rest
     right = _operand(scope, op, right_node)
     result = one(scope, op, left, right)
@@ -104,14 +109,16 @@ def compare_chain(scope: Scope, node: Compare) -> Value:
         branch = scope.inner()
         right = _operand(branch, following, next_node)
         compared = branch.guarded(one(branch, following, left, right))
-        if not left.safe and left.size > 50:
+        if left.may_fail and left.size > 50:
             raise NotCompilable("a chain of long comparisons")
-        result = both(result, compared)
+        result = both(scope.sure(result), compared)
     return result
 
 
 def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """`a op b`."""
+    if op in ("in", "not in", "is", "is not"):
+        a, b = scope.sure(a), scope.sure(b)
     match op:
         case "==":
             return compare.equal(scope, a, b)
@@ -131,13 +138,13 @@ def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
 def _operand(scope: Scope, op: str, node: Expr) -> Value:
     if op in ("in", "not in"):
         return lookup.container(scope, node)
-    return scope.compile(node)
+    return scope.doubtfully(node)
 
 
 def _identical(scope: Scope, a: Value, b: Value) -> Value:
     for this, other in ((a, b), (b, a)):
         if this.constant == (None,):
-            return compare.is_none(other)
+            return compare.is_none(scope, other)
         if this.constant is not None and isinstance(this.constant[0], bool):
             if other.type == BOOLEAN:
                 return compare.equal(scope, this, other)
@@ -147,25 +154,25 @@ def _identical(scope: Scope, a: Value, b: Value) -> Value:
 
 def _all_tests(scope: Scope, op: str, values: tuple[Expr, ...]) -> Value:
     first, *rest = values
-    result = test(scope, first)
+    result = _test(scope, first)
     for following in rest:
         branch = scope.inner()
-        other = branch.guarded(test(branch, following))
-        result = both(result, other) if op == "and" else _any(result, other)
+        other = branch.guarded(_test(branch, following))
+        result = (both if op == "and" else _any)(scope.sure(result), other)
     return result
 
 
 def both(a: Value, b: Value) -> Value:
-    """`a and b` of two truth values, `b` evaluated only where `a` holds."""
-    if b.safe:
-        return boolean(a.column & b.column, a, b)
-    return boolean(F.when(a.column, b.column).otherwise(F.lit(False)), a, b)
+    """`a and b` of two truth values, `b`, maybe doubtful, evaluated only where `a` holds."""
+    lazily = F.when(a.column, b.column).otherwise(F.lit(False))
+    column = a.column & b.column if b.safe else lazily
+    return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
 def _any(a: Value, b: Value) -> Value:
-    if b.safe:
-        return boolean(a.column | b.column, a, b)
-    return boolean(F.when(a.column, F.lit(True)).otherwise(b.column), a, b)
+    lazily = F.when(a.column, F.lit(True)).otherwise(b.column)
+    column = a.column | b.column if b.safe else lazily
+    return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
 def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> Value:
@@ -173,36 +180,31 @@ def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> 
     branches = []
     for node in (then, otherwise):
         inner = scope.inner()
-        branches.append(inner.guarded(test(inner, node)))
+        branches.append(inner.guarded(_test(inner, node)))
     a, b = branches
-    return boolean(F.when(chosen.column, a.column).otherwise(b.column), chosen, a, b)
+    column = F.when(chosen.column, a.column).otherwise(b.column)
+    return boolean(column, chosen, a, b).with_(doubtful=a.doubtful or b.doubtful)
 
 
 def _is_mixed(a: Value, b: Value) -> bool:
     def real(value: Value) -> bool:
-        return numbers.is_float(value) or bool(value.mixed)
+        return numbers.is_float(value) or value.mixed
 
     def whole(value: Value) -> bool:
         return integers.is_integer_type(value) and not value.mixed
 
-    return (real(a) and whole(b)) or (whole(a) and real(b)) or bool(a.mixed or b.mixed)
+    return (real(a) and whole(b)) or (whole(a) and real(b)) or a.mixed or b.mixed
 
 
 def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Value:
     for value in (then, otherwise):
         if not (numbers.is_float(value) or integers.is_integer_type(value) or value.mixed):
             raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
-    bounds = [
-        v.mixed or (0 if numbers.is_float(v) else max(1, integers.bits(v)))
-        for v in (then, otherwise)
-    ]
-    a, b = (v.with_(mixed=0) if v.mixed else numbers.as_double(scope, v) for v in (then, otherwise))
+    a, b = (numbers.as_mixed(scope, v) for v in (then, otherwise))
+    nullable = a.nullable or b.nullable
+    if nullable:
+        a, b = scope.sure(a), scope.sure(b)
     column = F.when(condition.column, a.column).otherwise(b.column)
-    nullable = then.nullable or otherwise.nullable
-    return computed(
-        column, DOUBLE, condition, then, otherwise, safe=True, nullable=nullable, mixed=max(bounds)
-    )
-
-
-def _refuse_none() -> Value:
-    raise NotCompilable("a part that may fail is computed and not used")
+    doubtful = a.doubtful or b.doubtful
+    more = {"nullable": nullable, "doubtful": doubtful, "mixed": True}
+    return computed(column, DOUBLE, condition, a, b, safe=True, **more)

@@ -50,31 +50,26 @@ from hydro_core.spark.columns.constants import constant
 from hydro_core.spark.columns.parts import result_nodes
 from hydro_core.spark.columns.scope import Scope, Site
 from hydro_core.spark.columns.value import DURATION, NotCompilable, Value
+from hydro_core.spark.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 
 Argument = tuple[Column, ItemType]
 
 
-def to_column(
-    fn: Fn,
-    args: Sequence[Argument],
-    *,
-    result: ItemType,
-    tick: Column | None = None,
-) -> Column:
+def to_column(fn: Fn, args: Sequence[Argument], *, result: ItemType) -> Column:
     """What `fn` gives for these arguments, as a column of items of type `result`.
 
     One argument is an item, whose fields are spread over several parameters; of two, the first is
     the accumulator.
     """
-    scope, tree = _root(fn, args, tick)
+    scope, tree = _root(fn, args)
     value = scope.compile(tree)
     return scope.behind(structs.cast(scope, value, result, final=True))
 
 
-def predicate_column(fn: Fn, args: Sequence[Argument], *, tick: Column | None = None) -> Column:
+def predicate_column(fn: Fn, args: Sequence[Argument]) -> Column:
     """Whether what `fn` gives for these arguments is true as Python sees it: never null."""
-    scope, tree = _root(fn, args, tick)
+    scope, tree = _root(fn, args)
     return scope.behind(choices.test(scope, tree).column)
 
 
@@ -98,13 +93,12 @@ def compile_expression(node: Expr, scope: Scope) -> Value:
         raise
 
 
-def _root(fn: Fn, args: Sequence[Argument], tick: Column | None) -> tuple[Scope, Expr]:
+def _root(fn: Fn, args: Sequence[Argument]) -> tuple[Scope, Expr]:
     if fn.tree is None:
         raise NotCompilable("its source cannot be read")
-    site = Site(
-        fn, compile_expression, tuple(column for column, _ in args), tick, result_nodes(fn.tree)
-    )
-    scope = Scope(site, {})
+    if runs_in_python(fn):
+        raise NotCompilable("its guard has failed")
+    scope = Scope(Site(fn, compile_expression, result_nodes(fn.tree)), {})
     *leading, last = (Value(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
     if len(values) != len(fn.params):
@@ -120,8 +114,7 @@ def _spread(scope: Scope, item: Value, parameters: int) -> list[Value]:
         return [item]
     if not isinstance(item.type, Tuple | Row) or structs.arity(item) != parameters:
         raise NotCompilable("the item has not as many fields as the function has parameters")
-    reason = f"None has no fields for {parameters} parameters"
-    scope.guard("(item)", item.column.isNull(), scope.fail("ValueError", reason))
+    scope.guard("(item)", item.column.isNull())
     return structs.fields_of(scope, item)
 
 
@@ -159,22 +152,23 @@ def _slice(node: Slice, scope: Scope) -> Value:
 def _unary(node: Unary, scope: Scope) -> Value:
     if node.op == "not":
         return compare.negation(choices.test(scope, node.operand))
-    value = scope.compile(node.operand)
+    value = scope.doubtfully(node.operand)
     if value.type == DURATION and node.op == "-":
-        return moments.negative(scope, value)
+        return moments.negative(value)
     if not numbers.is_number(value) or value.mixed:
         raise NotCompilable(f"`{node.op}` of {value.type}")
     if node.op == "-":
-        return numbers.minus(scope, value)
+        return numbers.minus(value)
     if node.op == "+" and numbers.is_float(value):
-        return scope.need(value, "the operand of `+`")
+        return scope.need(value)
     raise NotCompilable(f"`{node.op}` of {value.type}")
 
 
 def _binary(node: Binary, scope: Scope) -> Value:
-    a, b = scope.compile(node.left), scope.compile(node.right)
+    a, b = scope.doubtfully(node.left), scope.doubtfully(node.right)
     if numbers.is_number(a) and numbers.is_number(b):
         return numbers.arithmetic(scope, node.op, a, b)
+    a, b = scope.sure(a), scope.sure(b)
     if node.op in ("+", "*") and STRING in (a.type, b.type):
         return strings.concatenate(scope, node.op, a, b)
     if node.op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):

@@ -20,7 +20,6 @@ from hydro_core.spark.columns.value import (
     Value,
     boolean,
     computed,
-    refuse_loss,
 )
 from hydro_core.types.common import common_types
 from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, ItemType, Row, Tuple
@@ -80,9 +79,6 @@ def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None
     if not table or len(table) > _MAX_ENTRIES:
         raise NotCompilable("a dict that is empty or very large")
     values = [constant(v) for v in table.values()]
-    if default is None:
-        missing = scope.fail("KeyError", "the dict has no such key")
-        column_of_default: Column = missing
     types = [v.type for v in (*values, *([default] if default else []))]
     if not all(isinstance(t, ItemType) for t in types):
         raise NotCompilable("a dict of values that are no items")
@@ -91,8 +87,8 @@ def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None
         raise NotCompilable("a dict of values of several types")
     columns = [structs.cast(scope, v, to) for v in values]
     if default is not None:
-        refuse_loss(default)
-        column_of_default = structs.cast(scope, default, to)
+        scope.use(default)
+    column_of_default = scope.ask() if default is None else structs.cast(scope, default, to)
     nullable = any(v.nullable for v in values) or (default is not None and default.nullable)
     of = (key, default) if default is not None else (key,)
     column = _chosen(scope, list(table), columns, key, column_of_default)
@@ -125,7 +121,7 @@ def row(scope: Scope, node: MakeRow) -> Value:
             new = dict(zip(value.type.names, values, strict=True))
         else:
             new = {part[0]: scope.compile(part[1])}
-        refuse_loss(*(fields[name] for name in new if name in fields))
+        scope.use(*(fields[name] for name in new if name in fields))
         fields |= new
     return structs.make_row(fields)
 
@@ -146,9 +142,10 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
     if within.type == STRING:
         return strings.contains(scope, within, value)
     if isinstance(within.type, Array):
-        array = scope.need(within, "what is searched")
+        array = scope.need(within)
         if compare.holds_float(array.type) or compare.holds_float(value.type):
             raise NotCompilable("`in` with floats")
+        scope.use(value)
         found = F.exists(
             array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
         )
@@ -158,16 +155,15 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
     if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
         raise NotCompilable(f"`in` {within.type}")
     fields = structs.fields_of(scope, structs.present(scope, within))
+    # All elements are computed before the first comparison; of none the value alone.
+    scope.use(*fields, *(() if fields else (value,)))
     plain = _literals(fields, value)
     if plain is not None:
-        refuse_loss(*fields)
         found = value.column.isin(plain) if plain else F.lit(False)
         return boolean(F.coalesce(found, F.lit(False)) if value.nullable else found, value)
     # A NaN is in a tuple that holds the very same object: nobody can tell here.
     if any(compare.holds_float(v.type) for v in (value, *fields)):
         raise NotCompilable("`in` with floats")
-    # All elements are computed before the first comparison.
-    refuse_loss(*fields)
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)
@@ -177,11 +173,7 @@ def _literals(fields: list[Value], value: Value) -> list[Any] | None:
     """The constants, if all are of the value's kind and a plain IN decides."""
     kind = str if value.type == STRING else int if value.type == LONG else None
     constants = [f.constant for f in fields]
-    if (
-        kind is None
-        or value.wide is not None
-        or not all(c is not None and type(c[0]) is kind for c in constants)
-    ):
+    if kind is None or not all(c is not None and type(c[0]) is kind for c in constants):
         return None
     return [c[0] for c in constants if c is not None]
 

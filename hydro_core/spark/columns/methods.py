@@ -64,16 +64,15 @@ def _of_text(scope: Scope, base: Value, node: Method) -> Value:
     if node.name not in _TEXT_METHODS:
         raise NotCompilable(f"`.{node.name}` of a text")
     arguments = [scope.compile(a) for a in node.args]
-    return _TEXT_METHODS[node.name](scope, scope.need(base, "a text"), arguments)
+    return _TEXT_METHODS[node.name](scope, scope.need(base), arguments)
 
 
 def _join(scope: Scope, base: Value, node: Expr) -> Value:
-    separator, array = scope.need(base, "a text"), arrays.array_of(scope, node)
+    separator, array = scope.need(base), arrays.array_of(scope, node)
     if array.type != Array(STRING):
         raise NotCompilable(f"`.join` of {array.type}")
-    none = scope.fail("TypeError", "`join` of None")
     joined = F.call_function("array_join", array.column, separator.column)
-    column = F.when(F.exists(array.column, lambda e: e.isNull()), none).otherwise(joined)
+    column = F.when(F.exists(array.column, lambda e: e.isNull()), scope.ask()).otherwise(joined)
     return string(column, separator, array, array)
 
 
@@ -94,7 +93,7 @@ def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
     def begun(scope: Scope, text: Value, arguments: list[Value]) -> Value:
         if len(arguments) != 1 or arguments[0].type != STRING:
             raise NotCompilable("`.startswith` or `.endswith` of other than a text")
-        part = scope.need(arguments[0], "an argument")
+        part = scope.need(arguments[0])
         return boolean(test(text.column, part.column), text, part)
 
     return begun
@@ -104,7 +103,7 @@ def _replace(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     old = _text_constant(arguments, 0)
     if len(arguments) != 2 or arguments[1].type != STRING or old == "":
         raise NotCompilable("`.replace` of an empty text, or a number of times")
-    new = scope.need(arguments[1], "an argument")
+    new = scope.need(arguments[1])
     return string(F.replace(text.column, F.lit(old), new.column), text, new, safe=True)
 
 
@@ -198,7 +197,7 @@ def _text_constant(arguments: list[Value], position: int) -> str:
 def _only_text(scope: Scope, arguments: list[Value]) -> Value:
     if len(arguments) != 1 or arguments[0].type != STRING:
         raise NotCompilable("a method of a text with other arguments")
-    return scope.need(arguments[0], "an argument")
+    return scope.need(arguments[0])
 
 
 def _quoted(text: str) -> str:

@@ -20,9 +20,9 @@ from hydro_core.spark.columns.value import (
     DURATION,
     NotCompilable,
     Value,
-    Wide,
     computed,
     long,
+    strict,
     string,
 )
 from hydro_core.types.item import DATE, LONG, TIMESTAMP, TIMESTAMP_NTZ
@@ -47,7 +47,6 @@ _FIELDS: dict[str, Callable[[Column], Column]] = {
     "minute": F.minute,
     "second": F.second,
 }
-_OUT_OF_RANGE = "date value out of range"
 
 
 def is_moment(value: Value) -> bool:
@@ -62,11 +61,11 @@ def attribute(scope: Scope, base: Value, name: str) -> Value:
     if not is_moment(base):
         raise NotCompilable(f"`.{name}` of {base.type}")
     if name == "microsecond" and base.type != DATE:
-        value = scope.need(base, "a timestamp")
+        value = scope.need(base)
         return long(F.pmod(_microseconds(value), F.lit(_SECOND)), value, safe=True)
     if name not in _FIELDS or (base.type == DATE and name in ("hour", "minute", "second")):
         raise NotCompilable(f"`.{name}` of {base.type}")
-    value = scope.need(base, "a date")
+    value = scope.need(base)
     return long(_FIELDS[name](value.column).cast("long"), value, safe=True)
 
 
@@ -74,10 +73,10 @@ def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
     """`timestamp.date()` and its like, without arguments."""
     if base.type == DURATION and name == "total_seconds" and not arguments:
         microseconds = base.with_(type=LONG, constant=None)
-        return division.true_divide(scope, microseconds, integers.constant(_SECOND))
+        return division.true_divide(microseconds, integers.constant(_SECOND))
     if not is_moment(base) or arguments:
         raise NotCompilable(f"`.{name}` of {base.type}")
-    value = scope.need(base, "a date")
+    value = scope.need(base)
     day = value.column.cast("date")
     match name:
         case "weekday":
@@ -94,7 +93,7 @@ def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
             return string(value.column.cast("string"), value, safe=True)
         case "timestamp" if base.type == TIMESTAMP:
             microseconds = long(_microseconds(value), value, safe=True)
-            return division.true_divide(scope, microseconds, integers.constant(_SECOND))
+            return division.true_divide(microseconds, integers.constant(_SECOND))
         case _:
             raise NotCompilable(f"`.{name}` of {base.type}")
 
@@ -106,7 +105,7 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     if is_moment(a) and b.type == DURATION and op in ("+", "-"):
         return _moved(scope, op, a, b)
     if is_moment(a) and a.type == b.type and op == "-":
-        x, y = scope.need(a, "an operand"), scope.need(b, "an operand")
+        x, y = scope.need(a), scope.need(b)
         if a.type == DATE:
             days = F.datediff(x.column, y.column).cast("long")
             return computed(days * _DAY, DURATION, x, y, safe=True)
@@ -114,21 +113,13 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
 
 
-def negative(scope: Scope, value: Value) -> Value:
+def negative(value: Value) -> Value:
     """`-timedelta`."""
-    refuse_long(value)
-    duration = scope.need(value, "a timedelta")
-    return computed(-duration.column, DURATION, duration)
-
-
-def refuse_long(*values: Value) -> None:
-    """Refuses a timedelta that may pass 64 bits of microseconds."""
-    if any(v.type == DURATION and v.wide is not None for v in values):
-        raise NotCompilable("a timedelta of a computed length")
+    return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 
 def duration(scope: Scope, node: Call) -> Value:
-    """`timedelta(days=n)` of integers; beyond 64 bits no date could take it, and it fails."""
+    """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
     parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
     values = []
@@ -136,33 +127,29 @@ def duration(scope: Scope, node: Call) -> Value:
         value = scope.compile(expression)
         if name not in _UNITS or not integers.is_int(value):
             raise NotCompilable("a timedelta of other than integers")
-        number = integers.narrow(scope, value)
+        number = integers.bound(scope, value)
         values.append(number)
         total = F.try_add(total, F.try_multiply(number.column, integers.literal(_UNITS[name])))
-    large = scope.fail("OverflowError", _OUT_OF_RANGE)
-    # A timedelta reaches further than this; only a date that it is added to does not mind.
-    column = F.coalesce(total, large)
-    return computed(column, DURATION, *values, wide=Wide(127, None))
+    return strict(total, DURATION, *values, doubtful=bool(values))
 
 
 def _of_duration(scope: Scope, base: Value, name: str) -> Value:
-    value = scope.need(base, "a timedelta")
+    value = scope.need(base)
     whole = value.with_(type=LONG, constant=None)
     day, second = integers.constant(_DAY), integers.constant(_SECOND)
     match name:
         case "days":
-            return division.floor_divide(scope, whole, day)
+            return division.floor_divide(whole, day)
         case "seconds":
-            return division.floor_divide(scope, division.modulo(scope, whole, day), second)
+            return division.floor_divide(division.modulo(whole, day), second)
         case "microseconds":
-            return division.modulo(scope, whole, second)
+            return division.modulo(whole, second)
         case _:
             raise NotCompilable(f"`.{name}` of a timedelta")
 
 
 def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    x, d = scope.need(a, "an operand"), scope.need(b, "an operand")
-    outside = scope.fail("OverflowError", _OUT_OF_RANGE)
+    x, d = scope.need(a), scope.need(b)
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
         down = F.when(d.column % _DAY < 0, F.lit(1)).otherwise(F.lit(0))
@@ -174,7 +161,7 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
             for d_ in ((1, 1, 1), (9999, 12, 31))
         )
         column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
-        return computed(column.otherwise(outside), DATE, x, d, d, x, d)
+        return strict(column, DATE, x, d, d, x, d, doubtful=True)
     combine = F.try_add if op == "+" else F.try_subtract
     moved = combine(_microseconds(x), d.column)
     first, last = (
@@ -186,7 +173,7 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
     stamp = F.timestamp_micros(moved)
     stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
     column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)
-    return computed(column.otherwise(outside), a.type, x, d, x, d)
+    return strict(column, a.type, x, d, x, d, doubtful=True)
 
 
 def _microseconds(value: Value) -> Column:

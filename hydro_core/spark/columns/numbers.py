@@ -1,7 +1,7 @@
 """Arithmetic on Spark: which numbers meet which, floats and decimals as Python computes them.
 
-Decimals follow Python's default context of 28 digits: an operation whose digits may pass that is
-refused, since Python rounds there.
+Decimals follow Python's default context of 28 digits: of a result with more digits, which Python
+rounds, Python is asked.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pyspark.sql import Column
 from hydro_core.spark.columns import division, integers, structs
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import NotCompilable, Value, computed, double
+from hydro_core.spark.columns.value import NotCompilable, Value, computed, strict
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28
-_FLOAT_BITS = 53
+_SPARK_DIGITS = 38
 
 
 def is_float(value: Value) -> bool:
@@ -34,25 +34,31 @@ def is_decimal(value: Value) -> bool:
 
 def is_number(value: Value) -> bool:
     """Whether Python calculates with it."""
-    return integers.is_int(value) or is_float(value) or is_decimal(value) or bool(value.mixed)
+    return integers.is_int(value) or is_float(value) or is_decimal(value) or value.mixed
 
 
-def as_double(scope: Scope, value: Value) -> Value:
-    """The number as a float; null stays null unless it is a computed integer."""
+def as_double(value: Value) -> Value:
+    """The number as a float; null stays null."""
     if value.type == DOUBLE:
         return value
-    if is_float(value):
-        return value.with_(column=value.column.cast("double"), type=DOUBLE, path=None)
-    if not integers.is_int(value):
+    if not is_float(value) and not integers.is_int(value):
         raise NotCompilable(f"{value.type} and float do not meet in Python")
     if value.constant is not None:
         number = float(value.constant[0])
         return Value(F.lit(number), DOUBLE, nullable=False, constant=(number,))
-    if value.wide is not None:
-        column = integers.either(scope, (value,), lambda x: x.cast("double"))
-        return double(column, value)
-    column = integers.as_long(value).column.cast("double")
-    return value.with_(column=column, type=DOUBLE, path=None)
+    return value.with_(column=value.column.cast("double"), type=DOUBLE, path=None)
+
+
+def as_mixed(scope: Scope, value: Value) -> Value:
+    """The number as a double that may stand for an int: then it has 53 bits."""
+    if value.mixed or is_float(value):
+        return as_double(value)
+    if value.constant is not None and abs(value.constant[0]) <= division.EXACT:
+        return as_double(value)
+    number = scope.sure(value).column
+    held = number.cast("long").between(-division.EXACT, division.EXACT) | number.isNull()
+    column = F.when(held, number.cast("double")).otherwise(scope.ask())
+    return computed(column, DOUBLE, value, value, nullable=value.nullable)
 
 
 def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
@@ -60,28 +66,28 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     if integers.is_int(a) and integers.is_int(b):
         return _of_integers(scope, op, a, b)
     if is_decimal(a) or is_decimal(b):
-        return _of_decimals(scope, op, a, b)
+        return _of_decimals(op, a, b)
     if a.mixed or b.mixed:
         return _of_mixed(scope, op, a, b)
-    return _of_floats(scope, op, as_double(scope, a), as_double(scope, b))
+    return _of_floats(op, as_double(a), as_double(b))
 
 
-def minus(scope: Scope, a: Value) -> Value:
+def minus(a: Value) -> Value:
     """`-a`."""
     if integers.is_int(a):
-        return integers.negate(scope, a)
+        return integers.negate(a)
     if a.constant is not None and is_float(a):
         return Value(F.lit(-a.constant[0]), DOUBLE, nullable=False, constant=(-a.constant[0],))
-    return computed(-scope.need(a, "the operand of `-`").column, _float_or_decimal(a), a)
+    return strict(-a.column, _float_or_decimal(a), a)
 
 
-def absolute(scope: Scope, a: Value) -> Value:
+def absolute(a: Value) -> Value:
     """`abs(a)`."""
     if integers.is_int(a):
-        return integers.absolute(scope, a)
+        return integers.absolute(a)
     if a.mixed:
         raise NotCompilable("`abs` of an int for some items and a float for others")
-    return computed(F.abs(scope.need(a, "the operand of `abs`").column), _float_or_decimal(a), a)
+    return strict(F.abs(a.column), _float_or_decimal(a), a)
 
 
 def _float_or_decimal(a: Value) -> Scalar | Decimal:
@@ -95,61 +101,61 @@ def _float_or_decimal(a: Value) -> Scalar | Decimal:
 def _of_integers(scope: Scope, op: str, a: Value, b: Value) -> Value:  # noqa: PLR0911
     match op:
         case "+":
-            return integers.add(scope, a, b)
+            return integers.add(a, b)
         case "-":
-            return integers.subtract(scope, a, b)
+            return integers.subtract(a, b)
         case "*":
-            return integers.multiply(scope, a, b)
+            return integers.multiply(a, b)
         case "/":
-            return division.true_divide(scope, a, b)
+            return division.true_divide(a, b)
         case "//":
-            return division.floor_divide(scope, a, b)
+            return division.floor_divide(a, b)
         case "%":
-            return division.modulo(scope, a, b)
+            return division.modulo(a, b)
         case "**":
             return division.power(scope, a, b)
         case "&" | "|" | "^":
-            return integers.bitwise(scope, op, a, b)
+            return integers.bitwise(op, a, b)
         case _:
             by = b.constant[0] if b.constant is not None else None
             if not isinstance(by, int):
                 raise NotCompilable("a shift by a computed number")
-            return integers.shift(scope, op, a, by)
+            return integers.shift(op, a, by)
 
 
-def _of_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
-    x, y = scope.need(a, "an operand").column, scope.need(b, "an operand").column
+def _of_floats(op: str, a: Value, b: Value) -> Value:
+    x, y = a.column, b.column
+    may_be_zero = b.constant is None or b.constant[0] == 0
     match op:
         case "+":
-            return double(x + y, a, b)
+            return strict(x + y, DOUBLE, a, b)
         case "-":
-            return double(x - y, a, b)
+            return strict(x - y, DOUBLE, a, b)
         case "*":
-            return double(x * y, a, b)
+            return strict(x * y, DOUBLE, a, b)
         case "/":
-            return double(_unless_zero(scope, b, y, x / y), a, b)
+            return strict(F.try_divide(x, y), DOUBLE, a, b, doubtful=may_be_zero)
         case "%":
-            return double(_unless_zero(scope, b, y, _float_modulo(x, y)), a, b, a, b)
+            rest = _float_modulo(x, y)
+            rest = F.when(y != 0.0, rest) if may_be_zero else rest
+            return strict(rest, DOUBLE, a, b, a, b, doubtful=may_be_zero)
         case _:
             raise NotCompilable(f"`{op}` of floats")
 
 
 def _of_mixed(scope: Scope, op: str, a: Value, b: Value) -> Value:
     """An int for some items, a float for others: the same while floats hold the ints."""
-    bounds = [v.mixed or (0 if is_float(v) else integers.bits(v)) for v in (a, b)]
-    bound = sum(bounds) if op == "*" else max(bounds) + 1
-    if op not in ("+", "-", "*", "/") or max(bound, *bounds) > _FLOAT_BITS:
+    if op not in ("+", "-", "*", "/"):
         raise NotCompilable("an operand is an int for some items and a float for others")
-    x, y = (v.with_(mixed=0) if v.mixed else as_double(scope, v) for v in (a, b))
-    result = _of_floats(scope, op, x, y)
-    return result if op == "/" or is_float(a) or is_float(b) else result.with_(mixed=bound)
-
-
-def _unless_zero(scope: Scope, b: Value, divisor: Column, otherwise: Column) -> Column:
-    if b.constant is not None and b.constant[0] != 0:
-        return otherwise
-    zero = scope.fail("ZeroDivisionError", "float division by zero")
-    return F.when(divisor == 0.0, zero).otherwise(otherwise)
+    x, y = (as_mixed(scope, v).with_(mixed=False) for v in (a, b))
+    result = _of_floats(op, x, y)
+    if op == "/" or is_float(a) or is_float(b):
+        return result
+    held = F.abs(result.column) <= float(division.EXACT)
+    # A float may be −0, an int never.
+    held = held & (result.column != 0.0) if op == "*" else held
+    column = F.when(held, result.column)
+    return strict(column, DOUBLE, result, result, doubtful=True).with_(mixed=True)
 
 
 def _float_modulo(x: Column, y: Column) -> Column:
@@ -160,7 +166,7 @@ def _float_modulo(x: Column, y: Column) -> Column:
     return F.when(rest == 0.0, zero).otherwise(other)
 
 
-def _of_decimals(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _of_decimals(op: str, a: Value, b: Value) -> Value:
     left, right = _decimal_type(a), _decimal_type(b)
     match op:
         case "+" | "-":
@@ -172,21 +178,22 @@ def _of_decimals(scope: Scope, op: str, a: Value, b: Value) -> Value:
             type_ = Decimal(left.precision + right.precision, scale)
         case _:
             raise NotCompilable(f"`{op}` of decimals")
-    if max(left.precision, right.precision, type_.precision) > _CONTEXT_DIGITS:
-        raise NotCompilable("a decimal of more digits than Python's context keeps")
-    x, y = as_decimal(scope, a, left), as_decimal(scope, b, right)
+    if max(left.precision, right.precision, type_.precision) >= _SPARK_DIGITS or (
+        type_.scale > _CONTEXT_DIGITS
+    ):
+        raise NotCompilable("a decimal of more digits than Spark keeps")
+    x, y = _as_decimal(a, left), _as_decimal(b, right)
     column = {"+": x + y, "-": x - y, "*": x * y}[op]
-    return computed(column.cast(f"decimal({type_.precision},{type_.scale})"), type_, a, b)
+    column = column.cast(f"decimal({type_.precision},{type_.scale})")
+    if type_.precision <= _CONTEXT_DIGITS:
+        return strict(column, type_, a, b)
+    least = F.lit(f"1{'0' * (_CONTEXT_DIGITS - type_.scale)}").cast("decimal(38,0)")
+    return strict(F.when(F.abs(column) < least, column), type_, a, b, a, b, doubtful=True)
 
 
-def as_decimal(scope: Scope, value: Value, to: Decimal) -> Column:
-    """The number, never null, as a decimal that surely holds it."""
-    exact = (
-        integers.exactly(scope, value)
-        if integers.is_int(value)
-        else scope.need(value, "an operand")
-    )
-    return exact.column.cast(f"decimal({to.precision},{to.scale})")
+def _as_decimal(value: Value, to: Decimal) -> Column:
+    """The number as a decimal that surely holds it; null stays null."""
+    return value.column.cast(f"decimal({to.precision},{to.scale})")
 
 
 def _decimal_type(value: Value) -> Decimal:

@@ -13,7 +13,7 @@ from hydro_core.functions.tree import FString
 from hydro_core.spark.columns import integers
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
-from hydro_core.spark.columns.value import NotCompilable, Value, boolean, long, string
+from hydro_core.spark.columns.value import NotCompilable, Value, boolean, long, strict, string
 from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal
 
 _INT = 2**31 - 1
@@ -21,7 +21,7 @@ _INT = 2**31 - 1
 
 def length(scope: Scope, value: Value) -> Value:
     """`len(text)`."""
-    text = scope.need(value, "a text")
+    text = scope.need(value)
     return long(F.length(text.column).cast("long"), text, safe=True)
 
 
@@ -30,23 +30,22 @@ def concatenate(scope: Scope, op: str, a: Value, b: Value) -> Value:
     if op == "+":
         if not a.type == b.type == STRING:
             raise NotCompilable(f"`+` of {a.type} and {b.type}")
-        x, y = scope.need(a, "an operand"), scope.need(b, "an operand")
+        x, y = scope.need(a), scope.need(b)
         return string(F.concat(x.column, y.column), x, y, safe=True)
     text, times = (a, b) if a.type == STRING else (b, a)
     if not integers.is_int(times):
         raise NotCompilable(f"`*` of {a.type} and {b.type}")
-    text, times = scope.need(text, "an operand"), integers.exactly(scope, times)
+    text, times = scope.need(text), integers.bound(scope, times)
     count = F.greatest(times.column, F.lit(0))
-    too_long = scope.fail("MemoryError", "the text is too long")
-    bounded = F.when(count > _INT, too_long).otherwise(count).cast("int")
-    return string(F.repeat(text.column, bounded), text, times)
+    bounded = F.when(count <= _INT, count).cast("int")
+    return strict(F.repeat(text.column, bounded), STRING, text, times, doubtful=True)
 
 
 def contains(scope: Scope, text: Value, part: Value) -> Value:
     """`part in text`."""
     if part.type != STRING:
         raise NotCompilable(f"`in` of {part.type} and a text")
-    x, y = scope.need(text, "a text"), scope.need(part, "a text")
+    x, y = scope.need(text), scope.need(part)
     return boolean(F.contains(x.column, y.column), x, y)
 
 
@@ -54,24 +53,23 @@ def character(scope: Scope, text: Value, index: Value) -> Value:
     """`text[i]`."""
     if not integers.is_int(index):
         raise NotCompilable(f"a text is indexed by {index.type}")
-    x, i = scope.need(text, "a text"), integers.narrow(scope, index)
-    outside = scope.fail("IndexError", "string index out of range")
+    x, i = scope.need(text), integers.bound(scope, index)
     known = i.constant[0] if i.constant is not None else None
     if known is not None and abs(known) < _INT:
         found = F.substring(x.column, int(known) + 1 if known >= 0 else int(known), 1)
-        return string(F.when(found == "", outside).otherwise(found), x, x)
+        return string(F.when(found == "", scope.ask()).otherwise(found), x, x)
     size = F.length(x.column)
     inside = (i.column < size) & (i.column >= -size)
     place = F.when(i.column < 0, i.column + size).otherwise(i.column) + 1
     found = F.substr(x.column, place.cast("int"), F.lit(1))
-    return string(F.when(inside, found).otherwise(outside), x, i, x, i)
+    return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
 
 
 def cut(
     scope: Scope, text: Value, low: Value | None, high: Value | None, step: Value | None
 ) -> Value:
     """`text[low:high:step]`."""
-    x = scope.need(text, "a text")
+    x = scope.need(text)
     if step is not None and step.constant not in ((None,), (1,)):
         if step.constant == (-1,) and low is None and high is None:
             return string(F.reverse(x.column), x, safe=True)
@@ -93,10 +91,8 @@ def bound(scope: Scope, value: Value | None, size: Column, default: Column) -> C
         return default
     if not integers.is_int(value):
         raise NotCompilable(f"a slice by {value.type}")
-    if value.nullable and value.wide is None:
+    if value.nullable:
         return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
-    if value.wide is not None:
-        return _clamped(integers.either(scope, (value,), _as_int), size)
     if value.constant is not None:
         number = max(-_INT, min(_INT, int(value.constant[0])))
         if number >= 0:
@@ -138,8 +134,6 @@ def text_of(scope: Scope, value: Value) -> Value:
     if value.type == UNKNOWN:
         return string(F.lit("None"), value, safe=True)
     if integers.is_integer_type(value):
-        if value.wide is not None:
-            return string(integers.either(scope, (value,), lambda i: i.cast("string")), value)
         return _or_none(value, value.column.cast("string"))
     if value.type == STRING:
         return _or_none(value, value.column)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column
 
-from hydro_core.spark.columns import integers
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import Scope
 from hydro_core.spark.columns.value import NotCompilable, Value, computed
@@ -47,9 +46,7 @@ def arity(value: Value) -> int:
 def field_at(scope: Scope, value: Value, position: int) -> Value:
     """The field at a position, from 0; a None has none."""
     if value.parts is not None:
-        others = [p for i, p in enumerate(value.parts) if i != position]
-        if not all(p.safe for p in others):
-            raise NotCompilable("a part that may fail is computed and not used")
+        scope.use(*(p for i, p in enumerate(value.parts) if i != position))
         return value.parts[position]
     if isinstance(value.type, Row):
         name, item = value.type.fields[position].name, value.type.fields[position].type
@@ -68,9 +65,8 @@ def present(scope: Scope, value: Value) -> Value:
     if not value.nullable:
         return value
     if value.path is None:
-        return scope.need(value, "what has fields")
-    reason = f"{'.'.join(value.path)} is None and has no fields"
-    scope.guard(value.path, value.column.isNull(), scope.fail("TypeError", reason))
+        return scope.need(value)
+    scope.guard(value.path, value.column.isNull())
     return value.with_(nullable=False)
 
 
@@ -82,11 +78,9 @@ def fields_of(scope: Scope, value: Value) -> list[Value]:
 
 
 def whole(scope: Scope, value: Value, *, final: bool = False) -> Value:
-    """The value as one column: fields put together, integers ended."""
-    if value.wide is not None:
-        return integers.result(scope, value) if final else integers.exactly(scope, value)
+    """The value as one column, fields put together; null is None."""
     if value.parts is None:
-        return value
+        return scope.sure(value)
     if not isinstance(value.type, Tuple | Row):
         raise NotCompilable(f"parts of {value.type}")
     parts = [whole(scope, part, final=final) for part in value.parts]

@@ -1,15 +1,14 @@
 """What a sub-expression of a function is while it is compiled: a column, and what is known of its
 values.
 
-Three things make a column of Spark and a value of Python differ, and each is written down here. A
-value may be None (`nullable`), and Python fails where Spark gives null. A computed integer may pass
-64 bits on its way to a result that does not (`wide`). And evaluating it may fail (`safe` is False),
-so it must be evaluated exactly where Python does.
+Two things make a column of Spark and a value of Python differ, and each is written down here. Null
+may stand for None (`nullable`), or for what Spark cannot tell (`doubtful`): an operand was None, a
+result passed 64 bits, a divisor was 0. And evaluating it may fail the job (`safe` is False), so it
+must be evaluated exactly where Python does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,45 +52,29 @@ ValueType = ItemType | Duration | Generator
 
 
 @dataclass(frozen=True, slots=True)
-class Wide:
-    """An integer that may pass 64 bits. Its column is a long, null where that is so or an operand
-    is None.
-
-    `slow` makes the exact value as a decimal(38, 0) and fails where Python does; None where even
-    these digits may not do. `bits` bounds it: |x| ≤ 2**bits. `factors`: the integers whose product
-    it is. `beyond`: when the column is null though no operand is None, the value does not have 64
-    bits; `partial`: `slow` fails beyond 64 bits.
-    """
-
-    bits: int
-    slow: Callable[[], Column] | None
-    operands: tuple[Column, ...] = ()
-    """Those that may be None."""
-    factors: tuple[Column, ...] = ()
-    beyond: bool = False
-    partial: bool = False
-    fits: bool = False
-    """It surely has 64 bits."""
-
-
-@dataclass(frozen=True, slots=True)
 class Value:
     """A sub-expression."""
 
     column: Column
     type: ValueType
     nullable: bool = True
+    doubtful: bool = False
+    """It is never None; null says that Python must be asked. What is doubtful is not nullable."""
     safe: bool = True
     size: int = 1
     parts: tuple[Value, ...] | None = None
     """The fields, where a tuple or row is made in the function; `structs.whole` joins them."""
     constant: tuple[Any] | None = None
     """The Python value, in a tuple of one, where it is constant."""
-    wide: Wide | None = None
-    mixed: int = 0
-    """The bits of the ints, where it is an int for some items and a float for others: a double."""
+    mixed: bool = False
+    """It is an int for some items and a float for others: a double, its ints within 53 bits."""
     path: tuple[str, ...] | None = None
     """Where in the parameters it stands, if nothing is computed."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether Python may fail where it computes this."""
+        return self.doubtful or not self.safe
 
     def with_(self, **changes: Any) -> Value:
         """A copy with some fields replaced."""
@@ -99,12 +82,18 @@ class Value:
 
 
 def computed(column: Column, item: ValueType, *of: Value, safe: bool = False, **more: Any) -> Value:
-    """A value that is never None, computed from others."""
+    """A value that is never None, computed from others of which null is no doubt."""
     size = 1 + sum(v.size for v in of)
     if size > MAX_SIZE:
         raise NotCompilable("it is too large an expression")
     more.setdefault("nullable", False)
     return Value(column, item, safe=safe and all(v.safe for v in of), size=size, **more)
+
+
+def strict(column: Column, item: ValueType, *of: Value, doubtful: bool = False) -> Value:
+    """What Python computes of values that must not be None; null where one of them is null."""
+    doubtful = doubtful or any(v.nullable or v.doubtful for v in of)
+    return computed(column, item, *of, safe=True, doubtful=doubtful)
 
 
 def boolean(column: Column, *of: Value, safe: bool = True) -> Value:
@@ -125,9 +114,3 @@ def double(column: Column, *of: Value, safe: bool = False) -> Value:
 def string(column: Column, *of: Value, safe: bool = False) -> Value:
     """A text."""
     return computed(column, STRING, *of, safe=safe)
-
-
-def refuse_loss(*values: Value) -> None:
-    """Refuses to leave out a value whose computation may fail: Python computes it all the same."""
-    if not all(v.safe for v in values):
-        raise NotCompilable("a part that may fail is computed and not used")

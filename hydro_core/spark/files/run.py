@@ -154,6 +154,11 @@ class _Files:
         return self.work.plan
 
     @property
+    def settings(self) -> Settings:
+        """The limits of the run."""
+        return self.work.settings
+
+    @property
     def directory(self) -> None:
         """What is kept between ranges stays with Spark."""
 

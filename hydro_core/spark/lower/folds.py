@@ -89,9 +89,7 @@ def over_array(
         return F.aggregate(
             values,
             start,
-            lambda a, x: to_column(fn, ((a, acc), (x, item)), result=acc, tick=step.tick).cast(
-                wanted
-            ),
+            lambda a, x: to_column(fn, ((a, acc), (x, item)), result=acc).cast(wanted),
         )
     except NotCompilable:
         return folded_in_python(fn, acc, item, values, start, pairwise=pairwise, tick=step.tick)

@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
+from hydro_core.catalog.internal import (
+    AGGREGATE_FROM,
+    AGGREGATE_MOVED,
+    FOLD_FROM,
+    FOLD_KEYED_FROM,
+    LATEST_FROM,
+    REDUCE_FROM,
+    REDUCE_KEYED_FROM,
+)
 from hydro_core.catalog.parts import EXTREMES, merging
-from hydro_core.catalog.spec import Aggregate
+from hydro_core.catalog.spec import Aggregate, OpSpec
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
@@ -70,7 +79,7 @@ class Opaque:
 
 def form_of(step: Step) -> Going | Opaque:
     """How the operator's result goes on; the only input of the step is what is new."""
-    return _FORMS[step.node.op.name](step)
+    return _FORMS[step.node.op](step)
 
 
 def _aggregate(step: Step) -> Going:
@@ -172,12 +181,12 @@ def _reducing(
     return Going({ACC: running}, made, stored_parts, is_aggregated=True)
 
 
-_FORMS: Mapping[str, Callable[[Step], Going | Opaque]] = {
-    "aggregate_from": _aggregate,
-    "aggregate_moved": _moved,
-    "latest_from": _latest,
-    "fold_from": _fold,
-    "fold_keyed_from": _fold_keyed,
-    "reduce_from": _reduce,
-    "reduce_keyed_from": _reduce_keyed,
+_FORMS: Mapping[OpSpec, Callable[[Step], Going | Opaque]] = {
+    AGGREGATE_FROM: _aggregate,
+    AGGREGATE_MOVED: _moved,
+    LATEST_FROM: _latest,
+    FOLD_FROM: _fold,
+    FOLD_KEYED_FROM: _fold_keyed,
+    REDUCE_FROM: _reduce,
+    REDUCE_KEYED_FROM: _reduce_keyed,
 }

@@ -3,8 +3,8 @@
 What such a fold is says `functions.known_folds`; here its parts become partial results that are
 merged, so that a fold runs along a history and goes on from what is stored. Integers are summed
 with room to spare: only a final sum beyond 64 bits fails the tick, since a fold of a bag has no
-order in which a partial sum would be one. An item whose value is None fails it, as Python's `+` and
-`max` do.
+order in which a partial sum would be one. Where a value is None, or the sum is beyond 64 bits,
+Python is asked (`hydro_core.spark.guards`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column
 
+from hydro_core.functions.fn import Fn
 from hydro_core.functions.known_folds import (
     Extreme,
     Kept,
@@ -27,9 +28,9 @@ from hydro_core.functions.known_folds import (
 from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Expr
 from hydro_core.spark.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.columns.compiler import compile_expression
 from hydro_core.spark.columns.dry import F
-from hydro_core.spark.columns.scope import Site
+from hydro_core.spark.columns.scope import asked
+from hydro_core.spark.guards import runs_in_python
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
@@ -54,10 +55,11 @@ def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
 ) -> Running | None:
     """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
-    known = known_fold(step.arg("f"))
-    if known is None:
+    fn = step.arg("f")
+    known = known_fold(fn)
+    if known is None or runs_in_python(fn):
         return None
-    values = _Values(step, wrapped, item)
+    values = _Values(fn, wrapped, item)
     try:
         made = _of_fold(values, known, acc)
     except NotCompilable:
@@ -67,8 +69,7 @@ def native_fold(
         count, *rest = found
         whole = made.final(start, rest)
         if isinstance(acc, Tuple | Row):
-            missing = values.fail("TypeError", "the accumulator is None", shows_item=False)
-            whole = F.when(start.isNull(), missing).otherwise(whole)
+            whole = F.when(start.isNull(), asked(fn)).otherwise(whole)
         return F.when(count == 0, start).otherwise(whole)
 
     return Running((counted(wrapped.isNotNull()), *made.partials), final)
@@ -76,10 +77,11 @@ def native_fold(
 
 def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
     """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
-    known = known_reduce(step.arg("f"))
-    if known is None:
+    fn = step.arg("f")
+    known = known_reduce(fn)
+    if known is None or runs_in_python(fn):
         return None
-    values = _Values(step, wrapped, item)
+    values = _Values(fn, wrapped, item)
     try:
         made = _of_reduction(values, known, acc, convert(values.item_column, item, acc))
     except NotCompilable:
@@ -90,8 +92,7 @@ def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType)
         first = convert(one.getField("x"), item, acc)
         nulls, totals = rest[1::2], rest[::2]
         met = F.greatest(*nulls, F.lit(0)) > 0
-        missing = values.fail("TypeError", "an operand is None", shows_item=False)
-        whole = F.when(met, missing).otherwise(made.final(first, totals))
+        whole = F.when(met, asked(fn)).otherwise(made.final(first, totals))
         return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
@@ -105,9 +106,8 @@ def _first(column: Column) -> Column:
 class _Values:
     """The values of a group, each the field `x` of a struct that is null for what is no value."""
 
-    def __init__(self, step: Step, wrapped: Column, item: ItemType) -> None:
-        self.fn, self.tick = step.arg("f"), step.tick
-        self.wrapped, self.item = wrapped, item
+    def __init__(self, fn: Fn, wrapped: Column, item: ItemType) -> None:
+        self.fn, self.wrapped, self.item = fn, wrapped, item
         self.item_column = wrapped.getField("x")
 
     def type_of(self, expression: Expr) -> ItemType:
@@ -115,19 +115,14 @@ class _Values:
         return result_type(value_of(self.fn, expression), (self.item,))
 
     def taken(self, expression: Expr, to: ItemType, where: Expr | None = None) -> Column:
-        """What is taken of a value, where None fails; null where nothing is to be taken."""
+        """What is taken of a value, and not None; null where nothing is to be taken."""
         given = ((self.item_column, self.item),)
-        column = to_column(value_of(self.fn, expression), given, result=to, tick=self.tick)
-        column = F.coalesce(column, self.fail("TypeError", "an operand is None"))
+        column = to_column(value_of(self.fn, expression), given, result=to)
+        column = F.coalesce(column, asked(self.fn))
         if where is not None:
-            holds = predicate_column(value_of(self.fn, where), given, tick=self.tick)
+            holds = predicate_column(value_of(self.fn, where), given)
             column = F.when(holds, column)
         return F.when(self.wrapped.isNotNull(), column)
-
-    def fail(self, kind: str, reason: str, *, shows_item: bool = True) -> Column:
-        """A column that fails the tick."""
-        shown = (self.item_column,) if shows_item else ()
-        return Site(self.fn, compile_expression, shown, self.tick).fail(kind, reason)
 
 
 def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
@@ -193,8 +188,7 @@ def _exact(values: _Values, total: Column, acc: ItemType) -> Column:
     if acc != LONG:
         return total
     fits = total.between(F.lit(LONG_MIN).cast(_WIDE), F.lit(LONG_MAX).cast(_WIDE))
-    beyond = values.fail("OverflowError", "the sum is beyond 64 bits", shows_item=False)
-    return F.when(fits, total.cast("long")).when(total.isNotNull(), beyond)
+    return F.when(fits, total.cast("long")).when(total.isNotNull(), asked(values.fn))
 
 
 def _added(values: _Values, acc: ItemType, total: Partial) -> _Made:
@@ -221,8 +215,7 @@ def _extreme_of(kind: str, value: Column) -> Partial:
 
 def _met(values: _Values, start: Column, total: Column, both: Column) -> Column:
     """The start and a total together; a start of None fails as soon as there is a total."""
-    missing = values.fail("TypeError", "the accumulator is None", shows_item=False)
-    return F.when(total.isNull(), start).when(start.isNull(), missing).otherwise(both)
+    return F.when(total.isNull(), start).when(start.isNull(), asked(values.fn)).otherwise(both)
 
 
 def _parts(known: Parts, acc: ItemType) -> list[tuple[str, int, KnownFold, ItemType]]:

@@ -16,6 +16,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import result_key
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import live
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
@@ -87,7 +88,7 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
 
 def _keys(step: Step) -> Keys:
     by, item = step.node.args.get("by"), step.input.item
-    if not by and not step.node.op.name.endswith("keyed_from"):
+    if result_key(step.node) is None:
         return Keys((), ())
     fields, stored = key_fields(item, by), key_fields(step.item, by)
     of_stored = [

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hydro_core.functions.field_map import FieldMap, field_map
+from hydro_core.functions.made import Use
 from hydro_core.functions.read import read_callable
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at, leaves
@@ -47,7 +48,7 @@ def test_vectors(vector: Any) -> None:
     item = parse_ddl(vector["params"])
     unknown = dict.fromkeys(("g", "log", "touch"), partial(print))
     fn = live(vector["function"], LIMIT=object(), **unknown)
-    found = field_map(fn, (item,), use=vector["op"])
+    found = field_map(fn, (item,), use=USES[vector["op"]])
     said = {(out, f.path) for out, fields in found.equal.items() for f in fields}
     expected, may = _said(vector, "expect", item), _said(vector, "may", item)
     assert said <= expected | may, "unsound"
@@ -68,107 +69,112 @@ def _computed(found: FieldMap) -> dict[str, list[str]]:
     }
 
 
+USES: dict[str, Use] = {"map": "item", "filter_map": "optional", "flat_map": "elements"}
 TRAPS = [
     # a list that is made here and changed afterwards
     (
-        "flat_map",
+        "elements",
         "    out = [(t[0], t[1])]\n    out.append((t[1], t[0]))\n    return out\n",
         {},
     ),
     (
-        "flat_map",
+        "elements",
         "    out = [(t[0], t[1])]\n    x = out\n    x.append((t[1], t[0]))\n    return out\n",
         {},
     ),
     (
-        "flat_map",
+        "elements",
         "    out = [(t[0], t[1])]\n    pair = (out, 1)\n    touch(pair)\n    return out\n",
         {},
     ),
-    ("flat_map", "    out = [(t[0], t[1])]\n    out += [(t[1], t[0])]\n    return out\n", {}),
-    ("flat_map", "    out = [(t[0], 1)]\n    out[0] = (t[1], 1)\n    return out\n", {}),
-    ("flat_map", "    out = [(t[0], 1)]\n    del out[0]\n    return out\n", {}),
+    ("elements", "    out = [(t[0], t[1])]\n    out += [(t[1], t[0])]\n    return out\n", {}),
+    ("elements", "    out = [(t[0], 1)]\n    out[0] = (t[1], 1)\n    return out\n", {}),
+    ("elements", "    out = [(t[0], 1)]\n    del out[0]\n    return out\n", {}),
     (
-        "flat_map",
+        "elements",
         "    out = [(t[0], 1)]\n    def g(): out.append((t[1], 1))\n    g()\n    return out\n",
         {},
     ),
     # a name that is bound in one case only
-    ("map", "    u = t[1]\n    t[0] > 5 and (u := t[0])\n    return (u,)\n", {}),
-    ("map", "    u = t[1]\n    x = (u := t[0]) if t[0] else 1\n    return (u,)\n", {}),
-    ("map", "    u = t[1]\n    x = 1 < t[0] < (u := t[0])\n    return (u,)\n", {}),
-    ("map", "    u = t[1]\n    x = [1 for y in t[2] if (u := t[0])]\n    return (u,)\n", {}),
-    ("map", "    u = t[1]\n    for u in t[2]:\n        pass\n    return (u,)\n", {}),
-    ("map", "    u = t[1]\n    while t[0] < u:\n        u = u - 1\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    t[0] > 5 and (u := t[0])\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    x = (u := t[0]) if t[0] else 1\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    x = 1 < t[0] < (u := t[0])\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    x = [1 for y in t[2] if (u := t[0])]\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    for u in t[2]:\n        pass\n    return (u,)\n", {}),
+    ("item", "    u = t[1]\n    while t[0] < u:\n        u = u - 1\n    return (u,)\n", {}),
     (
-        "map",
+        "item",
         "    u = t[1]\n    try:\n        u = t[0]\n    except E:\n        pass\n    return (u,)\n",
         {},
     ),
     (
-        "map",
+        "item",
         "    u = t[1]\n    match t:\n        case (1, u, _):\n            pass\n    return (u,)\n",
         {"0": ["1"]},
     ),
     (
-        "map",
+        "item",
         "    u = t[1]\n    match t[0]:\n        case u:\n            pass\n    return (u,)\n",
         {"0": ["0"]},
     ),
     # what a function within sees
     (
-        "map",
+        "item",
         "    u = t[1]\n    def g():\n        return u\n    u = t[0]\n    return (g(),)\n",
         {"0": ["0"]},
     ),
     (
-        "map",
+        "item",
         "    u = t[1]\n    def g(u):\n        return u\n    return (g(t[0]), u)\n",
         {"0": ["0"], "1": ["1"]},
     ),
     (
-        "map",
+        "item",
         "    u = t[1]\n    def g(): return u\n    def h(u): return g()\n    return (h(t[0]),)\n",
         {},
     ),
-    ("map", "    f = lambda u: (u, t[1])\n    return f(t[0])\n", {"0": ["0"], "1": ["1"]}),
-    ("map", "    return (lambda t: t[0])(t[2]), t[0]\n", {"1": ["0"]}),
-    ("map", "    return [t for t in t[2]], t[0]\n", {"1": ["0"]}),
+    ("item", "    f = lambda u: (u, t[1])\n    return f(t[0])\n", {"0": ["0"], "1": ["1"]}),
+    ("item", "    return (lambda t: t[0])(t[2]), t[0]\n", {"1": ["0"]}),
+    ("item", "    return [t for t in t[2]], t[0]\n", {"1": ["0"]}),
     # arrays that something may have changed, in whatever order
-    ("map", "    x = (t[2], t[0])\n    touch(x)\n    return (t[2], t[0])\n", {"1": ["0"]}),
-    ("map", "    x = t[2]\n    y = (x, 1)\n    y[0].append(1)\n    return x, t[0]\n", {"1": ["0"]}),
-    ("map", "    sorted([t[2]], key=touch)\n    return t[2], t[0]\n", {"1": ["0"]}),
-    ("map", "    keep(t)\n    return t\n", {"0": ["0"], "1": ["1"]}),
-    ("map", "    x = t[2]\n    x += [1]\n    return t[2], t[0]\n", {"1": ["0"]}),
-    ("map", "    x = t[2]\n    x *= 2\n    return t[2], t[0]\n", {"1": ["0"]}),
-    ("map", "    x = t[0]\n    x += 1\n    return t[2], t[0]\n", {"0": ["2"], "1": ["0"]}),
-    ("map", "    [x.append(1) for x in [t[2]]]\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("item", "    x = (t[2], t[0])\n    touch(x)\n    return (t[2], t[0])\n", {"1": ["0"]}),
+    (
+        "item",
+        "    x = t[2]\n    y = (x, 1)\n    y[0].append(1)\n    return x, t[0]\n",
+        {"1": ["0"]},
+    ),
+    ("item", "    sorted([t[2]], key=touch)\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("item", "    keep(t)\n    return t\n", {"0": ["0"], "1": ["1"]}),
+    ("item", "    x = t[2]\n    x += [1]\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("item", "    x = t[2]\n    x *= 2\n    return t[2], t[0]\n", {"1": ["0"]}),
+    ("item", "    x = t[0]\n    x += 1\n    return t[2], t[0]\n", {"0": ["2"], "1": ["0"]}),
+    ("item", "    [x.append(1) for x in [t[2]]]\n    return t[2], t[0]\n", {"1": ["0"]}),
     # None
-    ("map", "    if t[0]:\n        return t\n", {}),
-    ("filter_map", "    if t[0]:\n        return t\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
-    ("filter_map", "    return (t[0], None if t[0] else t[1])\n", {"0": ["0"]}),
-    ("map", "    x = t if t[0] else None\n    return (x[0], x)\n", {"0": ["0"]}),
-    ("flat_map", "    return [t[0], None]\n", {}),
-    ("flat_map", "    return [(t[0], 1)] if t[1] else []\n", {"0": ["0"]}),
-    ("flat_map", "    return [(t[0], 1)] + [(t[0], x) for x in t[2]]\n", {"0": ["0"]}),
-    ("flat_map", "    return t\n", {}),
-    ("flat_map", "    return t[2]\n", {}),
+    ("item", "    if t[0]:\n        return t\n", {}),
+    ("optional", "    if t[0]:\n        return t\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
+    ("optional", "    return (t[0], None if t[0] else t[1])\n", {"0": ["0"]}),
+    ("item", "    x = t if t[0] else None\n    return (x[0], x)\n", {"0": ["0"]}),
+    ("elements", "    return [t[0], None]\n", {}),
+    ("elements", "    return [(t[0], 1)] if t[1] else []\n", {"0": ["0"]}),
+    ("elements", "    return [(t[0], 1)] + [(t[0], x) for x in t[2]]\n", {"0": ["0"]}),
+    ("elements", "    return t\n", {}),
+    ("elements", "    return t[2]\n", {}),
     # rows and tuples
     (
-        "map",
+        "item",
         "    r = {'a': t[0], 'b': t[1]}\n    return {**r, 'a': 1, 'c': r['b']}\n",
         {"b": ["1"], "c": ["1"]},
     ),
-    ("map", "    return {'a': t[0], 'a': t[1]}\n", {"a": ["1"]}),
-    ("map", "    return {'a': t[0], **touch(t)}\n", {}),
-    ("map", "    return t[:2] + (t[0],)\n", {"0": ["0"], "1": ["1"], "2": ["0"]}),
-    ("map", "    return t[t[0]], t[0]\n", {"1": ["0"]}),
-    ("map", "    return t[True], t[-1]\n", {"0": ["1"], "1": ["2"]}),
-    ("map", "    a, *b, c = t\n    return (c, b[0], a)\n", {"0": ["2"], "1": ["1"], "2": ["0"]}),
-    ("map", "    a, b = t\n    return (a, b)\n", {}),
-    ("map", "    return tuple(t), list(t)\n", {"0.0": ["0"], "0.1": ["1"], "0.2": ["2"]}),
-    ("map", "    return max(t[0], t[1]), t[0] or t[0]\n", {"1": ["0"]}),
-    ("map", "    return (t, t)[0]\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
+    ("item", "    return {'a': t[0], 'a': t[1]}\n", {"a": ["1"]}),
+    ("item", "    return {'a': t[0], **touch(t)}\n", {}),
+    ("item", "    return t[:2] + (t[0],)\n", {"0": ["0"], "1": ["1"], "2": ["0"]}),
+    ("item", "    return t[t[0]], t[0]\n", {"1": ["0"]}),
+    ("item", "    return t[True], t[-1]\n", {"0": ["1"], "1": ["2"]}),
+    ("item", "    a, *b, c = t\n    return (c, b[0], a)\n", {"0": ["2"], "1": ["1"], "2": ["0"]}),
+    ("item", "    a, b = t\n    return (a, b)\n", {}),
+    ("item", "    return tuple(t), list(t)\n", {"0.0": ["0"], "0.1": ["1"], "0.2": ["2"]}),
+    ("item", "    return max(t[0], t[1]), t[0] or t[0]\n", {"1": ["0"]}),
+    ("item", "    return (t, t)[0]\n", {"0": ["0"], "1": ["1"], "2": ["2"]}),
 ]
 
 

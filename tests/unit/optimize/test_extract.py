@@ -8,6 +8,7 @@ import highspy
 import numpy as np
 import pytest
 
+from hydro_core.catalog.classes import Before, Given, Gives, PerItem, Sum
 from hydro_core.optimize.cost import CostModel
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.extract import extract, plan_cost
@@ -88,10 +89,10 @@ def test_the_search_finds_the_best_plan_or_nearly(seed: int) -> None:
     assert best * (1 - 1e-6) <= plan.cost <= best * 1.05 + 1e-6
 
 
-LEAF = Shape("leaf", ())
-ONE = Shape("one", (Sort.BAG,), strict=(False,))
-TWO = Shape("two", (Sort.BAG, Sort.BAG), strict=(False, False))
-LATER = Shape("later", (Sort.BAG,), strict=(True,))
+LEAF = Shape("leaf", (), Given())
+ONE = Shape("one", (Sort.BAG,), PerItem(Gives.ONE), strict=(False,))
+TWO = Shape("two", (Sort.BAG, Sort.BAG), Sum(), strict=(False, False))
+LATER = Shape("later", (Sort.BAG,), Before(), strict=(True,))
 
 
 def _space(*nodes: ENode) -> Space:

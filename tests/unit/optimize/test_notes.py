@@ -99,3 +99,15 @@ def test_a_state_of_keys_costs_less_than_a_history() -> None:
     state = optimize(compile_text(text.format('latest(by="k", order="v")')).typed)
     history = optimize(compile_text(text.format("filter(lambda r: r.v != 3)")).typed)
     assert state.cost_before < history.cost_before
+
+
+def test_a_union_of_two_types_is_called_a_union_and_costs_as_one() -> None:
+    found = {}
+    for b in ("long", "double"):
+        sources = f'a = source("long"); b = source("{b}"); c = b -> persist(); h = a -> persist()\n'
+        body = "u = h -> union(c); u -> sort() -> limit(3) -> out"
+        found[b] = optimize(compile_text(sources + body).typed)
+    assert found["double"].cost_before == found["long"].cost_before
+    assert all(":" not in n.reason for n in found["double"].notes)
+    [of_union] = [n for n in found["double"].notes if n.operator == "union"]
+    assert of_union.reason.startswith("`union` has no rule")

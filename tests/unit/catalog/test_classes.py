@@ -1,0 +1,152 @@
+"""The class of an operator agrees with its other columns, and every operator has one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from typing import get_args
+
+import pytest
+
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Continues,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Meets,
+    OpClass,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Sum,
+    Window,
+    passes_on,
+)
+from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.internal import INTERNAL, continuing
+from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, State, functions_of
+from hydro_core.lang.resolve import parse
+from hydro_core.types.stream import Order
+
+OPERATORS = (*CATALOG.values(), *INTERNAL.values())
+HOWS = ("inner", "left", "right", "outer", "semi", "anti")
+KEPT = {"left": {0}, "right": {1}, "outer": {0, 1}}
+
+
+def _used() -> Iterator[tuple[OpSpec, Args]]:
+    """Every operator of programs with the arguments of its example; joins of every sort."""
+    for op in CATALOG.values():
+        yield from ((n.op, n.args) for n in parse(op.example.program).named(op.name))
+    for how in HOWS:
+        yield JOIN, Args((("how", how), ("on", None), ("suffix", None)))
+
+
+USED = [pytest.param(op, args, id=f"{op.name} {i}") for i, (op, args) in enumerate(_used())]
+
+
+def test_there_is_no_class_by_default() -> None:
+    [column] = [field for field in fields(OpSpec) if field.name == "cls"]
+    assert column.default is MISSING
+    assert column.default_factory is MISSING
+
+
+def test_every_class_has_an_operator() -> None:
+    found = {type(op.class_of(args)) for op, args in _used()}
+    found |= {type(op.cls) for op in INTERNAL.values()}
+    assert found == set(get_args(OpClass))
+
+
+@pytest.mark.parametrize(("op", "args"), USED)
+def test_a_class_agrees_with_the_columns(op: OpSpec, args: Args) -> None:
+    spec, linear = op.at(args), tuple(port.linear for port in op.ports(args))
+    match spec.class_of(args):
+        case PerItem() | Projection():
+            assert linear == (True,)
+            assert spec.zero
+            assert spec.state is State.NONE
+        case Sum():
+            assert all(linear)
+            assert spec.state is State.NONE
+        case Product(meets=Meets.KEY | Meets.ALL, keeps=keeps):
+            # an input is linear where the other one's items do not stay alone for want of it
+            assert linear == tuple(not keeps - {side} for side in (0, 1))
+            assert spec.monotone == (not keeps)
+        case Product(meets=Meets.SINGLE):
+            assert linear == (True, False)
+        case Matching(wanted):
+            assert linear == (True, False)
+            assert spec.monotone == wanted
+        case Distinct():
+            assert spec.idempotent
+            assert not any(linear)
+        case ByKey(keyed=keyed):
+            assert not any(linear)
+            assert not spec.monotone
+            assert keyed or spec.single
+        case Positional():
+            assert all(port.needs is Order.TOTAL for port in spec.inputs)
+        case Given():
+            assert not spec.inputs
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.name)
+def test_what_is_over_time_has_a_state(op: OpSpec) -> None:
+    states = {
+        History: {State.HISTORY},
+        Window: {State.WINDOW},
+        Before: {State.LAST},
+        Leaving: {State.DELAY},
+        Growth: {State.LAST},
+        Commands: {State.COMMANDS},
+    }
+    assert op.state in states.get(type(op.cls), {State.NONE})
+
+
+@pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.name)
+def test_what_reads_the_past_alone_waits_for_the_tick(op: OpSpec) -> None:
+    reads = isinstance(op.cls, Before | Leaving) or op.cls == History(before=True)
+    assert reads == any(port.barrier is Barrier.TICK for port in op.inputs)
+
+
+def test_what_goes_on_goes_on_from_an_operator() -> None:
+    going_on = [op for op in INTERNAL.values() if isinstance(op.cls, Continues)]
+    for op in going_on:
+        assert isinstance(op.cls, Continues)
+        assert CATALOG[op.stands_for].cls == op.cls.of
+        assert len(op.inputs) == 2 + op.cls.loses
+        if not op.cls.loses:
+            assert continuing(CATALOG[op.stands_for]) is op
+    assert {op.stands_for for op in going_on} == {
+        op.name for op in CATALOG.values() if isinstance(op.cls, ByKey)
+    }
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_join_is_a_product_or_a_selection(how: str) -> None:
+    cls = JOIN.class_of(Args((("how", how), ("on", None), ("suffix", None))))
+    if how in {"semi", "anti"}:
+        assert isinstance(cls, Matching)
+        assert cls.wanted == (how == "semi")
+    else:
+        assert cls == Product(Meets.KEY, frozenset(KEPT.get(how, ())))
+
+
+def test_differences_have_the_class_of_what_they_stand_for() -> None:
+    for op in INTERNAL.values():
+        if isinstance(op.cls, Compared):
+            assert CATALOG[op.stands_for].cls == Growth(op.cls.signed)
+
+
+@pytest.mark.parametrize(("op", "args"), USED)
+def test_what_passes_its_input_on_never_fails_by_itself(op: OpSpec, args: Args) -> None:
+    if passes_on(op.class_of(args)):
+        assert op.fails is Fails.NEVER or not list(functions_of(args))
