@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import Code, DataError, Diagnostic, HydroError, InfrastructureError
 from hydro_core.faults import told_faults
-from hydro_core.plan.parts import in_parts
+from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
@@ -76,8 +76,9 @@ class Ranges:
         def run(start: int, end: int) -> Sequence[TickReport]:
             return self._committed(windows[start - first : end - first + 1])
 
+        longest = longest_range(self.pipeline.plan, self.pipeline.settings)
         try:
-            for reports in in_parts(first, last, None, run):
+            for reports in in_parts(first, last, longest, run):
                 yield from reports
         except NotCommittedError as failed:
             yield failed.report

@@ -29,7 +29,7 @@ from hydro_core.spark.arrivals.seen import Seen
 from hydro_core.spark.arrivals.source import Snapshot, Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
-from hydro_core.spark.files.frames import Arrived, is_exact, quoted
+from hydro_core.spark.files.frames import Arrived, is_exact, tick_columns
 from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.files.workers import Wanted as Made
 from hydro_core.spark.input_reads import InputRead
@@ -46,7 +46,7 @@ from hydro_core.ticks.arrow import plain_table
 from hydro_core.ticks.batches import InputFile, moment_of
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.columns import required_columns
-from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 _HERE = 64 * MEBIBYTE
@@ -221,14 +221,7 @@ class InputBatches:
         counts = Counter[int]()
         for batch in rows.to_batches(columns=[axis.column], filter=where):
             counts.update(_count(axis.numbers(batch[axis.column])))
-        value = quoted(axis.column)
-        of = (part.found.types or {})[axis.column]
-        if is_integer(of):
-            tick = value.cast("long")
-        else:
-            moment = axis.moment(value, is_wall=of in (DATE, TIMESTAMP_NTZ))
-            tick = axis.number(F.lit(None).cast("long"), moment)
-        numbered = frame.withColumn("__tick", tick)
+        numbered = frame.withColumn("__tick", axis.number(*tick_columns(part.arrived, axis.zone)))
         kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
         return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 

@@ -21,7 +21,13 @@ from pyspark.sql import functions as F
 
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers
-from hydro_core.spark.files.frames import Arrived, refuse_misfit, refuse_unread
+from hydro_core.spark.files.frames import (
+    Arrived,
+    first_misfit,
+    item_of,
+    refuse_misfit,
+    refuse_unread,
+)
 from hydro_core.spark.files.workers import (
     CURE,
     FILE,
@@ -38,8 +44,7 @@ from hydro_core.spark.files.workers import (
     read_in_workers,
     rows_of_file,
 )
-from hydro_core.spark.relation import ITEM, TICK
-from hydro_core.spark.types import spark_type
+from hydro_core.spark.relation import TICK
 from hydro_core.ticks.batches import refuse_untold, require_columns
 from hydro_core.types.item import Row, Tuple
 
@@ -186,17 +191,13 @@ def read_by_workers(
         rows = rows.where(F.col(TICK).between(axis.first, axis.last))
     _refuse_misfits(arrived, rows, files, list(columns))
     counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
-    items = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
-    item = F.struct(*items) if isinstance(arrived.item, Row | Tuple) else F.col("c0")
-    return rows.select(item.cast(spark_type(arrived.item)).alias(ITEM), TICK), counts
+    return rows.select(item_of(arrived.item, columns), TICK), counts
 
 
 def _refuse_misfits(
     arrived: Arrived, rows: DataFrame, files: Sequence[Path], columns: Sequence[str]
 ) -> None:
-    order = F.struct(TICK, PLACE, FILE, ROW)
-    wrong = rows.where(F.col(STAGE) == Stage.VALUE.value)
-    told = wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
+    told = first_misfit(rows, F.col(TICK))
     if told is not None:
         at = told["at"]
         where = (files[at[FILE]], at[ROW], columns[at[PLACE]])
