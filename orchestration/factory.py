@@ -123,7 +123,6 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
-        owners=list(flow.owners),
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
