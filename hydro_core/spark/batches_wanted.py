@@ -25,7 +25,7 @@ from hydro_core.spark.batches import batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Window
 from hydro_core.spark.batches_held import Held
 from hydro_core.spark.batches_landing import InputBatches, Range, range_of
-from hydro_core.spark.files.frames import Arrived, is_exact
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import DELTA
 from hydro_core.spark.landed_refusals import refuse_unfit
 from hydro_core.spark.relation import ITEM, TICK
@@ -93,7 +93,7 @@ class SlicedBatches(InputBatches):
         rows, axis, item = _rows_of(part), part.axis, part.arrived.item
         if rows is None:
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
-            batch = self._by_pieces(part, self._sources[wanted.name].zone)
+            batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
         else:
             gathered = self._gathered_for(wanted, last, version)
             where = _where(part, [wanted], rows)
@@ -190,13 +190,13 @@ class SlicedBatches(InputBatches):
         return _size(part, rows, _where(part, [wanted], rows))
 
     def _has_none(self, wanted: Wanted) -> bool:
-        source = self._sources[wanted.name]
+        source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
     def _part(
         self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
     ) -> Range:
-        source, key = self._sources[wanted.name], (wanted.name, version)
+        source, key = self.landings.sources[wanted.name], (wanted.name, version)
         if key not in self._arrived:
             arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
             refuse_unfit(arrived, None)
