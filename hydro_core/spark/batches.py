@@ -21,7 +21,7 @@ from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.few_rows import together
-from hydro_core.spark.files.workers import column_of
+from hydro_core.spark.files.rows import column_of
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.paths import quoted
 from hydro_core.spark.relation import ITEM, TICK

@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+    from pyspark.sql import Column
 
 Window = tuple[datetime, datetime]
 Numbers = npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ class Axis:
 
     def within(self, kind: pa.DataType) -> ds.Expression:
         """What surely holds of the rows of the range; it also holds of few others."""
-        field = ds.field(self.column)
+        field = pc.field(self.column)
         if pa.types.is_integer(kind):
             return _both(field >= self.first, field <= self.last)
         # Bounds of the column's own type let the files' statistics tell what need not be read.
@@ -97,6 +98,8 @@ class Axis:
         """The tick of a row in Spark, by the number or the moment that its tick column holds."""
         if not self.starts:
             return number
+        from pyspark.sql import functions as F
+
         return F.coalesce(number, window_of(moment, self.starts) + F.lit(self.first))
 
     def _ends(self) -> tuple[datetime, datetime]:
@@ -139,6 +142,8 @@ def window_of(moment: Column, starts: Sequence[datetime]) -> Column:
 
     It is negative or too large where none does.
     """
+    from pyspark.sql import functions as F
+
     begin = [micros(start) for start in starts]
     steps = {later - start for start, later in pairwise(begin)}
     if len(steps) == 1:
@@ -152,6 +157,8 @@ def step_of(moment: Column, start: int, step: int) -> Column:
 
     It is exact, as a division would not be, which is one of doubles.
     """
+    from pyspark.sql import functions as F
+
     since = F.unix_micros(moment) - F.lit(start)
     return F.call_function("div", since - F.pmod(since, F.lit(step)), F.lit(step))
 

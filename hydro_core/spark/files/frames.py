@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.spark.batches_axis import micros, step_of, window_of
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import Found, find
-from hydro_core.spark.files.workers import (
+from hydro_core.spark.files.rows import (
     CURE,
     FILE,
     MOMENT,
@@ -26,13 +27,10 @@ from hydro_core.spark.files.workers import (
     ROW,
     STAGE,
     Stage,
-    fits_whole,
     input_error,
-    read_in_workers,
-    survey,
-    tells_ticks,
 )
-from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.files.rows import Wanted as Made
+from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.paths import literal, quoted
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
@@ -61,15 +59,6 @@ from hydro_core.types.item import (
     is_integer,
 )
 from hydro_core.types.values import UNFIT, ValueProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """An input: what lies at its path, and the type of its items."""
-
-    file: InputFile
-    found: Found
-    item: ItemType
 
 
 def arrive(
@@ -161,15 +150,6 @@ def _nulls(column: Column, field: Field) -> Iterator[Column]:
         for inner in field.type.fields:
             tests = _nulls(column.getField(inner.name), inner)
             yield from (column.isNotNull() & test for test in tests)
-
-
-def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
-    """Whether casts make the items, and tell the ticks."""
-    types = arrived.found.types or {}
-    column = arrived.file.column
-    return all(fits_whole(types[n], to) for n, to in columns.items()) and (
-        column is None or tells_ticks(types[column])
-    )
 
 
 def _native(
@@ -349,15 +329,6 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     """The numbers of files by the names that Spark gives them."""
     uris = (path.absolute().as_uri() for path in arrived.found.files)
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
-
-
-def refuse_misfit(
-    arrived: Arrived, tick: int, problem: str, where: tuple[Path, int, str]
-) -> NoReturn:
-    """Refuses a value that is no item; it is told by its file, its row there and its column."""
-    file, row, column = where
-    told = misfit(problem, row, column)
-    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}", UNFIT)
 
 
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:

@@ -18,7 +18,8 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.failed_job import told_failures
 from hydro_core.spark.few_rows import for_few_rows, together
-from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
+from hydro_core.spark.files.arrived import Arrived
+from hydro_core.spark.files.frames import FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.job import Job, RangeResult
 from hydro_core.spark.past import NoPast, Overlay
