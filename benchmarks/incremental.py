@@ -25,7 +25,6 @@ from typing import Any
 from benchmarks.measure import Ratio, note, parser_of, report
 from hydro_core.catalog.classes import (
     Before,
-    Continues,
     Given,
     Growth,
     History,
@@ -33,6 +32,7 @@ from hydro_core.catalog.classes import (
     Matching,
     Output,
     Product,
+    Running,
     Sum,
     Window,
     is_itemwise,
@@ -179,9 +179,10 @@ class Reader:
             return 0
         if isinstance(cls, Product | Matching):
             return _found_by_key(cls, into, out)
-        if isinstance(cls, Continues):
-            self.touched = sum(into[1:])
-            return self.touched + min(into[0], self.touched)
+        if isinstance(cls, Running):
+            # the row of each key that the batch names, too
+            self.touched = sum(into)
+            return self.touched + min(out, self.touched)
         if isinstance(cls, Growth):
             return 2 * (out if self._runs(node) else into[0])
         if is_itemwise(cls) and self._runs(node) and self._is_for_changes(node):
@@ -193,7 +194,7 @@ class Reader:
         """Whether the node reads a running result, item by item."""
         graph = self.program.graph
         source = graph[node.inputs[0].node]
-        return isinstance(source.cls, Continues) or (is_itemwise(source.cls) and self._runs(source))
+        return isinstance(source.cls, Running) or (is_itemwise(source.cls) and self._runs(source))
 
     def _is_for_changes(self, node: Node) -> bool:
         """Whether only changes of what the node gives are read."""

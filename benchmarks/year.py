@@ -26,7 +26,8 @@ from assets.flights.landing import FIRST_DAY, land
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.batches_landing import InputBatches, Landing
+from hydro_core.spark.arrivals.landings import Landing
+from hydro_core.spark.batches_landing import InputBatches
 from hydro_core.spark.pipeline import Pipeline
 
 GOAL = 1.5

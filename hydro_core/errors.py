@@ -124,7 +124,13 @@ class DataError(HydroError):
     """A tick failed or cannot start: its data, a function or the stored state is at fault."""
 
 
-class InfrastructureError(DataError):
+class TransientError(DataError):
+    """A tick did not run for what passes by itself: another process is at work on its flow, or it
+    is not due. Tried again, it may succeed, with nothing changed by anybody.
+    """
+
+
+class InfrastructureError(TransientError):
     """A tick failed by what it runs on (Spark, the disk, the network) and not by its program or its
     data: tried again, it may succeed.
     """

@@ -21,10 +21,10 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.landing_path import landing_path
 
 from .about import About
+from .asset_paths import asset_path
 from .shape import FlowShape, OutputShape, StateShape
 from .ticks import TickAxis
 
-_NO_NAME = re.compile(r"\W+", re.ASCII)
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
     "position": "its place in the order of the tick",
@@ -57,19 +57,7 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
 
     An input that is another flow's output has the key that it has there.
     """
-    kind, _, name = asset.rpartition("/")
-    if kind == "landing" and name in flow.reads:
-        read = flow.reads[name]
-        return dg.AssetKey([read.flow, read.output])
-    # The UI shows the last part of a key, and a state often has the name of an input.
-    match kind:
-        case "":
-            return dg.AssetKey([flow.name, name])
-        case "state":
-            # What a plan has more of than the program is named in words: `totals of shard 2`.
-            return dg.AssetKey([flow.name, kind, f"{_NO_NAME.sub('_', name)}_state"])
-        case _:
-            return dg.AssetKey([flow.name, kind, name])
+    return dg.AssetKey(asset_path(flow, asset))
 
 
 def flow_specs(

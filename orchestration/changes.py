@@ -15,6 +15,7 @@ from hydro_core.deploy.files import Written, name_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
+from .began import STARTED_EMPTY, started_empty
 from .landed_past import lost_past
 from .programs import deployment_for, said_instead
 from .seams import seams
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
     from .quality.changed import Changed
     from .runner import TickRunner
-
-
-_EMPTY = " started empty with tick "
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,9 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
 def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
     """What has begun without a past has none by another program either."""
     names = [*(slot.id for slot in after.plan.slots), *after.plan.graph.sinks]
-    stands = [n for n in started_empty(before) if any(f"`{name}`{_EMPTY}" in n for name in names)]
+    stands = [
+        n for n in started_empty(before) if any(f"`{name}`{STARTED_EMPTY}" in n for name in names)
+    ]
     return replace(after, notes=(*stands, *after.notes))
 
 
@@ -211,15 +211,10 @@ def _from_now(change: Change) -> Change:
         *(f"the output `{name}`" for name in sorted(change.begun)),
     ]
     why = "; ".join(change.lost.values())
-    notes = tuple(f"{name}{_EMPTY}{key}: {why}" for name in started)
+    notes = tuple(f"{name}{STARTED_EMPTY}{key}: {why}" for name in started)
     made = change.target.deployment
     made = replace(made, notes=(*notes, *made.notes))
     return replace(change, target=Written(change.target.number, name_of(made), made))
-
-
-def started_empty(deployment: Deployment) -> tuple[str, ...]:
-    """What a deployment began without a past, in words."""
-    return tuple(note for note in deployment.notes if _EMPTY in note)
 
 
 def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:

@@ -17,7 +17,8 @@ from hydro_core.project.flow_asset import FlowAsset
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
 from .landed_past import rows_read
-from .late import Reading, first_to_correct, look
+from .late import first_to_correct
+from .looking import Reading, look
 from .quality.changed import changed
 from .ranges import Log, Ranges, is_of_the_tick, span
 from .report import TickReport, report_of_error, tables_of
@@ -93,7 +94,7 @@ def correct(
             told_faults(f"the pipeline in {pipeline.directory}"),
             correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
-            before = runner.inputs(flow).landings.look_again(rework.first, pipeline.ledger, seen)
+            before = runner.landings(flow).look_again(rework.first, pipeline.ledger, seen)
             reading = Reading(runner, flow, before)
             ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
             together, told = runner.project.range_ticks, runner.computed_again

@@ -12,19 +12,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.compile import Compiled, stratified
 from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import Mode, TickPlan
+from hydro_core.project.cutting import served, sharding_of
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.program import program_of
 from hydro_core.project.reads import no_such_output, takes_back
 from hydro_core.types.columns import declared_columns
 
-from .cutting import served, sharding_of
-from .programs import deployment_for, plan_as_written, program_of, said_instead
+from .programs import deployment_for, plan_as_written, said_instead
 
 if TYPE_CHECKING:
+    from hydro_core.compile import Compiled
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.spark.ledger import Commit, Ledger
 
@@ -183,6 +184,8 @@ class Deployments:
         Raises:
             HydroError: there is no deployment that serves, and the program is wrong.
         """
+        from hydro_core.compile import stratified
+
         found = self.shown(flow)
         if found is None:
             return program_of(flow)

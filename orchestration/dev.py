@@ -27,11 +27,11 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from . import project
 from .instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from .instance.retention import KEPT_DAYS, forget_old_logs
+from .next_run import span
 from .processes import PROCESS_TAG, host_of
 from .project import Project
 from .resident.launcher import ResidentRunLauncher
 from .runner import TickRunner
-from .sensors import span
 from .settings import environment_of
 from .ticking import end_orphans, open_instance, record_committed
 

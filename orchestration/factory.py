@@ -22,6 +22,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.reads import no_such_output
 
 from .about import About
+from .asset_paths import last_path
 from .asset_specs import (
     asset_key,
     broken_spec,
@@ -122,7 +123,6 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         metadata=about.of_flow,
         tags={FLOW_TAG: flow.name},
         executor_def=dg.in_process_executor,
-        owners=list(flow.owners),
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
@@ -134,9 +134,7 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
 
 def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
     """The asset that a tick records last: a tick that it has, all have."""
-    plan = runner.plan(flow)
-    tables = [*(f"state/{slot.id}" for slot in plan.slots), *plan.graph.sinks]
-    return asset_key(flow, tables[-1])
+    return dg.AssetKey(last_path(flow, runner.plan(flow)))
 
 
 def _fed(flow: FlowAsset, made: Mapping[str, FlowDefinitions]) -> FlowDefinitions:

@@ -13,7 +13,7 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from .run_tags import flow_of, is_judged, keys_of
+from .run_tags import flow_of, is_judged, keys_of, runs_it_again
 from .settings import ProjectSettings
 
 _HELP = "\nhelp: "
@@ -24,7 +24,7 @@ _SECONDS_TO_TELL = 30
 class FailedRun:
     """A failed run in words: its flow, ticks (first and last key), cause and cure.
 
-    `judged`: its tick is wrong, so the flow is stopped; otherwise it is tried again.
+    `judged`: it would fail again, so the flow is stopped; otherwise it is tried again.
     """
 
     flow: str
@@ -45,10 +45,11 @@ def failed_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:
     """What is known of a failed run."""
     said, _, cure = _message(instance, run).partition(_HELP)
     judged = is_judged(run)
+    again = runs_it_again(flow_of(run))
     default = (
-        "repair the data or the program, then launch the tick again; the flow is stopped until then"
+        f"repair the data or the program, then {again}; the flow is stopped until then"
         if judged
-        else "its sensor tries it again; the log of the run says more"
+        else f"a sensor tries it again while `hydrotick dev` is open; {again} at once"
     )
     keys, cause = keys_of(run.tags), said.strip()
     if keys and keys[0] == keys[1]:

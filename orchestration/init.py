@@ -14,11 +14,21 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.discover import ASSETS, SETTINGS
 
 from .arguments import add_format
+from .instance import SETTINGS as INSTANCE_SETTINGS
+from .instance import prepare_instance
 from .settings import leading_elsewhere
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TEMPLATE = "hydrotick.template"
-_IGNORED = "data/pipelines/\ndata/dagster/\n__pycache__/\n"
+_INSTANCE = "data/dagster"
+_IGNORED = f"""\
+data/pipelines/
+{_INSTANCE}/*
+!{_INSTANCE}/dagster.yaml
+!{_INSTANCE}/dagster.yaml.copied
+__pycache__/
+"""
+"""What runs have made; Dagster's settings belong to the project."""
 
 
 def init(arguments: Sequence[str]) -> int:
@@ -32,6 +42,8 @@ def init(arguments: Sequence[str]) -> int:
         parser.error(f"--flow: {options.flow!r} is no name: take letters, digits and underscores")
     directory: Path = options.directory
     made = put_project(directory, options.flow)
+    prepare_instance(directory / _INSTANCE)
+    made.append(f"{_INSTANCE}/{INSTANCE_SETTINGS}")
     if options.format == "json":
         told = {"project": str(directory.absolute()), "flow": options.flow, "files": made}
         sys.stdout.write(json.dumps(told) + "\n")

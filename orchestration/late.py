@@ -7,67 +7,22 @@ computed again with them, or nothing runs until somebody decides. In any case th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
-from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from .noticed import NOTHING, Noticed, noticed
-from .ranges import After, Log, Ranges, is_of_the_tick, overtaken
+from .looking import After, Reading, look
+from .noticed import noticed
+from .ranges import Log, Ranges, is_of_the_tick, overtaken
 from .report import TickReport, report_of_error
 from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.arrivals.seen import Seen
-    from hydro_core.spark.batches import Batch
 
     from .openlineage.events import Parent
     from .runner import TickRunner
-
-
-@dataclass(slots=True)
-class Reading:
-    """Reads the landings of a flow as they were seen, for ticks on a ledger as it was then.
-
-    Late rows are in what is read for the first tick that was open, and for no other.
-    """
-
-    runner: TickRunner
-    flow: FlowAsset
-    seen: Mapping[str, Seen]
-    after: After | None = None
-    """How the ledger was; None: nobody else can commit."""
-
-    def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
-        """What has landed for ticks."""
-        return self.runner.landed(self.flow, windows, self.seen)
-
-
-def look(runner: TickRunner, flow: FlowAsset) -> Reading:
-    """Looks at what has landed, before open ticks are read; nothing is changed.
-
-    Raises:
-        HydroError: a landing cannot be read.
-    """
-    ledger = runner.deployments.ledger(flow)
-    last = ledger.last
-    with told_faults(f"the landings of `{flow.name}`", vanished=True):
-        seen = runner.inputs(flow).landings.look(
-            0 if last is None else last.last + 1, ledger.last_reads()
-        )
-    return Reading(runner, flow, seen, After(-1 if last is None else last.sequence))
-
-
-def missing(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
-    """What has come or changed for committed ticks and is not in them, by input."""
-    calendar = flow.ticks.calendar
-    found = {
-        name: noticed(calendar, one.arrivals.late, one.changed)
-        for name, one in reading.seen.items()
-    }
-    return {name: one for name, one in found.items() if one != NOTHING}
 
 
 def run_open(
@@ -170,18 +125,8 @@ def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
-    seen = runner.inputs(flow).landings.look(last.last + 1, ledger.last_reads(), reading.seen)
+    seen = runner.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
     return Reading(runner, flow, seen, After(last.sequence))
-
-
-def to_decide(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
-    """What somebody may accept, by input: what came or changed since somebody last did."""
-    calendar = flow.ticks.calendar
-    found = {
-        name: noticed(calendar, one.undecided.late, one.changed)
-        for name, one in reading.seen.items()
-    }
-    return {name: one for name, one in found.items() if one != NOTHING}
 
 
 def accept(runner: TickRunner, flow: FlowAsset, reading: Reading) -> None:

@@ -9,13 +9,11 @@ from dataclasses import asdict, dataclass
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.ledger import Ledger
 
 from .arguments import add_format, agreed, flow_parser, parsed, told_to
-from .late import accept as accept_late
-from .late import look, missing, to_decide
+from .flows import Flows
+from .looking import look, missing, to_decide
 from .noticed import NOTHING, ChangedTicks, Noticed, noticed
-from .runner import TickRunner
 
 _THEN = {
     "next": "they arrive with the next tick",
@@ -37,17 +35,17 @@ class LateRows:
     then: str
 
 
-def late_rows(flow: FlowAsset, runner: TickRunner) -> dict[str, LateRows]:
+def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
     """By input what is late or changed now, and what arrived late with the last commit."""
     now, undecided = dict[str, Noticed](), dict[str, Noticed]()
     try:
-        if runner.next_tick(flow):
-            reading = look(runner, flow)
+        if flows.next_tick(flow):
+            reading = look(flows, flow, to_tell=True)
             now, undecided = missing(flow, reading), to_decide(flow, reading)
     except HydroError:
         # What is wrong with a landing, or a program, is told by what runs next.
         pass
-    reads = Ledger(runner.directory(flow)).last_reads()
+    reads = flows.deployments.ledger(flow).last_reads()
     last = {read.name: noticed(flow.ticks.calendar, read.late, ()).late for read in reads}
     return {
         name: LateRows(
@@ -83,6 +81,9 @@ def accept(arguments: Sequence[str]) -> int:
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_format(parser)
     options, flow, settings = parsed(parser, arguments)
+    from .late import accept as accept_late
+    from .runner import TickRunner
+
     runner = TickRunner(settings)
     to = told_to(options)
     reading = look(runner, flow)

@@ -19,6 +19,7 @@ from .settings import ProjectSettings
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline_verify import Verified
 
+    from .flows import Flows
     from .runner import TickRunner
 
 
@@ -95,13 +96,13 @@ def reset(arguments: Sequence[str]) -> int:
     return 0
 
 
-def print_verified(flows: Iterable[FlowAsset], runner: TickRunner, style: str) -> bool:
+def print_verified(asked: Iterable[FlowAsset], flows: Flows, style: str) -> bool:
     """Says of each flow whether its tables are whole, as text or JSON; gives whether all are."""
     from hydro_core.spark.pipeline_verify import verify
 
     from .quality.facts import measure
 
-    found = {flow.name: verify(runner.directory(flow), measure) for flow in flows}
+    found = {flow.name: verify(flows.directory(flow), measure) for flow in asked}
     if style == "json":
         _say(json.dumps({"flows": [{"flow": name, **asdict(v)} for name, v in found.items()]}))
     else:

@@ -10,42 +10,26 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.analysis.infer import Typed
-from hydro_core.compile import Compiled, best_plan, compile_graph, planned, stratified
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import Written
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
-from hydro_core.lang.comments import Comments
-from hydro_core.lang.load import load
 from hydro_core.plan.meaning import program_meanings
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.check import check_declaration
+from hydro_core.project.cutting import in_shards, sharding_of
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
-
-from .cutting import check_sharding, in_shards, sharding_of
+from hydro_core.project.program import check_outputs, program_of
 
 if TYPE_CHECKING:
+    from hydro_core.compile import Compiled
     from hydro_core.deploy.make import Given
+    from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
 
 _RUNS, _SEED = 20, 0
 """How many random runs compare a plan with its program before it is deployed."""
-
-
-def program_of(flow: FlowAsset) -> Compiled:
-    """The program of `flow`.
-
-    Raises:
-        ProgramError: the program, or what the asset says of it, is wrong.
-    """
-    graph = load(place_of(flow))
-    check_declaration(flow, graph.sources, graph.sinks)
-    program = compile_graph(graph, schemas_of(flow))
-    _check_outputs(flow, program.typed)
-    check_sharding(flow, program)
-    return program
 
 
 def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
@@ -64,7 +48,7 @@ def said_instead(flow: FlowAsset, deployed: Deployment) -> Said | None:
     alike = sharding_of(flow) == deployed.sharding
     if alike and _was_read_from(flow, deployed):
         check_declaration(flow, known.graph.sources, known.graph.sinks)
-        _check_outputs(flow, known)
+        check_outputs(flow, known)
         return None
     now = said(program_of(flow).typed)
     return None if alike and now == said(known) else now
@@ -87,16 +71,13 @@ def _release() -> str:
     return version(PACKAGE)
 
 
-def _check_outputs(flow: FlowAsset, typed: Typed) -> None:
-    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})
-
-
 def plan_as_written(flow: FlowAsset) -> TickPlan:
     """The plan of the program as it stands, which shows what it is before it is first deployed.
 
     Raises:
         ProgramError: the program, or what the asset says of it, is wrong.
     """
+    from hydro_core.compile import planned
     from hydro_core.shards.together import as_written
 
     program = program_of(flow)
@@ -117,6 +98,7 @@ def deployment_for(flow: FlowAsset) -> Deployment:
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
+    from hydro_core.compile import stratified
     from hydro_core.shards.together import as_written
     from hydro_core.validation import validate_randomly
 
@@ -136,6 +118,8 @@ def untried_deployment(flow: FlowAsset) -> Deployment:
     Raises:
         ProgramError: the program is wrong, or a function of it cannot be stored (code `config`).
     """
+    from hydro_core.compile import best_plan
+
     return _deployment(flow, program_of(flow), partial(best_plan, explain=True))
 
 
@@ -172,6 +156,8 @@ def _in_a_line(warning: Diagnostic) -> str:
 
 def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
     """What the program says of its statements, as it was deployed, or as it is where it was not."""
+    from hydro_core.lang.comments import Comments
+
     return Comments(texts_of(flow) if written is None else written.deployment.program.texts)
 
 

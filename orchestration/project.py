@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.project.discover import Broken, found_in
+from hydro_core.project.discover import PROJECT, Broken, found_in
 from hydro_core.project.flow_asset import FlowAsset
 
-from .settings import PROJECT, ProjectSettings, project_settings
+from .settings import ProjectSettings, project_settings
 from .settings_file import FileSettings
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import Code, DataError, Diagnostic, HydroError, InfrastructureError
+from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import told_faults
-from hydro_core.plan.parts import in_parts
+from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 
+from .looking import After
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 from .ticks import Window
 
@@ -29,13 +30,6 @@ Log = Callable[[str], None]
 
 Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
-
-
-@dataclass(slots=True)
-class After:
-    """The last commit of the ledger, by its number, when the landings were looked at."""
-
-    commit: int
 
 
 class NotCommittedError(DataError):
@@ -76,8 +70,9 @@ class Ranges:
         def run(start: int, end: int) -> Sequence[TickReport]:
             return self._committed(windows[start - first : end - first + 1])
 
+        longest = longest_range(self.pipeline.plan, self.pipeline.settings)
         try:
-            for reports in in_parts(first, last, None, run):
+            for reports in in_parts(first, last, longest, run):
                 yield from reports
         except NotCommittedError as failed:
             yield failed.report
@@ -145,9 +140,9 @@ class Ranges:
             raise overtaken(self.flow.name)
 
 
-def overtaken(flow: str) -> DataError:
+def overtaken(flow: str) -> TransientError:
     """The error that another process was faster (code `state`)."""
-    return DataError(
+    return TransientError(
         Diagnostic(
             "state",
             f"another process has committed to `{flow}` since its landings were looked at",
@@ -157,8 +152,10 @@ def overtaken(flow: str) -> DataError:
 
 
 def is_of_the_tick(error: HydroError) -> bool:
-    """Whether an error is due to the program or the data of a tick: tried again, it comes again."""
-    return not isinstance(error, InfrastructureError) and error.code not in ("state", "config")
+    """Whether an error comes again whenever the tick is tried, until somebody changes something:
+    the program, the data, the stored state, or what the flow's asset says is at fault.
+    """
+    return not isinstance(error, TransientError)
 
 
 def times_of(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
@@ -172,7 +169,7 @@ def span(windows: Sequence[Window]) -> str:
     return first if len(windows) == 1 else f"{first} to {last}"
 
 
-def _too_early(window: Window, expected: Window) -> DataError:
+def _too_early(window: Window, expected: Window) -> TransientError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
-    return DataError(Diagnostic("state", problem, help=cure))
+    return TransientError(Diagnostic("state", problem, help=cure))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, Window
 
@@ -41,14 +41,14 @@ class Ready:
         """Raises where the tick may not run yet.
 
         Raises:
-            DataError: what it waits for, and the last tick that may run (code `state`).
+            TransientError: what it waits for, and the last tick that may run (code `state`).
         """
         if window.tick < self.until:
             return
         why = self.why
         if window.tick > self.until:
             why = f"tick {self.calendar.window(self.until).key} before it may not: {why}"
-        raise DataError(
+        raise TransientError(
             Diagnostic(
                 "state",
                 f"tick {window.key} may not run yet: {why}",

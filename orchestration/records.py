@@ -12,18 +12,10 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.ledger import Ledger
 
-from .run_tags import flow_of, is_judged, keys_of
-from .runner import TickRunner
+from .flows import Flows
+from .run_tags import UNDONE, flow_of, is_judged, keys_of
 from .ticks import TickAxis, Window
 
-IN_FLIGHT = (
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-)
-_UNDONE = (dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
 _MOST_RUNS = 200
 
 
@@ -48,24 +40,24 @@ class Attempt:
 def runs_of(
     flow: FlowAsset,
     instance: dg.DagsterInstance,
-    statuses: Sequence[dg.DagsterRunStatus],
+    statuses: Sequence[str],
     since: datetime | None = None,
 ) -> list[dg.RunRecord]:
     """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
-    wanted = dg.RunsFilter(statuses=list(statuses), updated_after=since)
+    wanted = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
+    )
     found = instance.get_run_records(wanted, limit=_MOST_RUNS)
     return [record for record in found if flow_of(record.dagster_run) == flow.name]
 
 
 def attempts_at(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, tick: int
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, tick: int
 ) -> list[Attempt]:
     """The runs that tried a tick and did not commit it, the latest first."""
-    axis = TickAxis(flow.ticks)
-    times = (runner.committed_at(flow, tick - 1), runner.decided_at(flow))
-    since = max((time for time in times if time is not None), default=None)
+    axis, since = TickAxis(flow.ticks), flows.waits_since(flow, tick)
     found = []
-    for record in runs_of(flow, instance, _UNDONE, since):
+    for record in runs_of(flow, instance, UNDONE, since):
         ended = datetime.fromtimestamp(
             record.end_time or record.update_timestamp.timestamp(), tz=UTC
         )
@@ -75,7 +67,7 @@ def attempts_at(
 
 
 def unrecorded(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
 ) -> list[tuple[Window, Window]]:
     """The ticks that are committed, but not in Dagster's records, as ranges.
 
@@ -83,11 +75,11 @@ def unrecorded(
     """
     from .factory import last_key
 
-    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
+    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
     if not done:
         return []
-    key = last_key(flow, runner)
-    recorded = instance.get_materialized_partitions(key) - _outdated(flow, runner, instance, key)
+    key = last_key(flow, flows)
+    recorded = instance.get_materialized_partitions(key) - _outdated(flow, flows, instance, key)
     if len(recorded) == done and axis.window(done - 1).key in recorded:
         # All of them, as nearly always: to name a hundred thousand windows takes seconds.
         return []
@@ -96,13 +88,13 @@ def unrecorded(
 
 
 def _outdated(
-    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance, key: dg.AssetKey
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, key: dg.AssetKey
 ) -> set[str]:
     """The ticks of the last commit, if what was recorded last of them is of an earlier one.
 
     No tick runs before this is put right, so the last commit is the only one to look at.
     """
-    commit = runner.deployments.ledger(flow).last_run
+    commit = flows.deployments.ledger(flow).last_run
     if commit is None:
         return set()
     keys = [TickAxis(flow.ticks).window(tick).key for tick in commit.ticks]
@@ -115,7 +107,7 @@ def _outdated(
     return set()
 
 
-def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, runner: TickRunner) -> None:
+def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, flows: Flows) -> None:
     """Raises where Dagster has ticks of the flow, but its pipeline has no ledger at all.
 
     That is a file system that is not mounted, or a directory that somebody has removed; the ticks
@@ -124,7 +116,7 @@ def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, runner: 
     Raises:
         DataError: what Dagster has, and what to do (code `state`).
     """
-    directory = runner.directory(flow)
+    directory = flows.directory(flow)
     if Ledger(directory).exists:
         return
     recorded = sorted(

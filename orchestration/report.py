@@ -40,7 +40,7 @@ Verdicts = Sequence[tuple[str, Verdict]]
 class TickReport:
     """How a tick ended; `problem` says why it was not committed, and `cure` what to do.
 
-    `judged`: if it was not, whether its program or data are at fault, and not what it runs on.
+    `judged`: if it was not, whether the next try would fail, too: nothing that passes is at fault.
     """
 
     window: Window

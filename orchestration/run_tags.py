@@ -1,4 +1,4 @@
-"""Tags of runs: what a run is about, which process executes it, and what became of it."""
+"""Tags and states of runs: what one is about, which process executes it, what became of it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ is executed again."""
 CORRECT_TAG, CORRECT = "hydrotick/correct", "yes"
 """The tag, and its value, of a run that is to compute its committed ticks again."""
 
+WAITING = ("QUEUED", "NOT_STARTED")
+"""The states of a run that nothing executes yet, as Dagster's records have them."""
+IN_FLIGHT = (*WAITING, "STARTING", "STARTED", "CANCELING")
+"""The states of a run that has not ended."""
+UNDONE = ("FAILURE", "CANCELED")
+"""The states of a run that has ended before its ticks were done."""
 TICKS_TAG = "hydrotick/ticks"
 """The tag of a run of several ticks that says what became of them."""
 
@@ -53,3 +59,8 @@ def flow_of(run: dg.DagsterRun) -> str:
 def is_judged(run: dg.DagsterRun) -> bool:
     """Whether the run ended because its tick was judged wrong."""
     return run.tags.get(JUDGED_TAG) == run.run_id
+
+
+def runs_it_again(flow: str) -> str:
+    """How somebody has a tick run again, at the command line or in the UI."""
+    return f"`hydrotick backfill {flow}`, or a launch in the UI, runs it again"

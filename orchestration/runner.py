@@ -8,89 +8,41 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
-from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydro_core.project.landing_path import landing_path
-from hydro_core.settings import Settings
-from hydro_core.types.columns import declared_columns
+from hydro_core.project.flow_asset import FlowAsset
 
-from .changes import started_empty
-from .deployments import Deployments, fitted
+from .began import started_empty
+from .flows import Flows
 from .openlineage.events import Parent
 from .openlineage.telling import begun, told
 from .quality.landed import landed_verdicts
 from .quality.sample import Sample
-from .ranges import Log, is_of_the_tick, times_of
-from .readiness import Ready, ready
+from .ranges import Log, is_of_the_tick
+from .readiness import Ready
 from .report import TickReport, report_of_committed
 from .settings import ProjectSettings
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.arrivals.seen import Seen
-    from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_wanted import SlicedBatches
-    from hydro_core.spark.pipeline import Pipeline
-
-    from .late import Reading
+    from .looking import Reading
     from .quality.validate import Verdict
 
 
-class TickRunner:
+class TickRunner(Flows):
     """The ticks of all flows of a project; opening it costs nothing."""
 
     def __init__(self, project: ProjectSettings) -> None:
-        self.project = project
-        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
-        self.deployments = Deployments(project.pipelines)
-        self._pipelines: dict[str, Pipeline] = {}
+        super().__init__(project)
         self._reports: dict[str, TickReport] = {}
         self._samples: dict[str, Sample] = {}
         self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
         self.told: Callable[[str], None] = lambda _: None
         """Called with what came late or was changed, and with what that has led to."""
-
-    @property
-    def settings(self) -> Settings:
-        """The core's settings as the project changes them."""
-        return self.project.core
-
-    def directory(self, flow: FlowAsset) -> Path:
-        """Where the flow's tables and ledger are."""
-        return self.project.pipelines / flow.name
-
-    def plan(self, flow: FlowAsset) -> TickPlan:
-        """The plan by which the flow's ticks run; see `Deployments.plan`."""
-        return self.deployments.plan(flow)
-
-    def pipeline(self, flow: FlowAsset) -> Pipeline:
-        """The pipeline of the deployment that serves; the first is made where there is none.
-
-        It is opened once, and again when another deployment has taken over.
-        """
-        from hydro_core.spark.deployed import pipeline_of, places_in
-
-        deployed = self.deployments.prepared(flow)
-        known = self._pipelines.get(flow.name)
-        if known is None or known.fingerprint != deployed.name:
-            places = places_in(self.deployments.commit(flow), deployed.name)
-            plan, where = deployed.deployment.plan, self.directory(flow)
-            known = pipeline_of(where, plan, deployed.name, self.settings, places)
-            self._pipelines[flow.name] = known
-        return known
-
-    def asset(self, flow: FlowAsset) -> FlowAsset:
-        """What the asset says of the plan that runs; it may be ahead of it."""
-        return fitted(flow, self.plan(flow))
 
     def sample(self, flow: FlowAsset) -> Sample | None:
         """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
@@ -106,40 +58,6 @@ class TickRunner:
         if known is None or known.program.typed is not program.typed or known.keys != keys:
             known = self._samples[flow.name] = Sample(flow, program, self.inputs, keys)
         return known
-
-    def next_tick(self, flow: FlowAsset) -> int:
-        """The first tick that is not committed; the ledger tells, Spark is not needed."""
-        last = self.deployments.ledger(flow).last_tick
-        return 0 if last is None else last + 1
-
-    def committed_at(self, flow: FlowAsset, tick: int) -> datetime | None:
-        """When a tick was committed; None if it is not."""
-        commit = self.deployments.ledger(flow).commit_of(tick) if tick >= 0 else None
-        return None if commit is None else commit.committed
-
-    def decided_at(self, flow: FlowAsset) -> datetime | None:
-        """When somebody accepted what came for committed ticks, if that was the last thing done."""
-        last = self.deployments.ledger(flow).last
-        is_decision = last is not None and last.inputs and not last.ticks
-        return last.committed if last is not None and is_decision else None
-
-    def ready(self, flow: FlowAsset) -> Ready:
-        """Which ticks may run now, and what the next one waits for; Spark is not needed."""
-
-        def latest(name: str) -> int | datetime | None:
-            return self.inputs(flow).latest(name)
-
-        def committed(other: str) -> int:
-            last = self.deployments.ledger_of(other).last_tick
-            return 0 if last is None else last + 1
-
-        return ready(flow, latest, committed, self.now())
-
-    def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
-        """The inputs of which the last committed tick had no row; the ledger tells."""
-        ledger = self.deployments.ledger(flow)
-        reads, last = ledger.last_reads(), ledger.last_tick
-        return tuple(read.name for read in reads if last in read.empty)
 
     def last_report(self, flow: FlowAsset) -> TickReport | None:
         """The report of the tick that this process ran last; None before the first."""
@@ -208,13 +126,6 @@ class TickRunner:
             self._reports[flow.name] = report
             yield report
 
-    def landed(
-        self, flow: FlowAsset, windows: Sequence[Window], seen: Mapping[str, Seen]
-    ) -> Mapping[str, Batch]:
-        """What had landed for ticks when the inputs were looked at, by the inputs' names."""
-        first, last = windows[0].tick, windows[-1].tick
-        return self.inputs(flow).read(first, last, times_of(windows), seen)
-
     def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
         from .quality.judge import judge_again
@@ -269,31 +180,6 @@ class TickRunner:
             yield self._committed(flow, windows[0])
         else:
             yield from run_open(self, flow, windows, log, ready.refuse, parent)
-
-    def inputs(
-        self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
-    ) -> SlicedBatches:
-        """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
-        from hydro_core.spark.batches_landing import Landing, Past
-        from hydro_core.spark.batches_wanted import SlicedBatches
-
-        plan = self.plan(flow) if plan is None else plan
-        flow = fitted(flow, plan)
-        landings, items = {}, {}
-        for name in plan.graph.sources if names is None else names:
-            node = plan.graph.sources[name]
-            where = flow.inputs[name]
-            items[name] = plan.typed.types[Endpoint(node.id)].item
-            if isinstance(where, FlowOutput):
-                columns = declared_columns(items[name])
-                place = self.deployments.output_of(flow, name, columns)
-            else:
-                place = self.project.landing / landing_path(where.path)
-            landings[name] = Landing(place, where.column)
-        small = self.settings.spark.small_write_rows
-        spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        past = Past(self.directory(flow), flow.ticks.calendar)
-        return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
 
     def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -1,51 +1,17 @@
-"""Ticks as their windows close, in order: what runs next, or why nothing does.
-
-A tick that was judged wrong stops its flow until somebody launches it again: the next try would say
-the same. A run that failed for another reason (Spark, the disk, the network, a killed process) is
-tried again, after longer and longer pauses, with fewer ticks at once, and not for ever. A run that
-somebody terminated is left to them.
-"""
+"""The sensor of a flow: it asks for the next tick, or says why none may run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import takewhile
 from typing import Any
 
 import dagster as dg
 
-from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
-from .readiness import Ready
-from .records import (
-    IN_FLIGHT,
-    Attempt,
-    attempts_at,
-    refuse_lost_pipeline,
-    runs_of,
-    unrecorded,
-)
-from .run_tags import FLOW_TAG, keys_of, range_tags
+from .next_run import next_run
+from .run_tags import FLOW_TAG, range_tags
 from .runner import TickRunner
-from .ticks import TickAxis, Window
-
-MOST_TRIES = 6
-"""A machine that fails so often in a row, over an hour, wants somebody to look."""
-
-_FIRST_PAUSE = timedelta(minutes=1)
-_LONGEST_PAUSE = timedelta(minutes=30)
-
-
-@dataclass(frozen=True, slots=True)
-class NextRun:
-    """What runs next, from a tick to another, or None; why, in words; whether that is for good."""
-
-    ticks: tuple[Window, Window] | None
-    says: str
-    stopped: bool = False
+from .ticks import TickAxis
 
 
 def next_tick_sensor(
@@ -78,99 +44,3 @@ def next_tick_sensor(
         return dg.RunRequest(tags={**tags, **range_tags(first.key, last.key)})
 
     return next_tick
-
-
-def next_run(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> NextRun:
-    """What runs next of a flow, or why nothing does."""
-    try:
-        runner.plan(flow)
-    except HydroError as error:
-        why = "" if error.code == "state" else ", its program does not compile"
-        return NextRun(None, f"nothing can run{why}: {error}", True)
-    busy = runs_of(flow, instance, IN_FLIGHT)
-    if busy:
-        return NextRun(None, _busy(busy[-1]))
-    try:
-        refuse_lost_pipeline(instance, flow, runner)
-    except DataError as error:
-        return NextRun(None, error.diagnostics[0].message, stopped=True)
-    missing = unrecorded(flow, runner, instance)
-    if missing:
-        first, last = missing[0]
-        tries = attempts_at(flow, runner, instance, first.tick)
-        says = f"{span(first, last)} is committed, but not recorded: it is recorded"
-        return _unless_failed(flow, tries, runner.now()) or NextRun((first, last), says)
-    return _next_open(flow, runner, instance)
-
-
-def span(first: Window, last: Window) -> str:
-    """Ticks in words."""
-    return f"tick {first.key}" if first == last else f"the ticks {first.key} to {last.key}"
-
-
-def moment(when: datetime) -> str:
-    """A moment in words."""
-    return f"{when:%Y-%m-%d %H:%M} UTC"
-
-
-def _next_open(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> NextRun:
-    axis, tick = TickAxis(flow.ticks), runner.next_tick(flow)
-    try:
-        ready = runner.ready(flow)
-    except HydroError as error:
-        return NextRun(None, f"which ticks may run is not known: {error}")
-    if tick >= ready.until:
-        return NextRun(None, _up_to_date(axis, ready, tick))
-    tries = attempts_at(flow, runner, instance, tick)
-    waits = _unless_failed(flow, tries, runner.now(), axis.window(tick))
-    if waits:
-        return waits
-    # What was too much for the machine may be little enough in smaller parts.
-    together = max(1, runner.project.range_ticks >> len(_tries_in_a_row(tries)))
-    first, last = axis.window(tick), axis.window(min(tick + together, ready.until) - 1)
-    waiting = ready.until - tick
-    return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
-
-
-def _unless_failed(
-    flow: FlowAsset, tries: Sequence[Attempt], now: datetime, window: Window | None = None
-) -> NextRun | None:
-    """Why the last try keeps the next one waiting; None if it does not."""
-    if not tries:
-        return None
-    last = tries[0]
-    tick = f"tick {window.key}" if window else "the record"
-    again = f"launch it again to let `{flow.name}` go on (run {last.run.run_id})"
-    if last.terminated:
-        return NextRun(None, f"{tick} was terminated at {moment(last.ended)}: {again}", True)
-    if last.judged:
-        wrong = f"{tick} was judged wrong, stopped since {moment(last.ended)}"
-        return NextRun(None, f"{wrong}: repair its cause, then {again}", True)
-    failed = len(_tries_in_a_row(tries))
-    if failed >= MOST_TRIES:
-        given_up = f"{tick} failed {failed} times, stopped since {moment(last.ended)}"
-        return NextRun(None, f"{given_up}: repair the cause, then {again}", True)
-    due = last.ended + min(_FIRST_PAUSE * 2 ** (failed - 1), _LONGEST_PAUSE)
-    if now < due:
-        failing = f"{tick} failed at {moment(last.ended)}, try {failed} of {MOST_TRIES}"
-        return NextRun(None, f"{failing}: it is tried again after {moment(due)}")
-    return None
-
-
-def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:
-    """The latest tries that failed for a reason that may pass."""
-    return list(takewhile(lambda attempt: not (attempt.judged or attempt.terminated), tries))
-
-
-def _busy(record: dg.RunRecord) -> str:
-    run, keys = record.dagster_run, keys_of(record.dagster_run.tags)
-    ticks = "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
-    waits = run.status in (dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.NOT_STARTED)
-    state = "waits in the queue" if waits else "is running"
-    return f"{ticks} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
-
-
-def _up_to_date(axis: TickAxis, ready: Ready, tick: int) -> str:
-    if ready.has_ended:
-        return "complete: every tick of the flow is committed"
-    return f"up to date; tick {axis.window(tick).key} is next: {ready.why}"

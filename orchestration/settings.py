@@ -11,12 +11,12 @@ from pathlib import Path
 
 from hydro_core.environment import MASTER, MEMORY, settings_of, wrong_variable
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.project.discover import ASSETS, SETTINGS, project_above
+from hydro_core.project.discover import ASSETS, PROJECT, SETTINGS, project_root
 from hydro_core.settings import Settings
 
 from .settings_file import FileSettings, settings_in, wrong_directory, wrong_openlineage
 
-PROJECT, HOME = "HYDROTICK_PROJECT", "HYDROTICK_HOME"
+HOME = "HYDROTICK_HOME"
 _RANGE_TICKS, _WHY_ROWS = "HYDROTICK_RANGE_TICKS", "HYDROTICK_WHY_ROWS"
 _SAMPLE_KEYS = "HYDROTICK_SAMPLE_KEYS"
 _RANGE = 100
@@ -163,22 +163,6 @@ def environment_of(settings: ProjectSettings) -> dict[str, str]:
 def leading_elsewhere() -> list[str]:
     """The variables that are set, and by which commands are not about the folder at hand."""
     return [name for name in (PROJECT, HOME) if os.environ.get(name)]
-
-
-def project_root(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder of the project; None where there is none.
-
-    Raises:
-        DataError: the environment names one that is none (code `config`).
-    """
-    value = (os.environ if environ is None else environ).get(PROJECT)
-    if not value:
-        return project_above(Path.cwd())
-    root = Path(value).absolute()
-    if not (root / ASSETS).is_dir():
-        cure = f"write the path of a folder with `{ASSETS}/`"
-        raise wrong_variable(PROJECT, value, "no project", cure)
-    return root
 
 
 def _project_at(at: Path) -> Path:

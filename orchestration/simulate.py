@@ -19,6 +19,7 @@ from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.compile import Compiled, compile_graph
 from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
+from hydro_core.project.program import program_of
 from hydro_core.simulation.case import Case
 from hydro_core.simulation.simulate import Difference, Failed, Simulated, Simulation, Subject
 from hydro_core.ticks.calendar import Calendar
@@ -28,7 +29,6 @@ from hydro_core.types.values import canonical
 
 from . import project
 from .arguments import add_format, flow_named
-from .programs import program_of
 
 _RUNS = {"reference": 200, "spark": 20}
 _DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")

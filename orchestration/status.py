@@ -6,11 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
-
-import dagster as dg
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
@@ -19,17 +19,22 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from . import project
 from .arguments import add_format, flow_named
-from .changes import started_empty
-from .failures import FailedRun, failed_run
+from .began import started_empty
+from .flows import Flows
+from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import print_verified
+from .next_run import next_run
 from .processes import PROCESS_TAG
-from .records import IN_FLIGHT, attempts_at, runs_of
-from .run_tags import keys_of
-from .runner import TickRunner
-from .sensors import next_run
-from .ticking import open_instance
+from .run_tags import IN_FLIGHT, keys_of
 from .ticks import TickAxis
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from .failures import FailedRun
+
+# Dagster is loaded where its records have something to say, and not before: it takes seconds.
 
 _EXIT_CODES = """\
 exit codes, for monitoring:
@@ -90,17 +95,17 @@ def status(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     known = project.current()
-    runner = TickRunner(known.settings)
-    flows, broken = known.flows, known.broken
+    flows, asked, broken = Flows(known.settings), known.flows, known.broken
     if options.flow is not None:
-        flows, broken = [flow_named(options.flow, known, parser)], []
+        asked, broken = [flow_named(options.flow, known, parser)], []
     if options.verify:
-        return 0 if print_verified(flows, runner, options.format) else 1
-    home = runner.project.dagster_home
-    # To look makes nothing: without a home there are no records.
-    opened = open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
-    with opened as instance:
-        found = [status_of(flow, runner, instance) for flow in flows]
+        return 0 if print_verified(asked, flows, options.format) else 1
+    with ExitStack() as opened:
+        instance = cache(lambda: opened.enter_context(_records(flows)))
+        found = [
+            status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
+            for flow in asked
+        ]
     _print(found, broken, options.format)
     late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
     return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
@@ -132,54 +137,77 @@ def _parser() -> argparse.ArgumentParser:
 
 def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:
     if style == "json":
-        flows = {"flows": [asdict(flow) for flow in found]}
+        told = {"flows": [asdict(flow) for flow in found]}
         wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
-        sys.stdout.write(json.dumps({**flows, "broken": wrong}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({**told, "broken": wrong}, indent=2) + "\n")
         return
     sys.stdout.write(_table(found))
     for flow in broken:
         sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
 
 
-def status_of(flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> FlowStatus:
-    """How a flow is now, by its ledger and Dagster's records."""
-    axis, done = TickAxis(flow.ticks), runner.next_tick(flow)
-    waiting = max(0, _until(flow, runner) - done)
-    lag = int((runner.now() - axis.window(done).end).total_seconds()) if waiting else 0
-    tries = attempts_at(flow, runner, instance, done)
-    following = next_run(flow, runner, instance)
-    serving = _serving(flow, runner)
+def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:
+    """How a flow is now, by its ledger and Dagster's records; None: these say nothing more."""
+    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
+    waiting = max(0, _until(flow, flows) - done)
+    lag = int((flows.now() - axis.window(done).end).total_seconds()) if waiting else 0
+    following = next_run(flow, flows, instance)
+    running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
+    serving = _serving(flow, flows)
     return FlowStatus(
         flow=flow.name,
         committed=done,
         last=axis.window(done - 1).key if done else None,
         open=waiting,
         lag_seconds=lag,
-        running=tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT)),
-        failed=failed_run(instance, tries[0].run) if tries and not tries[0].terminated else None,
+        running=running,
+        failed=failed,
         stopped=following.stopped,
         next=following.says,
-        tables=str(runner.directory(flow)),
-        empty=runner.empty_inputs(flow),
-        late=late_rows(flow, runner),
+        tables=str(flows.directory(flow)),
+        empty=flows.empty_inputs(flow),
+        late=late_rows(flow, flows),
         deployment=None if serving is None else serving.number,
-        undeployed="" if serving is None else runner.deployments.undeployed(flow).says,
+        undeployed="" if serving is None else flows.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
     )
 
 
-def _serving(flow: FlowAsset, runner: TickRunner) -> Written | None:
+def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
+    import dagster as dg
+
+    from .ticking import open_instance
+
+    home = flows.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    return open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+
+
+def _recorded(
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
+) -> tuple[tuple[Running, ...], FailedRun | None]:
+    """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
+    from .failures import failed_run
+    from .records import attempts_at, runs_of
+
+    running = tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT))
+    tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
+    failed = tries and not tries[0].terminated
+    return running, failed_run(instance, tries[0].run) if failed else None
+
+
+def _serving(flow: FlowAsset, flows: Flows) -> Written | None:
     """The deployment that serves; where it cannot be read, `next` says why."""
     try:
-        return runner.deployments.serving(flow)
+        return flows.deployments.serving(flow)
     except HydroError:
         return None
 
 
-def _until(flow: FlowAsset, runner: TickRunner) -> int:
+def _until(flow: FlowAsset, flows: Flows) -> int:
     """The first tick that may not run; where that cannot be told, `next` says why."""
     try:
-        return runner.ready(flow).until
+        return flows.ready(flow).until
     except HydroError:
         return 0
 
@@ -218,13 +246,23 @@ def _details(flow: FlowStatus) -> list[str]:
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
     if flow.undeployed:
-        lines.append(f"changed: {flow.undeployed}; `hydrotick plan {flow.flow}` says what they do")
+        lines.append(
+            f"changed: {flow.undeployed}: `hydrotick plan {flow.flow}` says what they would do, "
+            f"`hydrotick deploy {flow.flow}` does it"
+        )
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
     if not flow.running:
-        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}")
+        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}{_how(flow)}")
     return lines
+
+
+def _how(flow: FlowStatus) -> str:
+    """How what is open is run, where nothing is in its way: a sensor is on in the UI alone."""
+    if not flow.is_well or not flow.open:
+        return ""
+    return f": `hydrotick backfill {flow.flow}` runs them, `hydrotick dev` does as they are due"
 
 
 def _ticks(keys: tuple[str, str] | None) -> str:

@@ -31,11 +31,7 @@ from .run_tags import CORRECT, CORRECT_TAG
 from .runner import TickRunner
 from .ticks import TickAxis, Window
 
-_BEGUN = [
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
+_BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
 """The states of a run in which the process that its tag names executes it."""
 
 

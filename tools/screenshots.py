@@ -63,7 +63,7 @@ def main() -> int:
             )
         site = Path(scratch) / "site"
         subprocess.run([_BIN / "hydrotick", "docs", "--out", site], check=True, env=environ)
-        _take(browser, (site / "flights.html").as_uri(), "docs-page", (1300, 2000))
+        _take(browser, (site / "flights.html").as_uri(), "docs-page", (1300, 2450))
         with _ui(asked.port, environ) as url:
             for name, (page, size) in PAGES.items():
                 _take(browser, f"{url}{page}", name, size)

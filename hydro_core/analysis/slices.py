@@ -297,7 +297,7 @@ def _aged(node: Node, age: int) -> int:
             more = 1
         case State.DELAY:
             more = node.args["n"]
-        case State.HISTORY | State.COMMANDS:
+        case State.HISTORY | State.RESULT:
             return FOREVER
     return min(age + more, FOREVER)
 

@@ -151,11 +151,11 @@ class ByKey:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Continues:
-    """By key: makes its result of that of the tick before, its first input, and of what is new."""
+class Running:
+    """By key: its result of all that has come so far, which it stores, made of what is new."""
 
     of: ByKey
-    """What it goes on with."""
+    """What it is over all items."""
     loses: bool = False
     """Its last input is what no longer counts."""
 
@@ -253,7 +253,7 @@ OpClass = (
     | Matching
     | Distinct
     | ByKey
-    | Continues
+    | Running
     | Ordering
     | Positional
     | History
@@ -290,9 +290,9 @@ def keeps_first(cls: object) -> bool:
 
 
 def aggregates(cls: object) -> bool:
-    """Whether the operator makes named aggregates, of items alone or of a result and items."""
+    """Whether the operator makes named aggregates, of items or of what is new."""
     match cls:
-        case ByKey(Summary.AGGREGATES) | Continues(ByKey(Summary.AGGREGATES)):
+        case ByKey(Summary.AGGREGATES) | Running(ByKey(Summary.AGGREGATES)):
             return True
         case _:
             return False

@@ -1,17 +1,18 @@
 """Operators that only plans have: a program cannot name them.
 
-Most are the optimizer's, and go on from a state, the result of the tick before:
-`x = fold_from(prev(x), a)` is `fold(persist(a))` at the price of the batch.
+Most are the optimizer's. Running ones store their own result: `running_fold(a)` is
+`fold(persist(a))` at the price of the batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import ByKey, Compared, Continues, Gives, Leaving, PerItem, Summary
+from hydro_core.catalog.classes import ByKey, Compared, Gives, Leaving, PerItem, Running, Summary
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
@@ -19,8 +20,6 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    Fails,
-    Never,
     OnAnyField,
     OnKey,
     OpSpec,
@@ -28,10 +27,7 @@ from hydro_core.catalog.spec import (
     Port,
     State,
 )
-from hydro_core.types.item import ItemType
 
-_STATE = Port("state", barrier=Barrier.STRATUM, aliases=("0",))
-_NEW = Port("new", barrier=Barrier.STRATUM, aliases=("1",))
 _PAIR = (
     Port("pos", barrier=Barrier.STRATUM, aliases=("0",)),
     Port("neg", barrier=Barrier.STRATUM, aliases=("1",)),
@@ -39,31 +35,31 @@ _PAIR = (
 _PAIRS = {"a": "(string, long)"}
 
 
-def _of_new(rule: type_rules.TypeRule) -> type_rules.TypeRule:
-    """The type that the operator has without a state."""
-
-    def result(args: Args, types: tuple[ItemType, ...]) -> ItemType:
-        return rule(args, types[1:])
-
-    return result
+def _aggregate_columns(args: Args) -> Mapping[str, Any]:
+    columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
+    return {name: value for name, value in columns.items() if name != "inputs"}
 
 
-FOLD_FROM = OpSpec(
-    name="fold_from",
-    family="group",
-    cls=Continues(ByKey(Summary.FOLD, keyed=False)),
-    meaning="`f(acc, x)` over the new items, from the state's item, or `init` if there is none",
-    inputs=(_STATE, _NEW),
-    args=FOLD.args,
-    result=_of_new(FOLD.result),
-    zero=False,
-    monotone=False,
-    single=True,
-    order=OrderRule.LOSES,
-    partition=Never("one result is made of all items"),
-    lineage=lineage_rules.computed_from_all,
-    stands_for="fold",
-    example=Example(
+def _running(op: OpSpec, example: Example) -> OpSpec:
+    """The operator over all that came so far, of which it gets what is new in each tick."""
+    assert isinstance(op.cls, ByKey)
+    return replace(
+        op,
+        name=f"running_{op.name}",
+        cls=Running(op.cls),
+        meaning=f"`{op.name}` of all items of the ticks up to this one",
+        inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
+        refine=_aggregate_columns if op is AGGREGATE else None,
+        state=State.RESULT,
+        stands_for=op.name,
+        aliases=(),
+        example=example,
+    )
+
+
+RUNNING_FOLD = _running(
+    FOLD,
+    Example(
         "a -> persist() -> fold(0, lambda acc, x: acc + x, commutative=True) -> out",
         ({"a": [1, 2]}, {"a": []}, {"a": [4]}),
         ({"out": [3]}, {"out": [3]}, {"out": [7]}),
@@ -71,21 +67,9 @@ FOLD_FROM = OpSpec(
     ),
 )
 
-REDUCE_FROM = OpSpec(
-    name="reduce_from",
-    family="group",
-    cls=Continues(ByKey(Summary.REDUCTION, keyed=False)),
-    meaning="`f` over the state's item and then the new ones; none where there is nothing",
-    inputs=(_STATE, _NEW),
-    args=REDUCE.args,
-    result=_of_new(REDUCE.result),
-    monotone=False,
-    single=True,
-    order=OrderRule.LOSES,
-    partition=Never("one result is made of all items"),
-    lineage=lineage_rules.computed_from_all,
-    stands_for="reduce",
-    example=Example(
+RUNNING_REDUCE = _running(
+    REDUCE,
+    Example(
         "a -> persist() -> reduce(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": []}, {"a": [1, 2]}, {"a": [1]}),
         ({"out": []}, {"out": [2]}, {"out": [2]}),
@@ -93,20 +77,9 @@ REDUCE_FROM = OpSpec(
     ),
 )
 
-FOLD_KEYED_FROM = OpSpec(
-    name="fold_keyed_from",
-    family="group",
-    cls=Continues(ByKey(Summary.FOLD)),
-    meaning="`fold_from` of each key; keys without new values stay as they are",
-    inputs=(_STATE, _NEW),
-    args=FOLD_KEYED.args,
-    result=_of_new(FOLD_KEYED.result),
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    lineage=lineage_rules.keyed,
-    stands_for="fold_keyed",
-    example=Example(
+RUNNING_FOLD_KEYED = _running(
+    FOLD_KEYED,
+    Example(
         "a -> persist() -> fold_keyed(0, lambda acc, v: acc + v, commutative=True) -> out",
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
         ({"out": [["x", 1], ["y", 2]]}, {"out": [["x", 4], ["y", 2]]}),
@@ -114,20 +87,9 @@ FOLD_KEYED_FROM = OpSpec(
     ),
 )
 
-REDUCE_KEYED_FROM = OpSpec(
-    name="reduce_keyed_from",
-    family="group",
-    cls=Continues(ByKey(Summary.REDUCTION)),
-    meaning="`reduce_from` of each key; keys without new values stay as they are",
-    inputs=(_STATE, _NEW),
-    args=REDUCE_KEYED.args,
-    result=_of_new(REDUCE_KEYED.result),
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    lineage=lineage_rules.keyed,
-    stands_for="reduce_keyed",
-    example=Example(
+RUNNING_REDUCE_KEYED = _running(
+    REDUCE_KEYED,
+    Example(
         "a -> persist() -> reduce_keyed(lambda x, y: max(x, y), commutative=True) -> out",
         ({"a": [["x", 1], ["y", 2]]}, {"a": [["x", 3]]}),
         ({"out": [["x", 1], ["y", 2]]}, {"out": [["x", 3], ["y", 2]]}),
@@ -135,19 +97,9 @@ REDUCE_KEYED_FROM = OpSpec(
     ),
 )
 
-LATEST_FROM = OpSpec(
-    name="latest_from",
-    family="group",
-    cls=Continues(ByKey(Summary.LATEST)),
-    meaning="of each key the latest of the state's row and the new ones",
-    inputs=(_STATE, _NEW),
-    args=LATEST.args,
-    result=_of_new(LATEST.result),
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    stands_for="latest",
-    example=Example(
+RUNNING_LATEST = _running(
+    LATEST,
+    Example(
         'a -> persist() -> latest(by="k", order="at") -> out',
         ({"a": [{"k": "x", "at": 1}, {"k": "y", "at": 2}]}, {"a": [{"k": "x", "at": 3}]}),
         (
@@ -158,33 +110,37 @@ LATEST_FROM = OpSpec(
     ),
 )
 
-
-def _aggregate_columns(args: Args) -> Mapping[str, Any]:
-    columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
-    return {name: value for name, value in columns.items() if name != "inputs"}
-
-
-AGGREGATE_FROM = OpSpec(
-    name="aggregate_from",
-    family="group",
-    cls=Continues(ByKey(Summary.AGGREGATES)),
-    meaning="the state's aggregates and those of the new rows, merged for each key, or for all",
-    inputs=(_STATE, _NEW),
-    args=AGGREGATE.args,
-    result=_of_new(AGGREGATE.result),
-    refine=_aggregate_columns,
-    monotone=False,
-    fails=Fails.NEVER,
-    order=OrderRule.LOSES,
-    partition=OnKey(),
-    lineage=lineage_rules.aggregated,
-    stands_for="aggregate",
-    example=Example(
+RUNNING_AGGREGATE = _running(
+    AGGREGATE,
+    Example(
         'a -> persist() -> aggregate(by="k", n=count(), total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}, {"k": "y", "v": None}]}),
         (
             {"out": [{"k": "x", "n": 1, "total": 1}]},
             {"out": [{"k": "x", "n": 2, "total": 3}, {"k": "y", "n": 1, "total": None}]},
+        ),
+        {"a": "k string, v long"},
+    ),
+)
+
+MOVING_AGGREGATE = replace(
+    RUNNING_AGGREGATE,
+    name="moving_aggregate",
+    cls=Running(ByKey(Summary.AGGREGATES), loses=True),
+    meaning="counts and totals of what came and has not left; a key without rows is gone",
+    inputs=(
+        Port("came", barrier=Barrier.STRATUM, aliases=("0",)),
+        Port("left", barrier=Barrier.STRATUM, aliases=("1",)),
+    ),
+    partition=OnKey((("0",), ("0",))),
+    example=Example(
+        'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
+        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
+        (
+            {"out": [{"k": "x", "total": 1}]},
+            {"out": [{"k": "x", "total": 3}]},
+            {"out": [{"k": "x", "total": 2}]},
+            {"out": []},
         ),
         {"a": "k string, v long"},
     ),
@@ -263,39 +219,6 @@ COUNTED = OpSpec(
     ),
 )
 
-AGGREGATE_MOVED = OpSpec(
-    name="aggregate_moved",
-    family="group",
-    cls=Continues(ByKey(Summary.AGGREGATES), loses=True),
-    meaning="the state's counts and totals, with those of what came and without those of what left;"
-    " a key without rows is gone",
-    inputs=(
-        _STATE,
-        Port("came", barrier=Barrier.STRATUM, aliases=("1",)),
-        Port("left", barrier=Barrier.STRATUM, aliases=("2",)),
-    ),
-    args=AGGREGATE.args,
-    result=_of_new(AGGREGATE.result),
-    refine=_aggregate_columns,
-    monotone=False,
-    fails=Fails.NEVER,
-    order=OrderRule.LOSES,
-    partition=OnKey((("0",), ("0",), ("0",))),
-    lineage=lineage_rules.aggregated,
-    stands_for="aggregate",
-    example=Example(
-        'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
-        ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
-        (
-            {"out": [{"k": "x", "total": 1}]},
-            {"out": [{"k": "x", "total": 3}]},
-            {"out": [{"k": "x", "total": 2}]},
-            {"out": []},
-        ),
-        {"a": "k string, v long"},
-    ),
-)
-
 AGGREGATE_RESULT = OpSpec(
     name="aggregate_result",
     family="itemwise",
@@ -338,17 +261,17 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
     {
         op.name: op
         for op in (
-            FOLD_FROM,
-            REDUCE_FROM,
-            FOLD_KEYED_FROM,
-            REDUCE_KEYED_FROM,
-            LATEST_FROM,
-            AGGREGATE_FROM,
+            RUNNING_FOLD,
+            RUNNING_REDUCE,
+            RUNNING_FOLD_KEYED,
+            RUNNING_REDUCE_KEYED,
+            RUNNING_LATEST,
+            RUNNING_AGGREGATE,
             LEAVING,
             MINUS,
             CHANGES_BETWEEN,
             COUNTED,
-            AGGREGATE_MOVED,
+            MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,
         )
@@ -357,13 +280,11 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
 """The internal operators by their names."""
 
 
-def continuing(op: OpSpec) -> OpSpec | None:
-    """The operator that goes on from the results of `op`; None where there is none."""
-    return (
-        next((o for o in INTERNAL.values() if o.cls == Continues(op.cls)), None)
-        if isinstance(op.cls, ByKey)
-        else None
-    )
+def running(op: OpSpec) -> OpSpec | None:
+    """The operator that does as `op` over all that came so far; None where there is none."""
+    if not isinstance(op.cls, ByKey):
+        return None
+    return next((o for o in INTERNAL.values() if o.cls == Running(op.cls)), None)
 
 
 def operator(name: str) -> OpSpec:

@@ -45,7 +45,7 @@ class State(Enum):
     WINDOW = "the additions of the last n ticks"
     LAST = "the tick before"
     DELAY = "the tick n ticks before"
-    COMMANDS = "the result of all commands"
+    RESULT = "its own result at the tick before"
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ PERSIST_MUT = OpSpec(
     monotone=False,
     fails=Fails.ON_ITEMS,
     order=OrderRule.LOSES,
-    state=State.COMMANDS,
+    state=State.RESULT,
     partition=OnAnyField(at=("1",)),
     lineage=lineage_rules.commanded,
     example=Example(
@@ -161,7 +161,7 @@ PERSIST_MUT_KEYED = OpSpec(
     monotone=False,
     fails=Fails.ON_ITEMS,
     order=OrderRule.LOSES,
-    state=State.COMMANDS,
+    state=State.RESULT,
     partition=OnKey(at=(("1",),)),
     lineage=lineage_rules.commanded_by_key,
     example=Example(

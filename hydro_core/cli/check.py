@@ -1,8 +1,13 @@
-"""`hydrotick check`: parses, types and stratifies a program; executes nothing of it."""
+"""`hydrotick check`: parses, types and stratifies a program; executes nothing of it.
+
+Without a program, every flow of the project: its declaration and its program, a line for each.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
@@ -19,13 +24,35 @@ _WIDEST = 48
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of `hydrotick check`."""
-    parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="`*.hydro`, or `module:attribute`; without one, all flows of the project",
+    )
     add_schema_argument(parser)
     output.add_format_argument(parser)
 
 
+def misuse(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the arguments together."""
+    if arguments.file is not None:
+        return None
+    if arguments.schema:
+        return "--schema is about a FILE: the flows of a project have theirs in their assets"
+    from hydro_core.project.discover import PROJECT, project_above
+
+    if not os.environ.get(PROJECT) and project_above(Path.cwd()) is None:
+        return "name a FILE, or go to a project: there is no folder `assets` here, nor above"
+    return None
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Prints inputs, outputs, types and strata."""
+    """Prints inputs, outputs, types and strata; of all flows, whether they are whole."""
+    if arguments.file is None:
+        from hydro_core.cli.check_project import check_project
+
+        return check_project(arguments.format)
     graph = load(arguments.file)
     compiled = compile_graph(graph, schemas_of(arguments, graph))
     functions = _functions(compiled.typed)

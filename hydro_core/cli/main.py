@@ -24,7 +24,7 @@ from hydro_core.faults import fault_of
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "run": "runs a program on ticks and prints its outputs",
-        "check": "parses, types and stratifies a program",
+        "check": "parses, types and stratifies a program, or every flow of the project",
         "optimize": "the optimized program, its cost before and after",
         "partition": "how a program can be cut into shards",
         "lineage": "which input fields an output field comes from",

@@ -18,7 +18,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Growth,
@@ -34,6 +33,7 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Summary,
     Window,
@@ -194,9 +194,8 @@ def _key(node: ENode) -> Key:
 
 
 def _asked(node: ENode) -> int:
-    """The input whose items are asked about; a state has been made of items that were."""
-    cls = node.shape.cls
-    return int(isinstance(cls, Continues) or cls == Product(Meets.SINGLE))
+    """The input whose items are asked about."""
+    return int(node.shape.cls == Product(Meets.SINGLE))
 
 
 def _of_items(node: ENode) -> bool:
@@ -229,7 +228,7 @@ def _is_part(cls: ShapeClass) -> bool:
             return _gives_its_items(cls) or keeps_first(cls)
         case Given() | Nothing() | Output() | Projection() | Sum() | Product():
             return False
-        case Continues() | Commands() | Cycle():
+        case Running() | Commands() | Cycle():
             return False
         case _:
             assert_never(cls)

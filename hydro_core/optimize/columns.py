@@ -16,7 +16,6 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Compares,
-    Continues,
     Gives,
     History,
     Leaving,
@@ -25,6 +24,7 @@ from hydro_core.catalog.classes import (
     PerItem,
     Product,
     Projection,
+    Running,
     Sum,
     Summary,
     Window,
@@ -177,10 +177,8 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return (_join(own, asked) if keeps else asked,)
         case Projection() as cls:
             return (_behind_columns(node, cls, items[0], own),)
-        case ByKey(Summary.AGGREGATES):
-            return (columns_of_aggregate(node.args),)
-        case Continues(ByKey(Summary.AGGREGATES)):
-            return (None, *[columns_of_aggregate(node.args)] * (len(items) - 1))
+        case ByKey(Summary.AGGREGATES) | Running(ByKey(Summary.AGGREGATES)):
+            return (columns_of_aggregate(node.args),) * len(items)
         case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
         case _:

@@ -18,7 +18,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Growth,
@@ -33,6 +32,7 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Window,
     is_itemwise,
@@ -107,11 +107,10 @@ class CostModel:
 
     def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
         """How many rows of a running result change in a tick, as the operator itself knows."""
-        before = {n.cls: n.inputs[0] for n in self.space.nodes if isinstance(n.shape.cls, Before)}
         found: dict[ClassId, float] = {}
         for node in self.space.nodes:
-            if _updates(node.shape.cls) and before.get(node.inputs[0]) == node.cls:
-                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs[1:]))
+            if _updates(node.shape.cls):
+                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs))
         changed = True
         while changed:
             changed = False
@@ -200,9 +199,9 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
         case Before() | Leaving():
             # the batch is kept, and that of an earlier tick read
             return 2 * into[0]
-        case Continues(ByKey(keyed=True)):
+        case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            return into[0] + 2 * sum(into[1:])
+            return out + 2 * sum(into)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):
@@ -220,7 +219,7 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
             | Matching()
             | Distinct()
             | ByKey()
-            | Continues()
+            | Running()
             | Positional()
             | Compared()
             | Commands()
@@ -231,11 +230,11 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
 
 
 def _updates(cls: ShapeClass) -> bool:
-    """Whether it updates what it gave before in place, and knows what it changes.
+    """Whether it stores its results of many rows, and knows what it changes.
 
-    Nobody stores that again, or looks at the rest of it to tell.
+    Nobody stores them again, or looks at the others to tell.
     """
-    return isinstance(cls, Continues) and cls.of.keyed
+    return isinstance(cls, Running) and cls.of.keyed
 
 
 def _is_free_in_ranges(cls: ShapeClass) -> bool:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
-    Continues,
     Gives,
     Growth,
     History,
@@ -21,6 +20,7 @@ from hydro_core.catalog.classes import (
     Places,
     Positional,
     Product,
+    Running,
     Sum,
     Window,
 )
@@ -183,7 +183,7 @@ def _goes_through(node: ENode, states: set[ClassId]) -> bool:
     """
     cls = node.shape.cls
     if _is_running(cls):
-        return any(c in states for c in node.inputs[1:])
+        return any(c in states for c in node.inputs)
     by_item = node.shape.linear == (True,)
     return not by_item and not isinstance(cls, Growth) and _reads(node, states)
 
@@ -196,17 +196,17 @@ def _is_quiet(cls: ShapeClass) -> bool:
 
 def _condenses(cls: ShapeClass) -> bool:
     """Whether its result is a state, not a history."""
-    return isinstance(cls, ByKey | Continues) or cls == Positional(Places.FIRST)
+    return isinstance(cls, ByKey | Running) or cls == Positional(Places.FIRST)
 
 
 def _is_running(cls: ShapeClass) -> bool:
     """Whether it updates a result of many rows in place: it touches the keys of what is new."""
-    return isinstance(cls, Continues) and cls.of.keyed
+    return isinstance(cls, Running) and cls.of.keyed
 
 
 def _carries(cls: ShapeClass) -> bool:
     """Whether it carries a stream from tick to tick."""
-    return isinstance(cls, History | Continues) or cls == PerItem(Gives.RESULT)
+    return isinstance(cls, History | Running) or cls == PerItem(Gives.RESULT)
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:

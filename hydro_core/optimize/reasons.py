@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from hydro_core.catalog.classes import (
     ByKey,
     Compares,
-    Continues,
     Distinct,
     Growth,
     Matching,
     Ordering,
     Product,
+    Running,
     Summary,
     aggregates,
 )
@@ -22,7 +22,7 @@ from hydro_core.optimize.shape import Cycle, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
-MOVING = Continues(ByKey(Summary.AGGREGATES), loses=True)
+MOVING = Running(ByKey(Summary.AGGREGATES), loses=True)
 MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
 
 

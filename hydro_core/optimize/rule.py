@@ -18,12 +18,10 @@ from hydro_core.optimize.shape import Shape
 FACTS: Mapping[str, str] = {
     "growing": "S",
     "resumable": "P",
-    "semi_on": "PP",
     "mergeable": "P",
     "moves": "P",
     "parts": "PPP",
     "moving": "PPP",
-    "result_of": "PP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
     "padded": "PPPP",
@@ -82,7 +80,7 @@ class Equal:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something known beside equations: `(growing ?n)`, `(semi_on ?f ?j)`."""
+    """Something known beside equations: `(growing ?n)`, `(opposite ?s ?t)`."""
 
     name: str
     args: tuple[Var, ...]

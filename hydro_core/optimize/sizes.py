@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -11,7 +12,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Gives,
@@ -28,6 +28,7 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Window,
 )
@@ -91,8 +92,11 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: Asked) -> float:  # no
             return _of_keys(into[0], DISTINCT_EXPONENT)
         case ByKey(keyed=keyed):
             return _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
-        case Continues(of):
-            return max(into[0].rows, groups(into[1].rows)) if of.keyed else 1.0
+        case Running(loses=True):
+            # the aggregate of the window, which is the same, knows how long that is
+            return math.inf
+        case Running(of):
+            return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
         case Positional(gives):
             return _placed(gives, [i.rows for i in into])
         case History():
@@ -144,6 +148,11 @@ def _met(cls: Product, left: Size, right: Size) -> float:
         case Meets.KEY:
             matches = left.rows * right.rows / max(1e-9, left.matches(), right.matches())
             return max(matches, *((left, right)[side].rows for side in cls.keeps), 0.0)
+
+
+def _of_all(new: Size) -> Size:
+    """What has come so far, in one tick."""
+    return Size(new.rows * new.ticks, 1.0, new.keys)
 
 
 def _of_keys(size: Size, exponent: float) -> float:

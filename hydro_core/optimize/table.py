@@ -16,7 +16,6 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Running results", algebra.RUNNING),
     ("Windows", algebra.WINDOWS),
     ("Orders of joins", algebra.ORDERS),
-    ("Changes of keyed results", changes.KEYED),
     ("Changes of what grows, and of windows", changes.COUNTED),
     ("Joins that keep or drop rows without a match", changes.PADDED),
     ("Filters", functions.FILTERS),

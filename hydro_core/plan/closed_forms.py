@@ -6,8 +6,8 @@ tick by tick. With d free of x, and the union read by nobody else:
 - `prev(persist a)` is `old a`;
 - `x = union(prev x, d)` is `persist d`, also where d depends on x;
 - `x = unique(union(prev x, d))` is `persist n`, `n = difference(unique d, old n)`;
-- `x = f(union(prev x, d))` is `f_from(prev x, d)`, for a reduction that is associative and
-  commutative, `latest`, and sums and extremes of columns that keep their names.
+- `x = f(union(prev x, d))` is `running_f(d)`, for a reduction that is associative and commutative,
+  `latest`, and sums and extremes of columns that keep their names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.classes import Before, Distinct, History, Sum, passes_on
 from hydro_core.catalog.combine import DIFFERENCE, UNION
-from hydro_core.catalog.internal import continuing
+from hydro_core.catalog.internal import running
 from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import NO_ARGS
 from hydro_core.catalog.state import OLD, PERSIST
@@ -121,8 +121,8 @@ _PARTS = ("each", "seen", "new")
 
 def _running(typed: Typed, x: Node) -> list[Node]:
     """`x = f(union(prev x, d))` for an f whose result is an item like those that it is made of."""
-    resumed = continuing(x.op)
-    if resumed is None or not _absorbs(x):
+    over_all = running(x.op)
+    if over_all is None or not _absorbs(x):
         return []
     fed = _feeding(typed, x)
     if fed is None:
@@ -130,7 +130,7 @@ def _running(typed: Typed, x: Node) -> list[Node]:
     added, more = _added(typed, x, fed.added)
     if added is None:
         return []
-    return [*more, x.with_(op=resumed, inputs=(fed.before, added))]
+    return [*more, x.with_(op=over_all, inputs=(added,))]
 
 
 def _absorbs(x: Node) -> bool:

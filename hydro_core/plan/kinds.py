@@ -18,7 +18,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Growth,
@@ -32,6 +31,7 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Window,
 )
@@ -53,14 +53,11 @@ class Kind(Enum):
 MaybeKind = Kind | None
 
 
-def kinds_of(
-    typed: Typed, events: Collection[NodeId], running: Collection[NodeId] = ()
-) -> Mapping[NodeId, Kind]:
+def kinds_of(typed: Typed, events: Collection[NodeId]) -> Mapping[NodeId, Kind]:
     """The kind of every node's output.
 
     `events` are the nodes that give events whatever they read: those that read the tick before of
-    what depends on them, and what is first seen. `running` are those that go on from their own
-    result.
+    what depends on them, and what is first seen.
     """
     graph = typed.graph
     found: dict[NodeId, MaybeKind] = dict.fromkeys(graph.nodes)
@@ -71,8 +68,6 @@ def kinds_of(
             kinds = tuple(found[e.node] for e in node.inputs)
             if node.id in events:
                 kind: MaybeKind = Kind.E
-            elif node.id in running:
-                kind = Kind.G
             else:
                 kind = _kind(node, kinds, _in_order(node, typed))
             kind = merged(found[node.id], kind)
@@ -125,11 +120,11 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
     match cls:
         case Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
             return merged(*kinds)
-        case Given() | Growth() | Compared() | Leaving() | Positional() | Continues():
+        case Given() | Growth() | Compared() | Leaving() | Positional():
             return Kind.E
         case History():
             return Kind.H
-        case Window() | Commands():
+        case Window() | Commands() | Running():
             return Kind.G
         case Product(keeps=keeps):
             left, right = kinds

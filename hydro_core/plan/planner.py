@@ -4,7 +4,7 @@ Kinds, what must be kept, and which parts need more than one pass.
 
 Operators that depend on each other form a component. Without a reading of the tick before inside
 it, a component is a fixpoint within each tick, and all ticks reach theirs together. With one,
-tick t + 1 needs the result of tick t: `running.py` and `feedback.py` say how a range gets there.
+tick t + 1 needs the result of tick t: `feedback.py` says how a range gets there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hydro_core.plan.feedback import (
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import NOTHING, meaning_of, meanings, program_meanings
-from hydro_core.plan.running import RunningForm, needs_the_past, running_form, telling
+from hydro_core.plan.running import needs_the_past, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -63,14 +63,13 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
-    forms = {group: form for group in groups if (form := running_form(group, graph))}
-    parts = tuple(_component(group, forms.get(group), typed, reading) for group in groups)
+    parts = tuple(_component(group, typed, reading) for group in groups)
     feedback = {n for c in parts if c.parts for n in readers_of_before(c, graph)}
     last_only = {n for n in feedback if graph[n].spec.state is State.LAST}
     events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
-    kinds = kinds_of(typed, events, {form.result for form in forms.values()})
+    kinds = kinds_of(typed, events)
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
-    tells = telling(graph, [(group, forms.get(group)) for group in groups], kinds)
+    tells = telling(graph, groups, kinds)
     found = meanings(typed, groups, known)
     slots = _slots(typed, _Kept(kinds, last_only, tells), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
@@ -78,14 +77,10 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     return TickPlan(graph, typed, stratify(typed), kinds, slots, parts, reads, tells, found, notes)
 
 
-def _component(
-    nodes: tuple[NodeId, ...], form: RunningForm | None, typed: Typed, reading: Successors
-) -> Component:
+def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
     graph = typed.graph
     if not is_cycle(nodes, reading):
         return Component(nodes, "once")
-    if form is not None:
-        return Component((form.result, *form.rest), "running")
     within = {
         n: [e.node for port, e in graph[n].reads() if e.node in nodes and same_tick(port)]
         for n in nodes
@@ -158,7 +153,7 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
                 return (stream, Mode.CHANGES, None) if needs_the_past(node, kept.tells) else None
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
             return None if told else (stream, Mode.LAST, 1)
-        case State.COMMANDS:
+        case State.RESULT:
             if node.id in kept.tells:
                 return Endpoint(node.id), Mode.CHANGES, None
             return Endpoint(node.id), Mode.LAST, 1

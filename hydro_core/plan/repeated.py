@@ -16,7 +16,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Growth,
@@ -30,6 +29,7 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Window,
 )
@@ -85,7 +85,7 @@ def _because(node: Node, ordered: bool) -> str | None:
     match cls:
         case Positional():
             return "its result depends on the place of an item among all"
-        case History() | Window():
+        case History() | Window() | Running():
             return "what is there is added anew in every tick"
         case Commands():
             return "commands that are there are given anew in every tick"
@@ -93,7 +93,7 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Product() | Matching() | Continues() | Before() | Leaving() | Growth() | Compared():
+        case Product() | Matching() | Before() | Leaving() | Growth() | Compared():
             return None
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering():
             return None

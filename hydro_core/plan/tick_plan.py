@@ -72,17 +72,16 @@ class StateSlot:
         return Kind.E
 
 
-How = Literal["once", "fixpoint", "running", "first seen", "across ticks", "tick by tick"]
+How = Literal["once", "fixpoint", "first seen", "across ticks", "tick by tick"]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
     """Operators that depend on each other, in the order of evaluation.
 
-    `once` where there is only one, without a loop; `fixpoint` within each tick; `running` where the
-    first goes on from its own result of the tick before. With other readings of the tick before
-    inside, `parts` are the components that are left within a tick: these are a single tick. A range
-    is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
+    `once` where there is only one, without a loop; `fixpoint` within each tick. With readings of
+    the tick before inside, `parts` are the components that are left within a tick: these are a
+    single tick. A range is what is `first seen`, a fixpoint `across ticks`, or `tick by tick`.
     """
 
     nodes: tuple[NodeId, ...]

@@ -12,10 +12,10 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     ByKey,
     Commands,
-    Continues,
     Places,
     Positional,
     Projection,
+    Running,
     Summary,
     keeps_first,
 )
@@ -47,7 +47,7 @@ def result_key(node: Node) -> Key | None:
     None, too, where it makes no results of items.
     """
     match node.cls:
-        case ByKey(summary, keyed) | Continues(ByKey(summary, keyed)) if keyed:
+        case ByKey(summary, keyed) | Running(ByKey(summary, keyed)) if keyed:
             by: Key | None = node.args["by"]
             if by is None and summary is not Summary.AGGREGATES:
                 return FIRST_FIELD

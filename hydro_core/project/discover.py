@@ -10,11 +10,12 @@ import importlib
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from hydro_core.environment import wrong_variable
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.flow_asset import FlowAsset
@@ -23,6 +24,8 @@ from hydro_core.project.reads import reads_wrong
 ASSETS = "assets"
 SETTINGS = "hydrotick.toml"
 DECLARATIONS = ("asset.yaml", "asset.py")
+PROJECT = "HYDROTICK_PROJECT"
+"""The variable that names a project from elsewhere."""
 
 PACKAGE = "hydrotick_project"
 """The package whose modules are those of the asset folders: `hydrotick_project.totals.asset`. So
@@ -54,6 +57,22 @@ def project_above(start: Path) -> Path | None:
     near = [folder for folder in (start, *start.parents) if (folder / ASSETS).is_dir()]
     sure = (folder for folder in near if (folder / SETTINGS).is_file() or _declarations(folder))
     return next(sure, next(iter(near), None))
+
+
+def project_root(environ: Mapping[str, str]) -> Path | None:
+    """The folder of the project that a command is about; None where there is none.
+
+    Raises:
+        DataError: the environment names one that is none (code `config`).
+    """
+    value = environ.get(PROJECT)
+    if not value:
+        return project_above(Path.cwd())
+    root = Path(value).absolute()
+    if not (root / ASSETS).is_dir():
+        cure = f"write the path of a folder with `{ASSETS}/`"
+        raise wrong_variable(PROJECT, value, "no project", cure)
+    return root
 
 
 def found_in(root: Path) -> Found:

@@ -135,7 +135,7 @@ class TickRun:
         inputs = self._kept(node, inputs)
         if past is not None:
             past.now = inputs[0] if inputs else Bag()
-            output = function(site, past)
+            output = function(site, past, *inputs[1:])
         else:
             output = function(site, *inputs)
         if isinstance(output, Bag):

@@ -27,7 +27,7 @@ class Past:
         match node.spec.state:
             case State.NONE:
                 return None
-            case State.HISTORY:
+            case State.HISTORY | State.RESULT:
                 return Past(keeps_all=True, ticks=0)
             case State.WINDOW:
                 return Past(keeps_all=False, ticks=max(0, node.args["n"] - 1))
@@ -35,8 +35,6 @@ class Past:
                 return Past(keeps_all=False, ticks=1)
             case State.DELAY:
                 return Past(keeps_all=False, ticks=node.args["n"])
-            case State.COMMANDS:
-                return Past(keeps_all=False, ticks=0)
 
     @property
     def before(self) -> Bag:

@@ -21,8 +21,9 @@ from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.arrow import arrow_type
 from hydro_core.spark.few_rows import together
-from hydro_core.spark.files.workers import column_of
+from hydro_core.spark.files.rows import column_of
 from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.paths import quoted
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.spark.types import spark_type
@@ -180,8 +181,7 @@ def _spark_rows(
                 item,
                 f"its column `{column}` is {schema[column].dataType.simpleString()}",
             )
-        quoted = column.replace("`", "``")
-        columns.append(F.col(f"`{quoted}`").cast(data_type).alias(field))
+        columns.append(F.col(quoted(column)).cast(data_type).alias(field))
     items = F.struct(*columns) if isinstance(item, Row | Tuple) else columns[0]
     if not isinstance(tick, int | str):
         raise TypeError("the ticks of a DataFrame are one number or one of its columns")

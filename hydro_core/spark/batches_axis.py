@@ -10,18 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+    from pyspark.sql import Column
 
 Window = tuple[datetime, datetime]
 Numbers = npt.NDArray[np.int64]
@@ -59,7 +60,7 @@ class Axis:
 
     def within(self, kind: pa.DataType) -> ds.Expression:
         """What surely holds of the rows of the range; it also holds of few others."""
-        field = ds.field(self.column)
+        field = pc.field(self.column)
         if pa.types.is_integer(kind):
             return _both(field >= self.first, field <= self.last)
         # Bounds of the column's own type let the files' statistics tell what need not be read.
@@ -89,7 +90,7 @@ class Axis:
             ValueProblem: the ticks have no windows.
         """
         self._ends()
-        starts = np.array([_micros(start) for start in self.starts])
+        starts = np.array([micros(start) for start in self.starts])
         found = np.searchsorted(starts, _ints(moments.cast(pa.int64())), side="right") - 1
         return self._known(found + self.first)
 
@@ -97,15 +98,9 @@ class Axis:
         """The tick of a row in Spark, by the number or the moment that its tick column holds."""
         if not self.starts:
             return number
-        starts = [_micros(start) for start in self.starts]
-        return F.coalesce(number, _position(F.unix_micros(moment), starts) + F.lit(self.first))
+        from pyspark.sql import functions as F
 
-    def moment(self, value: Column, *, is_wall: bool) -> Column:
-        """The moment in UTC that a date or time in Spark tells."""
-        moment = value.cast("timestamp")
-        if not is_wall or self.zone == "UTC":
-            return moment
-        return F.to_utc_timestamp(moment, self.zone)
+        return F.coalesce(number, window_of(moment, self.starts) + F.lit(self.first))
 
     def _ends(self) -> tuple[datetime, datetime]:
         if not self.starts:
@@ -142,17 +137,34 @@ def _ints(values: pa.Array[Any]) -> Numbers:
     return found
 
 
-def _position(moment: Column, starts: list[int]) -> Column:
-    """The number of the window that holds the moment; negative or too large: none does."""
-    steps = {later - start for start, later in pairwise(starts)}
+def window_of(moment: Column, starts: Sequence[datetime]) -> Column:
+    """The number of the window that holds a moment, by where windows begin.
+
+    It is negative or too large where none does.
+    """
+    from pyspark.sql import functions as F
+
+    begin = [micros(start) for start in starts]
+    steps = {later - start for start, later in pairwise(begin)}
     if len(steps) == 1:
-        step = F.lit(steps.pop())
-        since = moment - F.lit(starts[0])
-        return F.call_function("div", since - F.pmod(since, step), step)
-    passed = F.filter(F.array(*map(F.lit, starts)), lambda start: start <= moment)
+        return step_of(moment, begin[0], steps.pop())
+    passed = F.filter(F.array(*map(F.lit, begin)), lambda start: start <= F.unix_micros(moment))
     return (F.size(passed) - 1).cast("long")
 
 
-def _micros(moment: datetime) -> int:
+def step_of(moment: Column, start: int, step: int) -> Column:
+    """The number of the window that holds a moment, where all are of one length in microseconds.
+
+    It is exact, as a division would not be, which is one of doubles.
+    """
+    from pyspark.sql import functions as F
+
+    since = F.unix_micros(moment) - F.lit(start)
+    return F.call_function("div", since - F.pmod(since, F.lit(step)), F.lit(step))
+
+
+def micros(moment: datetime) -> int:
+    """The microseconds since 1970, of a moment in UTC where it names no zone."""
     there = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int(there.timestamp()) * 1_000_000 + there.microsecond
+    since = there - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

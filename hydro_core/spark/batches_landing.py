@@ -18,55 +18,38 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.arrivals.landings import Landings
+from hydro_core.spark.arrivals.landings import Landing, Past, landings_of
 from hydro_core.spark.arrivals.seen import Seen
 from hydro_core.spark.arrivals.source import Snapshot, Source
 from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Numbers, Window
-from hydro_core.spark.files.frames import Arrived, is_exact, quoted
+from hydro_core.spark.column_names import ITEM, TICK
+from hydro_core.spark.files.arrived import Arrived, is_exact
+from hydro_core.spark.files.frames import tick_columns
 from hydro_core.spark.files.places import DELTA, Found
-from hydro_core.spark.files.workers import Wanted as Made
+from hydro_core.spark.files.rows import Wanted as Made
 from hydro_core.spark.input_reads import InputRead
-from hydro_core.spark.landed_pieces import read_by_workers, read_here
+from hydro_core.spark.landed_by_workers import read_by_workers
+from hydro_core.spark.landed_pieces import read_here
 from hydro_core.spark.landed_refusals import (
     refuse_input,
     refuse_nulls,
-    refuse_unfit,
     told,
 )
-from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.store_schema import flattened
 from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.batches import InputFile, moment_of
-from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.batches import moment_of
 from hydro_core.types.columns import required_columns
-from hydro_core.types.item import DATE, TIMESTAMP_NTZ, ItemType, is_integer
+from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 _HERE = 64 * MEBIBYTE
 """Files of more bytes than this, if Arrow cannot read them whole, are read by Spark's workers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """Where the rows of an input land, and which column tells their tick."""
-
-    path: Path
-    column: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
-
-    directory: Path
-    calendar: Calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +95,7 @@ class InputBatches:
     ) -> None:
         self._spark, self._small = spark, small
         self._directory = None if past is None else past.directory
-        calendar = None if past is None else past.calendar
-        self._sources = {
-            name: Source(
-                InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
-            )
-            for name, where in landings.items()
-        }
-        self.landings = Landings(self._sources, self._directory)
+        self.landings = landings_of(landings, items, spark, zone, past)
         """What came, went and changed there."""
 
     def read(
@@ -145,33 +121,13 @@ class InputBatches:
         found = self.landings.look(first) if seen is None else seen
         return {name: self._batch(one, (first, last), times or {}) for name, one in found.items()}
 
-    def latest(self, name: str) -> int | datetime | None:
-        """The last tick, or the last moment, that a row of an input is of; None: it has no rows.
-
-        Raises:
-            DataError: the input cannot be read (code `input`).
-        """
-        source = self._sources[name]
-        if source.file.column is None or not source.is_there:
-            return None
-        arrived = source.arrived()
-        refuse_unfit(arrived, None)
-        column, found = source.file.column, arrived.found
-        if found.dataset is None or not is_exact(arrived, {}):
-            made = Made({}, column, frozenset(), source.zone)
-            return read_here(arrived, made, None, found.files).latest
-        batches = found.dataset.to_batches(columns=[column])
-        extremes = [pc.max(batch[column]).as_py() for batch in batches]
-        last = max((value for value in extremes if value is not None), default=None)
-        return None if last is None else moment_of(last, source.zone)
-
     def rows_there(self, name: str, version: int | None = None) -> int | None:
         """How many rows an input has, all ticks together; None where only reading them tells.
 
         Raises:
             DataError: it is not there, or not at that version any more (code `input`).
         """
-        source = self._sources[name]
+        source = self.landings.sources[name]
         source.refuse_missing()
         try:
             found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
@@ -221,14 +177,7 @@ class InputBatches:
         counts = Counter[int]()
         for batch in rows.to_batches(columns=[axis.column], filter=where):
             counts.update(_count(axis.numbers(batch[axis.column])))
-        value = quoted(axis.column)
-        of = (part.found.types or {})[axis.column]
-        if is_integer(of):
-            tick = value.cast("long")
-        else:
-            moment = axis.moment(value, is_wall=of in (DATE, TIMESTAMP_NTZ))
-            tick = axis.number(F.lit(None).cast("long"), moment)
-        numbered = frame.withColumn("__tick", tick)
+        numbered = frame.withColumn("__tick", axis.number(*tick_columns(part.arrived, axis.zone)))
         kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
         return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 

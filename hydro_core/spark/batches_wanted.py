@@ -23,8 +23,9 @@ from hydro_core.spark.arrivals.source import Snapshot
 from hydro_core.spark.arrow import from_arrow
 from hydro_core.spark.batches import batch_of
 from hydro_core.spark.batches_axis import NONE, Axis, Window
+from hydro_core.spark.batches_held import Held
 from hydro_core.spark.batches_landing import InputBatches, Range, range_of
-from hydro_core.spark.files.frames import Arrived, is_exact
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import DELTA
 from hydro_core.spark.landed_refusals import refuse_unfit
 from hydro_core.spark.relation import ITEM, TICK
@@ -61,6 +62,9 @@ class SlicedBatches(InputBatches):
     A landing is looked at once: what lands in it later is not seen.
     """
 
+    held: Held | None = None
+    """Where rows are held between looks; None: files are read each time."""
+
     def wanted(
         self,
         wanted: Wanted,
@@ -89,14 +93,16 @@ class SlicedBatches(InputBatches):
         rows, axis, item = _rows_of(part), part.axis, part.arrived.item
         if rows is None:
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
-            batch = self._by_pieces(part, self._sources[wanted.name].zone)
+            batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
         else:
             gathered = self._gathered_for(wanted, last, version)
             where = _where(part, [wanted], rows)
             if gathered is not None:
                 rows = ds.dataset(gathered)
-            elif wanted.some is None:
-                _refuse_large(_size(part, rows, where), most)
+            else:
+                if wanted.some is None:
+                    _refuse_large(_size(part, rows, where), most)
+                rows = self._quick(part, rows)
             table = plain_table(matching(rows, _columns(part), where, most.rows, wanted.some))
             numbers = np.zeros(len(table), np.int64)
             if axis is not None:
@@ -129,7 +135,7 @@ class SlicedBatches(InputBatches):
         where = _where(part, wanted, rows)
         try:
             _refuse_large(_size(part, rows, where), most)
-            table = matching(rows, _columns(part), where, most.rows)
+            table = matching(self._quick(part, rows), _columns(part), where, most.rows)
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
@@ -158,7 +164,8 @@ class SlicedBatches(InputBatches):
         columns = [name for name in names if name is not None]
         if rows is None or len(columns) < len(names):
             return nothing
-        counted = counts_of(rows, columns, _where(part, [wanted for wanted, _ in asked], rows))
+        where = _where(part, [wanted for wanted, _ in asked], rows)
+        counted = counts_of(self._quick(part, rows), columns, where)
         found = []
         for wanted, fields in asked:
             where = condition_of(wanted, counted.schema, item)
@@ -183,18 +190,24 @@ class SlicedBatches(InputBatches):
         return _size(part, rows, _where(part, [wanted], rows))
 
     def _has_none(self, wanted: Wanted) -> bool:
-        source = self._sources[wanted.name]
+        source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
     def _part(
         self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
     ) -> Range:
-        source, key = self._sources[wanted.name], (wanted.name, version)
+        source, key = self.landings.sources[wanted.name], (wanted.name, version)
         if key not in self._arrived:
             arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
             refuse_unfit(arrived, None)
             self._arrived[key] = arrived
         return range_of(source, self._arrived[key], (wanted.first, last), times)
+
+    def _quick(self, part: Range, rows: ds.Dataset) -> ds.Dataset:
+        """The rows of files, in memory where they are held."""
+        if self.held is None or part.found.kind != DELTA:
+            return rows
+        return self.held.rows(part.found.form.base, rows, _columns(part))
 
     @cached_property
     def _arrived(self) -> dict[tuple[str, int | None], Arrived]:

@@ -35,7 +35,6 @@ from hydro_core.spark.lower.registry import (
     require_lowerings,
 )
 from hydro_core.spark.lower.state import first_seen
-from hydro_core.spark.lower.touched import goes_on
 from hydro_core.spark.past import Overlay, Past
 from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
 from hydro_core.spark.settle import exactly, held, settled
@@ -102,8 +101,6 @@ class Run:
         """Adds the streams of a component; those that it reads are known."""
         if component.how == "once":
             self._once(self.setting.plan.graph[component.nodes[0]])
-        elif component.how == "running":
-            self._running(component)
         elif component.how == "fixpoint":
             self._fixpoint(component, self.setting.job.settings)
         elif self.first == self.last:
@@ -125,24 +122,6 @@ class Run:
     def is_known(self, stream: Endpoint) -> bool:
         """Whether the stream has been computed."""
         return stream in self.streams or Endpoint(stream.node) in self.streams
-
-    def _running(self, component: Component) -> None:
-        """A result that goes on from its log, then what others read of the tick before of it."""
-        plan, (result, *rest) = self.setting.plan, component.nodes
-        graph = plan.graph
-        node = graph[result]
-        slot = next(s for n in rest if (s := plan.reads.get(n)) is not None)
-        log = self.past.rows(plan.slot(slot))
-        step = self._step(node, [self.stream(e) for e in node.inputs[1:]])
-        self.streams[Endpoint(result)] = goes_on(step, log, self.setting.job.settle)
-        wanted = {s.stream.node for s in plan.slots}
-        wanted |= {e.node for n in graph if n.id != result for e in n.inputs if n.id not in rest}
-        for other in reversed(rest):
-            if other in wanted:
-                wanted.update(e.node for e in graph[other].inputs)
-        for other in rest:
-            if other in wanted:
-                self._once(graph[other])
 
     def _once(self, node: Node) -> None:
         inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
@@ -213,6 +192,7 @@ class Run:
             source=setting.job.sources.get(str(node.args.get("name"))),
             times=setting.job.times,
             additions=node.id in setting.additions,
+            settle=setting.job.settle,
         )
 
     def _with_past(self, step: Step) -> Step:

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.spark.paths import quoted
+
 OPTIONS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -67,7 +69,7 @@ def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     """The rows of several frames, by one job."""
     wide = None
     for i, frame in enumerate(frames.values()):
-        columns = [F.col(_quoted(name)).alias(f"{i}.{name}") for name in frame.columns]
+        columns = [F.col(quoted(name)).alias(f"{i}.{name}") for name in frame.columns]
         one = frame.select(F.lit(i).alias("of"), *columns)
         wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
     if wide is None:
@@ -81,8 +83,3 @@ def _part(table: pa.Table, number: int, names: list[str]) -> pa.Table:
     rows = table.filter(pc.field("of") == number).select([f"{number}.{name}" for name in names])
     # Made anew, so that every column may hold nulls whatever Spark knows of it.
     return pa.Table.from_arrays(rows.columns, names=names)
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"

@@ -1,4 +1,4 @@
-"""The rows of a range that are read piece by piece: here, or by Spark's workers.
+"""The rows of a range that this process reads, piece by piece.
 
 Each value is read by itself, so text that is no number, say, is told of with its file and row. What
 is wrong with the rows of other ticks is not looked at.
@@ -6,7 +6,6 @@ is wrong with the rows of other ticks is not looked at.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,13 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.spark.arrow import arrow_type
-from hydro_core.spark.batches_axis import NONE, Axis, Numbers
-from hydro_core.spark.files.frames import Arrived, refuse_misfit, refuse_unread
-from hydro_core.spark.files.workers import (
+from hydro_core.spark.batches_axis import NONE, Numbers
+from hydro_core.spark.files.arrived import Arrived, refuse_misfit
+from hydro_core.spark.files.rows import (
     CURE,
     FILE,
     MOMENT,
@@ -35,11 +32,8 @@ from hydro_core.spark.files.workers import (
     Stage,
     Wanted,
     input_error,
-    read_in_workers,
     rows_of_file,
 )
-from hydro_core.spark.relation import ITEM, TICK
-from hydro_core.spark.types import spark_type
 from hydro_core.ticks.batches import refuse_untold, require_columns
 from hydro_core.types.item import Row, Tuple
 
@@ -163,41 +157,3 @@ class _Reading:
                 new = (tick, *found)
                 if self._misfit is None or new < self._misfit:
                     self._misfit = new
-
-
-def read_by_workers(
-    session: SparkSession,
-    arrived: Arrived,
-    made: Wanted,
-    axis: Axis | None,
-    files: Sequence[Path],
-) -> tuple[DataFrame, Counter[int]]:
-    """The rows of the range as a DataFrame (item, t), and how many each tick has.
-
-    Raises:
-        DataError: as `read_here`.
-    """
-    columns = made.columns
-    frame = read_in_workers(session, files, arrived.found.form, made)
-    refuse_unread(arrived, frame, columns)
-    tick = F.lit(0).cast("long") if axis is None else axis.number(F.col(NUMBER), F.col(MOMENT))
-    rows = frame.withColumn(TICK, tick)
-    if axis is not None:
-        rows = rows.where(F.col(TICK).between(axis.first, axis.last))
-    _refuse_misfits(arrived, rows, files, list(columns))
-    counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
-    items = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
-    item = F.struct(*items) if isinstance(arrived.item, Row | Tuple) else F.col("c0")
-    return rows.select(item.cast(spark_type(arrived.item)).alias(ITEM), TICK), counts
-
-
-def _refuse_misfits(
-    arrived: Arrived, rows: DataFrame, files: Sequence[Path], columns: Sequence[str]
-) -> None:
-    order = F.struct(TICK, PLACE, FILE, ROW)
-    wrong = rows.where(F.col(STAGE) == Stage.VALUE.value)
-    told = wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
-    if told is not None:
-        at = told["at"]
-        where = (files[at[FILE]], at[ROW], columns[at[PLACE]])
-        refuse_misfit(arrived, at[TICK], told[PROBLEM], where)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.spark.delta_actions import data_files
-from hydro_core.spark.files.frames import Arrived
+from hydro_core.spark.files.arrived import Arrived
 from hydro_core.spark.files.places import DELTA, Found
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.ticks.batches import InputFile, refuse, require_columns
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 
 @contextmanager
@@ -65,7 +68,7 @@ def _refuse_no_ticks(arrived: Arrived) -> None:
 def refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
     """Rows without a tick would never arrive; the files' statistics tell of them."""
     if arrived.found.version is None:
-        nulls = rows.count_rows(filter=ds.field(column).is_null())
+        nulls = rows.count_rows(filter=pc.field(column).is_null())
     else:
         table = DeltaTable(arrived.file.path, version=arrived.found.version)
         count = f"null_count.{column}"

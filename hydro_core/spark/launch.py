@@ -27,7 +27,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from hydro_core.errors import Diagnostic, HydroError
+from hydro_core.errors import Diagnostic, InfrastructureError
 
 _REPORTED_BYTES = 4000
 
@@ -38,7 +38,7 @@ _ARENAS = "2"
 _COMPOSER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
-class SessionError(HydroError):
+class SessionError(InfrastructureError):
     """Spark cannot be started: what is missing or wrong, and the cure."""
 
     def __init__(self, message: str, cure: str) -> None:

@@ -22,7 +22,8 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from hydro_core.delta_path import refuse_path
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
+from hydro_core.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.delta_actions import data_files
 from hydro_core.spark.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
@@ -321,7 +322,10 @@ def _commit(row: Mapping[str, Any]) -> Commit:
     return Commit(**known)
 
 
-def _unreadable(path: Path, error: Exception) -> DataError:
+def _unreadable(path: Path, error: Exception) -> HydroError:
+    told = fault_of(error, str(path))
+    if told is not None:
+        return told
     first_line = str(error).strip().partition("\n")[0]
     return state_error(
         f"the ledger in {path} cannot be read: {first_line}",
@@ -329,9 +333,12 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     )
 
 
-def _overtaken(directory: Path, commit: Commit) -> DataError:
-    return state_error(
-        f"another writer committed to the pipeline in {directory} while ticks {commit.first} to "
-        f"{commit.last} ran; nothing of this run counts",
-        "let one process at a time run the ticks of a pipeline, then start this one again",
+def _overtaken(directory: Path, commit: Commit) -> TransientError:
+    return TransientError(
+        Diagnostic(
+            "state",
+            f"another writer committed to the pipeline in {directory} while ticks {commit.first} "
+            f"to {commit.last} ran; nothing of this run counts",
+            help="let one process at a time run the ticks of a pipeline, then start this one again",
+        )
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import Diagnostic, TransientError
 
 LOCK_FILE = "_lock"
 _ATTEMPTS = 5
@@ -52,7 +52,7 @@ class WriterLock:
         """Takes the lock.
 
         Raises:
-            DataError: another writer holds it (code `state`).
+            TransientError: another writer holds it (code `state`).
         """
         if self._file is None:
             self._file = self._take()
@@ -136,11 +136,11 @@ def _is_left_over(holder: Mapping[str, Any]) -> bool:
     return False
 
 
-def _another_writer(directory: Path, holder: Mapping[str, Any]) -> DataError:
+def _another_writer(directory: Path, holder: Mapping[str, Any]) -> TransientError:
     who = ""
     if "pid" in holder:
         who = f": process {holder['pid']} on {holder.get('host')}, since {holder.get('since')}"
-    return DataError(
+    return TransientError(
         Diagnostic(
             code="state",
             message=f"another writer is at work on the pipeline in {directory}{who}",

@@ -1,4 +1,4 @@
-"""Paths as Spark takes them: it reads each as a pattern."""
+"""Paths and names of columns as Spark takes them: as a pattern, and as an expression."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def literal(path: Path | str) -> str:
     '/data/a\\[1\\]/x.parquet'
     """
     return _SIGNS.sub(r"\\\g<0>", str(Path(path).absolute()))
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it, whatever characters it has."""
+    escaped = name.replace("`", "``")
+    return f"`{escaped}`"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from hydro_core.errors import DataError, Diagnostic
+from hydro_core.errors import DataError, Diagnostic, TransientError
 from hydro_core.faults import told_faults
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.parts import in_parts, longest_range
@@ -109,16 +109,16 @@ class Pipeline:
         """Raises unless `tick` is the one that may run now.
 
         Raises:
-            DataError: its predecessor is not committed, or it is committed itself (code `state`).
+            TransientError: its predecessor is not committed, or it is itself (code `state`).
         """
         expected = self.next_tick
         if tick > expected:
-            raise state_error(
+            raise _not_next(
                 f"tick {tick} cannot run: tick {tick - 1} is not committed",
                 f"run {_ticks(expected, tick - 1)} first",
             )
         if tick < expected:
-            raise state_error(
+            raise _not_next(
                 f"tick {tick} is committed already; the last one is {expected - 1}",
                 f"run tick {expected} next, or first `rewind({tick - 1})`, which takes back "
                 f"{_ticks(tick, expected - 1)}",
@@ -356,6 +356,11 @@ class Pipeline:
                 "go back to the end of a committed range, or to the tick before it",
             )
         return found
+
+
+def _not_next(message: str, cure: str) -> TransientError:
+    """What is next has changed since the tick was asked for: another process was faster."""
+    return TransientError(Diagnostic("state", message, help=cure))
 
 
 def _negative(hours: int) -> DataError:

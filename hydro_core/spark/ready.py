@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hydro_core.errors import Diagnostic, HydroError
+from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.jars import DELTA_VERSION, delta_jars
 from hydro_core.spark.java import JDK_PACKAGE, OLDEST_JAVA, default_share, find_java, unpack_jdk
@@ -34,7 +34,7 @@ class Ready(NamedTuple):
     jars: tuple[Path, ...]
 
 
-class NotReadyError(HydroError):
+class NotReadyError(InfrastructureError):
     """Something that Spark needs is missing and cannot be had: what, and the cure."""
 
     def __init__(self, message: str, cure: str) -> None:

@@ -22,12 +22,12 @@ from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
+from hydro_core.spark.column_names import COUNT, ITEM, ORD, TICK, UNTIL
 from hydro_core.spark.columns.dry import F
 from hydro_core.types.item import ItemType
 
 __all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]
 
-ITEM, TICK, UNTIL, ORD, COUNT = "item", "t", "until", "ord", "n"
 FOREVER = 1 << 60
 """`until` of a general row of which no end is known."""
 

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from hydro_core.spark.log import copies
+from hydro_core.spark.paths import quoted
 from hydro_core.spark.store_schema import TableSpec
 
 
@@ -15,7 +16,7 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
     `log` has all changes up to `last`.
     """
     tick, count = spec.tick, spec.count_column
-    names = [_quoted(name) for name, _ in spec.items]
+    names = [quoted(name) for name, _ in spec.items]
     # What came before the first of these ticks is there at it.
     at = F.greatest(F.col(tick), F.lit(first)).cast("long").alias(tick)
     changes = log.select(at, *names, count).groupBy(*names, tick).agg(F.sum(count).alias(count))
@@ -26,8 +27,3 @@ def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> Da
     ).where(F.col(count) > 0)
     ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
     return copies(there.select(ticks, *names, count), count)
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("`", "``")
-    return f"`{escaped}`"

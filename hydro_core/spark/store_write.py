@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
 from hydro_core.spark.few_rows import collect
 from hydro_core.spark.log import consolidated
 from hydro_core.spark.lower.changes import changes_of, told
-from hydro_core.spark.paths import literal
+from hydro_core.spark.paths import literal, quoted
 from hydro_core.spark.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.settle import Settle, checkpointed, exactly
 from hydro_core.spark.store_schema import TableSpec, flattened
@@ -171,7 +171,7 @@ def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> Written:
 
 def _columns(one: Pending) -> DataFrame:
     """The columns of the stored table."""
-    return one.frame.select(*[_column(name) for name, _ in one.table.spec.columns])
+    return one.frame.select(*[F.col(quoted(name)) for name, _ in one.table.spec.columns])
 
 
 def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> Written:
@@ -191,10 +191,8 @@ def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -
 
 def _typed(frame: DataFrame, schema: spark_types.StructType) -> DataFrame:
     return frame.select(
-        *[_column(field.name).cast(field.dataType).alias(field.name) for field in schema.fields]
+        *[
+            F.col(quoted(field.name)).cast(field.dataType).alias(field.name)
+            for field in schema.fields
+        ]
     )
-
-
-def _column(name: str) -> Column:
-    quoted = name.replace("`", "``")
-    return F.col(f"`{quoted}`")

@@ -54,7 +54,8 @@ class Calendar:
     delay: str = ""
 
     def __post_init__(self) -> None:
-        if self.zone not in _zones():
+        # To list all zones takes some time, and nearly every calendar is in this one.
+        if self.zone != "UTC" and self.zone not in _zones():
             near = did_you_mean(self.zone, _zones())
             raise _wrong(
                 f"`zone`: there is no time zone {self.zone!r}", near or "such as `Europe/Amsterdam`"

@@ -6,11 +6,10 @@ import csv
 import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset
 
 from hydro_core.delta_path import refuse_path
 from hydro_core.ticks.arrow import arrow_type, plain_table
@@ -30,6 +29,9 @@ from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, S
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import UNFIT, ValueProblem
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 Declared = Mapping[str, ItemType]
 """The columns that a program declares, where it does."""
@@ -164,11 +166,11 @@ def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
     return ArrowRows(together(path, tables), list(names))
 
 
-def parquet_file(file: Path, base: str) -> pyarrow.dataset.Dataset:
+def parquet_file(file: Path, base: str) -> Dataset:
     """A Parquet file, whose columns are also those that folders below `base` name."""
-    return pyarrow.dataset.dataset(
-        str(file), format="parquet", partitioning="hive", partition_base_dir=base
-    )
+    from pyarrow.dataset import dataset
+
+    return dataset(str(file), format="parquet", partitioning="hive", partition_base_dir=base)
 
 
 def among(names: Iterable[str], wanted: Wanted) -> list[str]:
@@ -238,8 +240,14 @@ def csv_type(name: str, item: ItemType) -> pa.DataType:
 
 def together(path: str, tables: list[pa.Table]) -> pa.Table:
     """The rows of several files, whose columns have the types that hold all of them."""
+    schema = common_schema(path, [table.schema for table in tables])
+    return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
+
+
+def common_schema(path: str, schemas: list[pa.Schema]) -> pa.Schema:
+    """The columns of several files, in the types that hold what is in all of them."""
     try:
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as problem:
         refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
 

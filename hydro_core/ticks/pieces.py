@@ -91,7 +91,7 @@ def _csv(file: Path, form: Form) -> Iterator[Landed]:
 
 def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
     """The columns in the types that they have in all files; what a file lacks is null."""
-    if schema is None:
+    if schema is None or table.schema.equals(schema):
         return table
     return pa.concat_tables([schema.empty_table(), table], promote_options="permissive")
 

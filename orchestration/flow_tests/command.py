@@ -14,11 +14,11 @@ from typing import Any
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.program import program_of
 from hydro_core.running import Options, run_items
 
 from .. import project
 from ..arguments import add_format, flow_named
-from ..programs import program_of
 from ..project import Project
 from .judge import Judged, judge
 from .shown import as_json, as_text

@@ -31,7 +31,7 @@ def begun(
     runner: TickRunner, flow: FlowAsset, parent: Parent | None, windows: Sequence[Window]
 ) -> Run:
     """Ticks that are about to run, as they are told of."""
-    pipeline, where = runner.pipeline(flow), runner.inputs(flow).landings.sources
+    pipeline, where = runner.pipeline(flow), runner.landings(flow).sources
     inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
     tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
     outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}

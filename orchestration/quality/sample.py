@@ -109,7 +109,10 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
+        from hydro_core.spark.batches_held import HELD
+
         inputs, most = self.inputs(self.flow, self._plan), Limits(_MOST_ROWS, _MOST_BYTES)
+        inputs.held = HELD
         first, last = asked[0].ticks
         slices = FlowSlices(
             self.flow, self.program, inputs, pipeline.ledger, most, reads, first, self._steps

@@ -23,11 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.project.discover import ASSETS, SETTINGS
+from hydro_core.project.discover import ASSETS, SETTINGS, project_root
 
 from ..instance import dev_lock
 from ..processes import PROCESS_TAG, ProcessLock, has_ended, this_process
-from ..settings import project_root
 from .calls import listen, workers_of
 from .pool import SECONDS_TO_END
 
@@ -157,7 +156,7 @@ def code_state() -> frozenset[tuple[str, int, int]]:
     """
     specs = [find_spec(name) for name in _PACKAGES]
     roots = {Path(root) for spec in specs if spec for root in spec.submodule_search_locations or ()}
-    root = project_root()
+    root = project_root(os.environ)
     if root is not None:
         roots |= {root / ASSETS, root / SETTINGS}
     return frozenset(

@@ -61,7 +61,7 @@ def test_a_partial_sum_may_be_beyond_64_bits() -> None:
         'a -> persist() -> aggregate(by="k", total=sum("v"), n=count("v")) -> out'
     )
     plan = compile_graph(optimize(program.typed).graph)
-    assert any(n.op.name == "aggregate_from" for n in plan.graph)
+    assert any(n.op.name == "running_aggregate" for n in plan.graph)
     least, most = -(2**63), 2**63 - 1
     batches = [[RowItem(k=1, v=least)], [RowItem(k=1, v=v) for v in (most, 1, None)]]
     ticks = [TickInput({"a": batch}) for batch in batches]

@@ -134,7 +134,7 @@ def test_state(template: Template) -> None:
         State.WINDOW: node.args.get("n"),
         State.DELAY: node.args.get("n"),
         State.HISTORY: None,
-        State.COMMANDS: None,
+        State.RESULT: None,
     }[node.spec.state]
     for rng in tries(template)[:4] if seen else ():
         ticks = random_ticks(rng, template)

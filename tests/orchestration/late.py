@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from hydrotick.late import accept, look, missing, to_decide
+from hydrotick.late import accept
+from hydrotick.looking import look, missing, to_decide
 from hydrotick.noticed import Noticed
 from hydrotick.report import TickReport
 from hydrotick.runner import TickRunner

@@ -339,7 +339,7 @@ class TestCommands:
             [{"user": "ann", "total": 211}, {"user": "cat", "total": 3}],
         )
         assert shown("totals", "--tick", DAYS[1]) == (DAYS[1], [{"user": "ann", "total": 11}])
-        assert shown("aggregate_from_1", "--tick", DAYS[0])[1] == [
+        assert shown("running_aggregate_1", "--tick", DAYS[0])[1] == [
             {"user": "ann", "total": 1},
             {"user": "bob", "total": 2},
         ]

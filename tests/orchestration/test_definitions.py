@@ -195,7 +195,7 @@ def test_links_to_code_lead_to_the_line_on_the_web_or_in_an_editor(tmp_path, mon
     (here,) = graph.get(node.key).metadata["dagster/code_references"].code_references
     assert (here.label, here.line_number) == ("totals.hydro:2", 2)
     assert here.file_path == str(tmp_path / "assets" / "linked" / "totals.hydro")
-    assert found.resolve_job_def("linked_job").owners == ["ann@example.org"]
+    assert node.owners == ["ann@example.org"]
 
 
 def test_status_says_why_a_program_does_not_compile(tmp_path, monkeypatch, capsys):

@@ -69,7 +69,7 @@ def test_dagster_has_the_restated_ticks_again(
             (record,) = instance.fetch_materializations(wanted, limit=1).records
             assert made(record, "deployment") == 1
         # A state that the deployment has brought is there, too.
-        state = asset_key(flow, "state/aggregate_from_1")
+        state = asset_key(flow, "state/running_aggregate_1")
         assert set(instance.get_materialized_partitions(state)) == set(DAYS[:3])
 
 
@@ -198,7 +198,7 @@ def test_a_tick_deploys_where_nobody_has_prepared_it(tmp_path: Path) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         result = job.execute_in_process(instance=instance, partition_key=DAYS[0])
         assert result.success
-        state = asset_key(flow, "state/aggregate_from_1")
+        state = asset_key(flow, "state/running_aggregate_1")
         assert instance.get_materialized_partitions(state) == {DAYS[0]}
     assert runner.deployments.serving(flow) is not None
 
@@ -273,7 +273,7 @@ from hydrotick.settings import ProjectSettings
 flow = small_flow(Path({str(tmp_path / "program")!r}))
 defs = project_definitions([flow], TickRunner(ProjectSettings(home=Path({str(tmp_path)!r}))))
 keys = {{key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}}
-assert "small/state/aggregate_from_1_state" in keys, keys
+assert "small/state/running_aggregate_1_state" in keys, keys
 assert not {{"pyspark", "egglog", "great_expectations"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
@@ -291,7 +291,7 @@ def test_assets_tell_their_deployment(served: tuple[FlowAsset, TickRunner]) -> N
 
 def test_dagster_tells_what_is_out_of_date(served: tuple[FlowAsset, TickRunner]) -> None:
     flow, runner = served
-    tables = ["state/aggregate_from_1", "state/payments", "totals", "before"]
+    tables = ["state/running_aggregate_1", "state/payments", "totals", "before"]
 
     def causes(instance: dg.DagsterInstance) -> dict[str, set[str]]:
         graph = project_definitions([flow], TickRunner(runner.project)).resolve_asset_graph()

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydrotick.factory import project_definitions
+from hydrotick.next_run import next_run
 from hydrotick.runner import TickRunner
-from hydrotick.sensors import next_run
 from tests.orchestration.small import BATCHES, land, opened
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

@@ -1,18 +1,26 @@
 """The instance's settings follow the installed version; logs of old runs are forgotten."""
 
 import hashlib
+import subprocess
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.instance.config import PoolGranularity
 from dagster._core.instance.ref import InstanceRef
 
 from hydrotick import instance
+from hydrotick.factory import flow_definitions
+from hydrotick.init import init
 from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
 from hydrotick.instance.retention import forget_old_logs
+from hydrotick.project import project_at
+from hydrotick.runner import TickRunner
+from hydrotick.settings import ProjectSettings
 from hydrotick.ticking import open_instance
 
 pytestmark = pytest.mark.dagster
@@ -86,14 +94,52 @@ def test_logs_of_old_runs_are_forgotten_and_what_assets_had_stays(tmp_path: Path
         assert forget_old_logs(opened, days=0) == 0
 
 
+def test_a_new_project_has_pools_and_limits_that_dagster_accepts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert init(["shop"]) == 0
+    home = tmp_path / "shop" / "data" / "dagster"
+    file = home / "dagster.yaml"
+    with open_instance(home) as opened:
+        limits = opened.get_concurrency_config()
+        queue = limits.run_queue_config
+        assert queue is not None
+        assert queue.max_concurrent_runs == 2
+        assert limits.pool_config.default_pool_limit == 1
+        assert limits.pool_config.pool_granularity is PoolGranularity.RUN
+        assert opened.run_monitoring_enabled
+        assert not opened.run_retries_enabled
+    assert not has_own_settings(home)
+    # A flow's runs take the pool of its name, or the one that the project's settings name.
+    (flow,) = project_at(tmp_path / "shop").flows
+    (step,) = (
+        a
+        for a in flow_definitions(flow, TickRunner(ProjectSettings(home=tmp_path))).assets
+        if isinstance(a, dg.AssetsDefinition) and a.is_executable
+    )
+    assert step.op.pool == "totals"
+    # The settings are under version control, what runs make is not.
+    subprocess.run(["git", "init", "-q", "shop"], check=True)
+    ignored = ["git", "-C", "shop", "check-ignore", "data/dagster/history", str(file)]
+    found = subprocess.run(ignored, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == ["data/dagster/history"]
+
+
+def test_the_settings_for_postgres_that_are_shipped_are_those_of_the_page(tmp_path: Path) -> None:
+    shipped = (prepare_instance(tmp_path) / "dagster.yaml").read_text(encoding="utf-8")
+    lines = shipped.split("# storage:\n")[1].split("\n\n")[0].splitlines()
+    said = "storage:\n" + "\n".join(line.removeprefix("# ") for line in lines)
+    assert yaml.safe_load(said) == _of_the_page()
+
+
 def test_the_settings_for_postgres_are_dagsters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the page on operating, in the place of what is shipped; the library is not needed
     to judge them.
     """
-    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
-    given = yaml.safe_load(page.split("```yaml dagster.yaml\n")[1].split("```")[0])
+    given = _of_the_page()
     file = prepare_instance(tmp_path / "home") / "dagster.yaml"
     shipped = yaml.safe_load(file.read_text(encoding="utf-8"))
     del shipped["event_log_storage"]
@@ -107,3 +153,8 @@ def test_the_settings_for_postgres_are_dagsters(
     assert "postgres" in file.read_text(encoding="utf-8")
     if find_spec("dagster_postgres"):
         assert ref.storage.event_log_storage is not None
+
+
+def _of_the_page() -> Any:
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    return yaml.safe_load(page.split("```yaml dagster.yaml\n")[1].split("```")[0])

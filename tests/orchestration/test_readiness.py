@@ -134,8 +134,8 @@ def test_commands_refuse_and_tell(
 
     flow, runner = opened(tmp_path)
     serve(monkeypatch, [flow], ProjectSettings(home=tmp_path))
-    for module in ("status", "backfill"):
-        monkeypatch.setattr(f"hydrotick.{module}.TickRunner", lambda _: runner)
+    monkeypatch.setattr("hydrotick.status.Flows", lambda _: runner)
+    monkeypatch.setattr("hydrotick.backfill.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
         commands.backfill(["small", "--to", "2026-01-20"])

@@ -11,84 +11,21 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import dagster as dg
 import pytest
 
-from hydro_core.errors import DataError, Diagnostic, InfrastructureError
-from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.ledger import Commit, Ledger
-from hydrotick.factory import asset_key, flow_definitions, last_key
+from hydrotick.factory import asset_key, flow_definitions
 from hydrotick.failures import FailedRun, failed_run, tell
-from hydrotick.readiness import Ready
+from hydrotick.next_run import MOST_TRIES, next_run
 from hydrotick.records import unrecorded
 from hydrotick.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
-from hydrotick.runner import TickRunner, is_of_the_tick
-from hydrotick.sensors import MOST_TRIES, NextRun, next_run
 from hydrotick.settings import ProjectSettings
 from hydrotick.status import status, status_of
-from hydrotick.ticks import TickAxis
-from tests.orchestration.small import serve, small_flow
+from tests.orchestration.recorded import RUN, Case
+from tests.orchestration.small import serve
 
 pytestmark = pytest.mark.dagster
-
-RUN = dg.DagsterRunStatus
-
-
-class Case:
-    """A flow with some committed ticks, and an instance with runs of it."""
-
-    def __init__(self, home: Path, instance: dg.DagsterInstance) -> None:
-        self.flow: FlowAsset = small_flow(home / "program")
-        self.runner = TickRunner(ProjectSettings(home=home, range_ticks=8))
-        self.axis = TickAxis(self.flow.ticks)
-        self.instance = instance
-
-    def commit(self, first: int, last: int, *, record: bool = True) -> None:
-        """As if ticks had run, and had been recorded or not."""
-        plan = self.runner.deployments.prepared(self.flow).name
-        ledger = Ledger(self.runner.directory(self.flow))
-        ledger.create()
-        done = ledger.refresh()
-        then, number = datetime.now(UTC) - timedelta(hours=1), done.sequence + 1 if done else 0
-        ledger.append(Commit(number, first, last, plan, {}, {}, then, then))
-        for tick in range(first, last + 1) if record else ():
-            self.record(tick)
-
-    def record(self, tick: int) -> None:
-        """Makes Dagster know a tick."""
-        key = last_key(self.flow, self.runner)
-        self.instance.report_runless_asset_event(
-            dg.AssetMaterialization(key, partition=self.axis.window(tick).key)
-        )
-
-    def run(self, status: RUN, tick: int, *, judged: bool = False, **more: Any) -> str:
-        """A run of a tick that came to this."""
-        run_id = str(uuid4())
-        tags = {FLOW_TAG: "small", PARTITION: self.axis.window(tick).key}
-        if judged:
-            tags[JUDGED_TAG] = run_id
-        found = {"job_name": "small_job", "status": status, "tags": tags, **more}
-        self.instance.add_run(dg.DagsterRun(run_id=run_id, **found))
-        return run_id
-
-    def next(self, later: timedelta = timedelta(0)) -> NextRun:
-        """What runs next when 20 ticks may run; runs that are added ended today, so the moment is
-        counted from now.
-        """
-        self.runner.now = lambda: datetime.now(UTC) + later
-        self.runner.ready = lambda _: Ready(self.axis, 20, "it is not over")  # type: ignore[method-assign]
-        return next_run(self.flow, self.runner, self.instance)
-
-    def at(self, moment: datetime) -> None:
-        """It is another time."""
-        self.runner.now = lambda: moment
-
-    def keys(self, found: NextRun) -> tuple[str, str]:
-        assert found.ticks is not None, found.says
-        first, last = found.ticks
-        return first.key, last.key
 
 
 @pytest.fixture
@@ -128,7 +65,7 @@ def test_the_page_of_the_sensor_shows_it_at_once(case: Case) -> None:
     skipped = sensor(context)
     assert isinstance(skipped, dg.SkipReason)
     assert context.cursor == skipped.skip_message
-    assert "tick 2026-01-04 was judged wrong, stopped since" in str(context.cursor)
+    assert "tick 2026-01-04 failed, and would again: stopped since" in str(context.cursor)
 
 
 @pytest.mark.parametrize("status", [RUN.NOT_STARTED, RUN.STARTING, RUN.STARTED, RUN.CANCELING])
@@ -160,7 +97,8 @@ def test_a_tick_that_was_judged_wrong_stops_the_flow(case: Case) -> None:
         assert found.ticks is None
         assert found.stopped
         assert (
-            f"tick 2026-01-04 was judged wrong, stopped since {datetime.now(UTC):%Y}" in found.says
+            "tick 2026-01-04 failed, and would again: stopped since "
+            f"{datetime.now(UTC):%Y}" in found.says
         )
         assert run in found.says
     # Somebody repaired it and launched it: the flow goes on.
@@ -252,8 +190,8 @@ def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case)
 def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hydrotick.status.open_instance", lambda _: nullcontext(case.instance))
-    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.ticking.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
     serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
@@ -272,8 +210,8 @@ def test_status_is_for_monitoring_too(
     code, said = shown()
     assert code == 1
     assert "failed: 2026-01-18: the run failed" in said
-    assert "cure:   repair the data or the program, then launch the tick again" in said
-    assert "stopped: tick 2026-01-18 was judged wrong, stopped since" in said
+    assert "cure:   repair the data or the program, then `hydrotick backfill small`" in said
+    assert "stopped: tick 2026-01-18 failed, and would again: stopped since" in said
     code, said = shown("--format", "json")
     assert code == 1
     (found,) = json.loads(said)["flows"]
@@ -306,25 +244,15 @@ def test_status_makes_nothing(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serve(monkeypatch, [case.flow], case.runner.project)
-    monkeypatch.setattr("hydrotick.status.TickRunner", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
     assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()
 
 
-def test_what_fails_for_its_data_is_told_from_what_may_pass() -> None:
-    wrong = Diagnostic("input", "a column is missing", help="mend it")
-    spark = Diagnostic("runtime", "Spark failed", help="mend it")
-    locked = Diagnostic("state", "another writer is at work", help="mend it")
-    assert is_of_the_tick(DataError(wrong))
-    assert is_of_the_tick(DataError(Diagnostic("runtime", "division by zero", help="mend it")))
-    assert not is_of_the_tick(InfrastructureError(spark))
-    assert not is_of_the_tick(DataError(locked))
-
-
 def test_a_failure_is_told_to_a_command_and_to_a_webhook(tmp_path: Path, case: Case) -> None:
     failed = failed_run(case.instance, _run(case, case.run(RUN.FAILURE, 2, judged=True)))
-    assert "launch the tick again" in failed.cure
+    assert "`hydrotick backfill small`, or a launch in the UI" in failed.cure
     told: list[dict[str, Any]] = []
     with Webhook(told) as url:
         file = tmp_path / "told.json"

@@ -193,7 +193,9 @@ def test_a_table_that_loses_a_row_stops_the_tick(
     }
     assert runner.next_tick(flow) == 3
     assert run(3).success
-    (state,) = [name for name in contents(flow, runner) if name.startswith("state/aggregate")]
+    (state,) = [
+        name for name in contents(flow, runner) if name.startswith("state/running_aggregate")
+    ]
     assert contents(flow, runner)[state] == [
         "{'t': 3, 'item': {'user': 'ann', 'total': 211}}",
         "{'t': 3, 'item': {'user': 'bob', 'total': 2}}",
@@ -207,14 +209,14 @@ def test_a_check_by_itself_finds_what_was_changed_later(
     flow, runner = opened(tmp_path)
     run = Run(flow, runner, instance)
     assert run(0, 1).success
-    state = "state/aggregate_from_1"
+    state = "state/running_aggregate_1"
     assert not run.failed(run.check(state, 1))
     assert not run.failed(run.check("totals", 1))
     changed = [_raise_total(f) for f in runner.directory(flow).glob(f"{state}*/*.parquet")]
     assert sum(changed) > 0
     assert set(run.failed(run.check(state, 1))) == {
-        "aggregate_from_1_state:persist_is_old_plus_new",
-        "aggregate_from_1_state:delta_of_persist_is_batch",
+        "running_aggregate_1_state:persist_is_old_plus_new",
+        "running_aggregate_1_state:delta_of_persist_is_batch",
     }
 
 

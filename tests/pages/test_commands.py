@@ -16,7 +16,7 @@ from tools.command_lines import names, parser_of, take
 pytestmark = pytest.mark.dagster
 
 SHELL = [block for block in ALL if block.language in ("sh", "console")]
-OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "git"}
+OTHERS = {"cd", "make", "pip", "python", "python3", "export", "mkdir", "cp", "dg", "git"}
 """Commands of others that a page may show."""
 
 

@@ -39,7 +39,7 @@ def test_a_batch_beyond_64_bits_whose_total_has_them(
 ) -> None:
     graph = parse(PROGRAM)
     plan = optimized(compile_graph(graph)).graph
-    assert any(node.op.name == "aggregate_from" for node in plan)
+    assert any(node.op.name == "running_aggregate" for node in plan)
     options = Options(engine, as_range=as_range, spark=spark)  # type: ignore[arg-type]
     found = run_json(graph, {}, TICKS, options)
     totals = [LEAST, 0, 0]

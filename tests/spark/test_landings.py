@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.spark import batches_landing
-from hydro_core.spark.batches_landing import InputBatches, Landing
+from hydro_core.spark.arrivals.landings import Landing
+from hydro_core.spark.batches_landing import InputBatches
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.ticks.batches import InputFile, cut, land
 from hydro_core.ticks.calendar import Calendar
@@ -206,10 +207,10 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
 def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write: Write) -> None:
     path = tmp_path / write(tmp_path, ROWS)
     inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: spark)
-    assert inputs.latest("x") == datetime(2026, 1, 3, tzinfo=UTC)
+    assert inputs.landings.sources["x"].latest() == datetime(2026, 1, 3, tzinfo=UTC)
     shutil.rmtree(tmp_path)
     if "*" not in path.name:
-        assert inputs.latest("x") is None
+        assert inputs.landings.sources["x"].latest() is None
 
 
 def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ def test_a_delta_table_in_a_path_that_its_library_cannot_take_is_refused(tmp_pat
     inputs = InputBatches(
         {"o": Landing(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100
     )
-    for read in (lambda: inputs.read(0, 0), lambda: inputs.latest("o")):
+    for read in (lambda: inputs.read(0, 0), inputs.landings.sources["o"].latest):
         with pytest.raises(DataError, match=r"its path has `\[` `\]`"):
             read()
 
@@ -289,7 +290,7 @@ def test_dates_are_those_of_the_zone(
     )
     batch = inputs.read(0, 2, windows)["x"].frame(spark).toArrow().to_pylist()
     assert sorted((row["t"], row["item"]["v"]) for row in batch) == [(0, 24), (1, 25), (2, 26)]
-    assert inputs.latest("x") == datetime(2026, 10, 26, 4, tzinfo=UTC)
+    assert inputs.landings.sources["x"].latest() == datetime(2026, 10, 26, 4, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("where", ["here", "workers"])

@@ -14,7 +14,6 @@ from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.types.values import canonical
 from hydro_core.validation import random_ticks
-from tests.support import rewriting
 from tests.support.flows import typed_program
 
 if TYPE_CHECKING:
@@ -103,37 +102,6 @@ def _run(compiled: Compiled, seed: int) -> tuple[Any, list[Any]]:
 @pytest.mark.parametrize("as_range", [False, True], ids=["ticks", "range"])
 def test_a_plan_on_spark_is_the_program(name: str, as_range: bool, spark: SparkSession) -> None:
     _check(CASES[name], 5, spark, as_range=as_range)
-
-
-PARTS = "by=('k',) rows=count() total_total=total('v') total_count=count('v')"
-MADE = "by=('k',) total=sum('total_total', 'total_count') schema='k long, total long'"
-BY_KEYS = f"""
-(let leaving_1 (leaving n=2 rows)
-  (letrec prev_1 (prev (aggregate_moved {PARTS} prev_1 rows leaving_1))
-    (let join_1 (join on=('k',) how='semi' prev_1 (union rows leaving_1))
-      (difference
-        (aggregate_result {MADE} (aggregate_moved {PARTS} join_1 rows leaving_1))
-        (aggregate_result {MADE} join_1)))))
-"""
-
-
-def test_a_moved_aggregate_of_some_keys(spark: SparkSession) -> None:
-    """The form of the rule, which costs more than changes that are known: no plan has it."""
-    from hydro_core.spark.memory import run_in_memory
-
-    program = rewriting.program(BY_KEYS)
-    wanted = rewriting.program("(delta (aggregate by=('k',) total=sum('v') (window n=2 rows)))")
-    ticks = random_ticks(program, Random(5))
-    outputs = [
-        list(run_in_memory(planned(program), ticks, Settings(), spark=spark)),
-        list(run_ticks(program.typed, program.strata, ticks)),
-        list(run_ticks(wanted.typed, wanted.strata, ticks)),
-    ]
-    assert len(ticks) > 3
-    on_spark, by_keys, whole = (
-        [sorted(map(repr, map(canonical, tick["out0"]))) for tick in found] for found in outputs
-    )
-    assert on_spark == by_keys == whole
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -57,8 +56,8 @@ def _commutative(text: str, op: str = "fold") -> Fn:
 def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, PLR0912
     """Random arguments of an operator on pairs; None for operators that do not go with pairs."""
     given: dict[str, object] = {a.name: a.default for a in op.args}
-    name = op.name.removesuffix("_from")
-    if op.name in {"aggregate_moved", "aggregate_result", *ON_ROWS}:
+    name = op.name.removeprefix("running_")
+    if op.name in {"moving_aggregate", "aggregate_result", *ON_ROWS}:
         return _arguments_on_rows(op, rng, how)
     match name:
         case "map" | "inspect" | "sort_by_key":
@@ -96,7 +95,7 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
 
 def _arguments_on_rows(op: OpSpec, rng: Random, how: str) -> Args:
     given: dict[str, object] = {a.name: a.default for a in op.args}
-    if op.name == "aggregate_moved":
+    if op.name == "moving_aggregate":
         by = None if "global" in how else ("k",)
         return dict(_known_of_aggregates(rng, by, moving=True))["moves"][0]
     if op.name == "aggregate_result":
@@ -175,7 +174,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
-    *("parts", "moving", "result_of", "moves", "distinct_of", "apart"),
+    *("parts", "moving", "moves", "distinct_of", "apart"),
     *("padded", "padded_both", "opposite"),
 }
 HOWS = {
@@ -236,7 +235,7 @@ class Instance:
     def schema(self) -> str:
         """What items the rule's operators take."""
         names = {s.removesuffix("!") for s in self._shape_names()}
-        rows = {"latest", "latest_from", "aggregate", "aggregate_from", "aggregate_moved"}
+        rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
             return PARTS
@@ -274,9 +273,6 @@ class Instance:
                 )
                 if not defined:
                     self.bound[name] = self._add("persist", Args(), (self._input(name),))
-            elif condition.name == "semi_on":
-                by = ("k",) if self.schema == ROW else None
-                self.payloads[condition.args[1].name] = _join("semi", by)
 
     def _arguments_of(self, condition: Fact) -> None:
         """Binds the arguments of which the fact speaks to some of which it is true."""
@@ -343,20 +339,16 @@ class Instance:
         return self._add(op.name, args, tuple(inputs), port)
 
     def _fitting(self, pattern: Pat, shape: Shape) -> None:
-        """Binds what must be a state, or single, to a stream that is."""
+        """Binds what must be single to a stream that is."""
         name = pattern.shape.removesuffix("!")
-        if "_from" in name or "_moved" in name:
-            child, maker = pattern.inputs[0], operator(re.split("_from|_moved", name)[0])
-        elif name == "cross_singleton":
-            child, maker = pattern.inputs[1], operator("reduce")
-        else:
+        if name != "cross_singleton":
             return
+        child, maker = pattern.inputs[1], operator("reduce")
         while isinstance(child, Pat) and child.shape == "prev":
             child = child.inputs[0]
         if isinstance(child, Var) and child.name not in self.bound:
-            args = arguments(maker, self.rng, name) if maker.name == "reduce" else None
-            if args is None or "_from" in name or "_moved" in name:
-                args = self._arguments(pattern, shape.op or maker)
+            args = arguments(maker, self.rng, name)
+            assert args is not None
             self.bound[child.name] = self._add(maker.name, args, (self._input(child.name),))
 
     def _arguments(self, pattern: Pat, op: OpSpec) -> Args:

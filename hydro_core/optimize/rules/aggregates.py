@@ -48,12 +48,9 @@ def _alone(args: Args) -> Iterator[Found]:
         yield "mergeable", (args,)
     if has_inverse(args["aggregates"]):
         yield "moves", (args,)
-    if args["by"]:
-        yield "semi_on", (args, Args((("on", args["by"]), ("how", "semi"), ("suffix", None))))
 
 
 def _made_of(parts: Parts) -> Iterator[Found]:
-    yield "result_of", (parts.made, parts.given)
     yield from _alone(parts.given)
 
 

@@ -2,7 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
+from hydro_core.catalog.internal import MOVING_AGGREGATE, running
 from hydro_core.catalog.itemwise import IDENTITY
+from hydro_core.catalog.spec import OpSpec
+
+Line = tuple[str, ...]
+
+
+def _running(op: OpSpec, because: str, when: str = "", variant: str = "") -> Iterator[Line]:
+    """A result over a history goes on by what is new."""
+    over_all = running(op)
+    assert over_all is not None, f"{op.name} has no running result"
+    yield (
+        f"{_title(op, variant)}-running",
+        f"({op.name}{variant} ?f (persist ?b)) => ({over_all.name}{variant} ?f ?b)",
+        because,
+        *([when] if when else []),
+    )
+
+
+def _title(op: OpSpec, variant: str) -> str:
+    return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
+
+
+def _of_aggregates(variant: str = "") -> Iterator[Line]:
+    """Aggregates of a history, with keys or without."""
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
+    because = "the aggregates are merged with those of the batch"
+    yield from _running(AGGREGATE, because, "(mergeable ?f)", variant)
+    yield (
+        f"{name}-parts",
+        f"({op} ?f (persist ?b)) => (aggregate_result ?h ({op} ?g (persist ?b)))",
+        "the aggregates are made of parts that can be merged",
+        "(parts ?f ?g ?h)",
+    )
+    yield (
+        f"{name}-distinct",
+        f"({op} ?f (persist ?b)) => ({op} ?g (unique (select ?s (persist ?b))))",
+        "how often a value is there does not matter to these aggregates",
+        "(distinct_of ?f ?g ?s)",
+    )
+
+
+_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
+
+
+def _of_windows(variant: str = "") -> Iterator[Line]:
+    """Aggregates of the last ticks, with keys or without."""
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
+    yield (
+        f"{name}-window-parts",
+        f"({op} ?f (window ?n ?a)) => (aggregate_result ?h ({op} ?g (window ?n ?a)))",
+        "the aggregates are made of counts and exact totals",
+        "(moving ?f ?g ?h)",
+    )
+    yield (
+        f"{name}-window",
+        f"({op} ?f (window ?n ?a)) => ({MOVING_AGGREGATE.name}{variant} ?f ?a (leaving ?n ?a))",
+        _MOVES,
+        "(moves ?f)",
+    )
+
 
 UNIQUE = (
     (
@@ -38,137 +101,28 @@ BAGS = (
     ),
 )
 
+_RESUMES = "(resumable ?f)"
+_OF_ALL = ":global"
+"""What tells an aggregate without keys from one with keys."""
 RUNNING = (
-    (
-        "fold-resume",
-        "(fold ?f (chain (prev ?a) ?b)) => (fold_from ?f (prev (fold ?f ?a)) ?b)",
-        "a fold goes on from where it was",
-        "(resumable ?f)",
-    ),
-    (
-        "reduce-resume",
-        "(reduce ?f (chain (prev ?a) ?b)) => (reduce_from ?f (prev (reduce ?f ?a)) ?b)",
-        "a reduction goes on from where it was",
-        "(resumable ?f)",
-    ),
-    (
-        "fold-keyed-resume",
-        "(fold_keyed ?f (chain (prev ?a) ?b)) => (fold_keyed_from ?f (prev (fold_keyed ?f ?a)) ?b)",
-        "every key's fold goes on from where it was",
-        "(resumable ?f)",
-    ),
-    (
-        "reduce-keyed-resume",
-        (
-            "(reduce_keyed ?f (chain (prev ?a) ?b))"
-            " => (reduce_keyed_from ?f (prev (reduce_keyed ?f ?a)) ?b)"
-        ),
-        "every key's reduction goes on from where it was",
-        "(resumable ?f)",
-    ),
-    (
-        "latest-resume",
-        "(latest ?f (chain (prev ?a) ?b)) => (latest_from ?f (prev (latest ?f ?a)) ?b)",
-        "a row that was not the latest of its key will not become it",
-    ),
-    (
-        "aggregate-resume",
-        "(aggregate ?f (chain (prev ?a) ?b)) => (aggregate_from ?f (prev (aggregate ?f ?a)) ?b)",
-        "every key's aggregates are merged with those of the batch",
-        "(mergeable ?f)",
-    ),
-    (
-        "aggregate-global-resume",
-        (
-            "(aggregate:global ?f (chain (prev ?a) ?b))"
-            " => (aggregate_from:global ?f (prev (aggregate:global ?f ?a)) ?b)"
-        ),
-        "the aggregates are merged with those of the batch",
-        "(mergeable ?f)",
-    ),
-    (
-        "aggregate-parts",
-        (
-            "(aggregate ?f (chain (prev ?a) ?b))"
-            " => (aggregate_result ?h (aggregate ?g (chain (prev ?a) ?b)))"
-        ),
-        "the aggregates are made of parts that can be merged",
-        "(parts ?f ?g ?h)",
-    ),
-    (
-        "aggregate-global-parts",
-        (
-            "(aggregate:global ?f (chain (prev ?a) ?b))"
-            " => (aggregate_result ?h (aggregate:global ?g (chain (prev ?a) ?b)))"
-        ),
-        "the aggregates are made of parts that can be merged",
-        "(parts ?f ?g ?h)",
-    ),
-    (
-        "aggregate-distinct",
-        (
-            "(aggregate ?f (chain (prev ?a) ?b))"
-            " => (aggregate ?g (unique (select ?s (chain (prev ?a) ?b))))"
-        ),
-        "how often a value is there does not matter to these aggregates",
-        "(distinct_of ?f ?g ?s)",
-    ),
-    (
-        "aggregate-global-distinct",
-        (
-            "(aggregate:global ?f (chain (prev ?a) ?b))"
-            " => (aggregate:global ?g (unique (select ?s (chain (prev ?a) ?b))))"
-        ),
-        "how often a value is there does not matter to these aggregates",
-        "(distinct_of ?f ?g ?s)",
-    ),
+    *_running(FOLD, "a fold goes on from where it was", _RESUMES),
+    *_running(REDUCE, "a reduction goes on from where it was", _RESUMES),
+    *_running(FOLD_KEYED, "every key's fold goes on from where it was", _RESUMES),
+    *_running(REDUCE_KEYED, "every key's reduction goes on from where it was", _RESUMES),
+    *_running(LATEST, "a row that was not the latest of its key will not become it"),
+    *_of_aggregates(),
+    *_of_aggregates(_OF_ALL),
     (
         "aggregate-apart",
         (
-            "(aggregate ?f (chain (prev ?a) ?b)) => (select ?p (join ?j"
-            " (aggregate ?g (chain (prev ?a) ?b)) (aggregate ?h (chain (prev ?a) ?b))))"
+            "(aggregate ?f (persist ?b)) => (select ?p (join ?j"
+            " (aggregate ?g (persist ?b)) (aggregate ?h (persist ?b))))"
         ),
         "aggregates of one key may be computed apart",
         "(apart ?f ?g ?h ?j ?p)",
     ),
 )
-
-_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
-WINDOWS = (
-    (
-        "aggregate-window-parts",
-        ("(aggregate ?f (window ?n ?a)) => (aggregate_result ?h (aggregate ?g (window ?n ?a)))"),
-        "the aggregates are made of counts and exact totals",
-        "(moving ?f ?g ?h)",
-    ),
-    (
-        "aggregate-global-window-parts",
-        (
-            "(aggregate:global ?f (window ?n ?a))"
-            " => (aggregate_result ?h (aggregate:global ?g (window ?n ?a)))"
-        ),
-        "the aggregates are made of counts and exact totals",
-        "(moving ?f ?g ?h)",
-    ),
-    (
-        "aggregate-window",
-        (
-            "(aggregate ?f (window ?n ?a))"
-            " => (aggregate_moved ?f (prev (aggregate ?f (window ?n ?a))) ?a (leaving ?n ?a))"
-        ),
-        _MOVES,
-        "(moves ?f)",
-    ),
-    (
-        "aggregate-global-window",
-        (
-            "(aggregate:global ?f (window ?n ?a)) => (aggregate_moved:global ?f"
-            " (prev (aggregate:global ?f (window ?n ?a))) ?a (leaving ?n ?a))"
-        ),
-        _MOVES,
-        "(moves ?f)",
-    ),
-)
+WINDOWS = (*_of_windows(), *_of_windows(_OF_ALL))
 
 ORDERS = (
     (

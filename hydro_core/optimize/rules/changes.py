@@ -1,96 +1,10 @@
-"""What changes in keyed results, windows and padded joins: told from what came and what left.
-
-A tick touches few keys. The new results of those that differ from their old ones are what is new;
-what is no longer there counts where copies are counted.
-"""
+"""What changes in histories, windows and padded joins: told from what came and what left."""
 
 from __future__ import annotations
 
-from hydro_core.catalog.group import AGGREGATE, FOLD_KEYED, LATEST, REDUCE_KEYED
-from hydro_core.catalog.internal import LEAVING, continuing
-from hydro_core.catalog.spec import OpSpec
-
 Line = tuple[str, ...]
-_KEYS = "of the keys that the batch names, the new results that differ from the old ones"
-_OF_KEYS = "only the results of keys that the batch names change"
-_MOVED = "of the keys that come or leave, the new results that differ from the old ones"
-_OF_MOVED = "only the results of keys that come or leave change"
 _PADDED = "a row without a match is there until the first match comes; all other pairs stay"
 
-
-def _both(name: str, whole: str, now: str, before: str, *when: str) -> tuple[Line, Line]:
-    """The new items, and all changes, of what has one item for each key."""
-    moved = LEAVING.name in now
-    new, all_of_them = (_MOVED, _OF_MOVED) if moved else (_KEYS, _OF_KEYS)
-    return (
-        (f"delta-{name}", f"(delta {whole}) => (difference {now} {before})", new, *when),
-        (
-            f"changes-{name}",
-            f"(changes {whole}) => (changes_between {now} {before})",
-            all_of_them,
-            *when,
-        ),
-    )
-
-
-def _keyed(op: OpSpec, *when: str) -> tuple[Line, Line]:
-    whole = f"({op.name} ?f (persist ?b))"
-    before = f"(join:semi ?j (prev {whole}) ?b)"
-    return _both(
-        op.name.replace("_", "-"),
-        whole,
-        f"({_going_on(op)} ?f {before} ?b)",
-        before,
-        "(semi_on ?f ?j)",
-        *when,
-    )
-
-
-def _going_on(op: OpSpec) -> str:
-    """The operator that goes on from the results of `op`."""
-    found = continuing(op)
-    assert found is not None, f"nothing goes on from {op.name}"
-    return found.name
-
-
-def _in_parts() -> tuple[Line, Line]:
-    whole = "(aggregate ?f (persist ?b))"
-    before = f"(join:semi ?j (prev {whole}) ?b)"
-    now = f"(aggregate_from ?f {before} ?b)"
-    return _both(
-        "aggregate-parts",
-        f"(aggregate_result ?h {whole})",
-        f"(aggregate_result ?h {now})",
-        f"(aggregate_result ?h {before})",
-        "(semi_on ?f ?j)",
-        "(mergeable ?f)",
-        "(result_of ?h ?f)",
-    )
-
-
-def _moving() -> tuple[Line, Line]:
-    whole = "(aggregate ?f (window ?n ?b))"
-    before = f"(join:semi ?j (prev {whole}) (union ?b (leaving ?n ?b)))"
-    now = f"(aggregate_moved ?f {before} ?b (leaving ?n ?b))"
-    return _both(
-        "aggregate-window",
-        f"(aggregate_result ?h {whole})",
-        f"(aggregate_result ?h {now})",
-        f"(aggregate_result ?h {before})",
-        "(semi_on ?f ?j)",
-        "(moves ?f)",
-        "(result_of ?h ?f)",
-    )
-
-
-KEYED: tuple[Line, ...] = (
-    *_keyed(LATEST),
-    *_keyed(FOLD_KEYED, "(resumable ?f)"),
-    *_keyed(REDUCE_KEYED, "(resumable ?f)"),
-    *_keyed(AGGREGATE, "(mergeable ?f)"),
-    *_in_parts(),
-    *_moving(),
-)
 
 COUNTED: tuple[Line, ...] = (
     (

@@ -57,9 +57,6 @@ def with_facts(loaded: Loaded) -> Problem:
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
-        keyed = next((n for n in nodes if _has_own_key(n)), None)
-        if keyed is not None:
-            facts.add("semi_on", payload, facts.number(Payload(_semi(keyed.args["by"]))))
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):

@@ -9,18 +9,18 @@ from types import MappingProxyType
 from hydro_core.catalog.combine import DIFFERENCE, JOIN
 from hydro_core.catalog.group import AGGREGATE, UNIQUE
 from hydro_core.catalog.internal import (
-    AGGREGATE_FROM,
-    AGGREGATE_MOVED,
     AGGREGATE_RESULT,
     CHANGES_BETWEEN,
     COUNTED,
-    FOLD_FROM,
-    FOLD_KEYED_FROM,
-    LATEST_FROM,
     LEAVING,
     MINUS,
-    REDUCE_FROM,
-    REDUCE_KEYED_FROM,
+    MOVING_AGGREGATE,
+    RUNNING_AGGREGATE,
+    RUNNING_FOLD,
+    RUNNING_FOLD_KEYED,
+    RUNNING_LATEST,
+    RUNNING_REDUCE,
+    RUNNING_REDUCE_KEYED,
 )
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
@@ -41,7 +41,6 @@ LINES: tuple[Line, ...] = (
     *algebra.RUNNING,
     *algebra.WINDOWS,
     *algebra.ORDERS,
-    *changes.KEYED,
     *changes.COUNTED,
     *changes.PADDED,
     *functions.FILTERS,
@@ -66,16 +65,16 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (MINUS, {}),
     (CHANGES_BETWEEN, {}),
     (LEAVING, {"n": 1}),
-    (AGGREGATE_MOVED, {"by": ("k",)}),
-    (AGGREGATE_MOVED, {"by": None}),
+    (MOVING_AGGREGATE, {"by": ("k",)}),
+    (MOVING_AGGREGATE, {"by": None}),
     (AGGREGATE_RESULT, {}),
-    (FOLD_FROM, {"f": None}),
-    (REDUCE_FROM, {"f": None}),
-    (FOLD_KEYED_FROM, {"f": None}),
-    (REDUCE_KEYED_FROM, {"f": None}),
-    (LATEST_FROM, {}),
-    (AGGREGATE_FROM, {"by": ("k",)}),
-    (AGGREGATE_FROM, {"by": None}),
+    (RUNNING_FOLD, {"f": None}),
+    (RUNNING_REDUCE, {"f": None}),
+    (RUNNING_FOLD_KEYED, {"f": None}),
+    (RUNNING_REDUCE_KEYED, {"f": None}),
+    (RUNNING_LATEST, {}),
+    (RUNNING_AGGREGATE, {"by": ("k",)}),
+    (RUNNING_AGGREGATE, {"by": None}),
 )
 """Operators that rules bring in, as they are with these arguments."""
 

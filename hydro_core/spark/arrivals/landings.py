@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydro_core.spark.arrivals.look import snapshot_read
 from hydro_core.spark.arrivals.seen import Seen, again, seen
@@ -12,6 +13,28 @@ from hydro_core.spark.arrivals.source import Source
 from hydro_core.spark.input_reads import InputRead
 from hydro_core.spark.landed_refusals import refuse_unfit, told
 from hydro_core.spark.ledger import Ledger
+from hydro_core.ticks.batches import InputFile
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.types.item import ItemType
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where the rows of an input land, and which column tells their tick."""
+
+    path: Path
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
+
+    directory: Path
+    calendar: Calendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +51,8 @@ class Landings:
         until: int,
         before: Sequence[InputRead] = (),
         as_of: Mapping[str, Seen] | None = None,
+        *,
+        to_tell: bool = False,
     ) -> Mapping[str, Seen]:
         """What lies in the landings, and what of it came for committed ticks; nothing is changed.
 
@@ -35,6 +60,7 @@ class Landings:
             until: the first tick that is not committed.
             before: what was read of the inputs for the ticks before.
             as_of: what was seen before and is looked at again; else it is what is there now.
+            to_tell: it is only told of, so that files need not be described for the ledger.
 
         Raises:
             DataError: an input is not there, is not what it was, or has other columns (`input`).
@@ -45,7 +71,8 @@ class Landings:
             source.refuse_missing()
             at = None if as_of is None else as_of[name].now
             with told(source.file):
-                found[name] = seen(source, known.get(name), until, self.directory, at)
+                read = known.get(name)
+                found[name] = seen(source, read, until, self.directory, at, to_tell=to_tell)
             refuse_unfit(found[name].arrived, known.get(name))
         return found
 
@@ -100,3 +127,29 @@ class Landings:
                 now = replace(now, listing=source.described(arrived, now.listing, before))
             found[name] = Seen(source, -1, arrived, now)
         return found
+
+
+def landings_of(
+    landings: Mapping[str, Landing],
+    items: Mapping[str, ItemType],
+    spark: Callable[[], SparkSession],
+    zone: str = "UTC",
+    past: Past | None = None,
+) -> Landings:
+    """The landings of a pipeline's inputs.
+
+    Args:
+        landings: where each input lands.
+        items: the items' types, by the inputs' names.
+        spark: gives the session, where files are too large for this process.
+        zone: the time zone of dates, and of times that name none.
+        past: how the rows of committed ticks are known; without it, these are not looked for.
+    """
+    calendar = None if past is None else past.calendar
+    sources = {
+        name: Source(
+            InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
+        )
+        for name, where in landings.items()
+    }
+    return Landings(sources, None if past is None else past.directory)

@@ -11,21 +11,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.arrivals.delta_log import AddedFile, FileChanges, changes_between
 from hydro_core.spark.arrivals.difference import changes_of, joined, unmatched, within
 from hydro_core.spark.arrivals.listing import NOTHING, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.arrivals.source import Snapshot, Source
-from hydro_core.spark.files.frames import Arrived
+from hydro_core.spark.column_names import TICK
+from hydro_core.spark.files.arrived import Arrived
 from hydro_core.spark.input_reads import Change, InputRead
-from hydro_core.spark.relation import TICK
 from hydro_core.spark.row_hashes import row_hashes
 from hydro_core.ticks.files import base_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _COMPARED = 128 * MEBIBYTE
 """Files of more bytes than this, on either side, are not compared row by row."""
@@ -231,7 +234,7 @@ def _together(one: Arrivals, other: Arrivals) -> Arrivals:
 def _both(one: pa.Table | DataFrame, other: pa.Table | DataFrame) -> pa.Table | DataFrame:
     if isinstance(one, pa.Table) and isinstance(other, pa.Table):
         return pa.concat_tables([one, other])
-    session = next(rows.sparkSession for rows in (one, other) if isinstance(rows, DataFrame))
+    session = next(rows.sparkSession for rows in (one, other) if not isinstance(rows, pa.Table))
     frames = [
         session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
         for rows in (one, other)

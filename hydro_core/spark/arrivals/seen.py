@@ -18,7 +18,7 @@ from hydro_core.spark.arrivals.look import (
     snapshot_read,
 )
 from hydro_core.spark.arrivals.source import Snapshot, Source
-from hydro_core.spark.files.frames import Arrived
+from hydro_core.spark.files.arrived import Arrived
 from hydro_core.spark.input_reads import Change, InputRead
 
 
@@ -101,6 +101,8 @@ def seen(
     until: int,
     directory: Path | None,
     as_of: Snapshot | None = None,
+    *,
+    to_tell: bool = False,
 ) -> Seen:
     """Looks at an input.
 
@@ -110,11 +112,12 @@ def seen(
         until: the first tick that is not committed.
         directory: the pipeline's, which has the lists of files; None: files are not compared.
         as_of: what was seen before and is looked at again; None: what is there now.
+        to_tell: it is only told of, so that files need not be described for the ledger.
     """
     arrived = source.arrived(as_of)
     now = as_of or source.snapshot(arrived)
     last = None if read is None or directory is None else snapshot_read(source, read, directory)
-    if as_of is None and now.listing is not None and directory is not None:
+    if not to_tell and as_of is None and now.listing is not None and directory is not None:
         old = None if last is None else last.listing
         now = replace(now, listing=source.described(arrived, now.listing, old))
     if read is None or last is None or directory is None or until == 0:

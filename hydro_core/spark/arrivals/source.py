@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.errors import DataError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.arrivals.committed import Committed
 from hydro_core.spark.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.arrow import arrow_type
-from hydro_core.spark.files.frames import Arrived
+from hydro_core.spark.column_names import ITEM, TICK
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import find
-from hydro_core.spark.files.workers import Wanted
-from hydro_core.spark.landed_pieces import read_by_workers, read_here
-from hydro_core.spark.landed_refusals import refuse_input
-from hydro_core.spark.relation import ITEM, TICK
+from hydro_core.spark.files.rows import Wanted
+from hydro_core.spark.landed_pieces import read_here
+from hydro_core.spark.landed_refusals import refuse_input, refuse_unfit
 from hydro_core.spark.row_hashes import row_hashes
-from hydro_core.ticks.batches import InputFile
+from hydro_core.ticks.batches import InputFile, moment_of, refuse_untold
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.files import base_of
+from hydro_core.ticks.pieces import pieces
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _HERE = 64 * MEBIBYTE
 """Files of more bytes than this are read by Spark's workers."""
@@ -85,6 +91,28 @@ class Source:
         found = find(self.file, self.columns, version=version, only=files)
         return Arrived(self.file, found, self.item)
 
+    def latest(self) -> int | datetime | None:
+        """The last tick, or the last moment, that a row is of; None: there are no rows.
+
+        Raises:
+            DataError: the input cannot be read (code `input`).
+        """
+        column = self.file.column
+        if column is None or not self.is_there:
+            return None
+        arrived = self.arrived()
+        refuse_unfit(arrived, None)
+        rows = arrived.found.dataset
+        if rows is None or not is_exact(arrived, {}):
+            values = (v for file in arrived.found.files for v in _distinct(file, arrived, column))
+        else:
+            values = (pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column]))
+            values = (value for value in values if value is not None)
+        try:
+            return max((moment_of(value, self.zone) for value in values), default=None)
+        except ValueProblem as problem:
+            refuse_untold(self.file, str(problem))
+
     def snapshot(self, arrived: Arrived) -> Snapshot:
         """What is there now; of files without what is kept of each."""
         found = arrived.found
@@ -116,9 +144,11 @@ class Source:
             table = self.rows(arrived, files, until)
             ticks: list[Any] = table[TICK].to_pylist()
             return table, Counter(ticks)
+        from hydro_core.spark.landed_by_workers import read_by_workers
+
         axis = self.committed(until).axis(0) if self.file.column else None
         frame, counts = read_by_workers(self.spark(), arrived, self._made, axis, files)
-        return frame.select(F.col(ITEM), F.col(TICK)), counts
+        return frame.select(ITEM, TICK), counts
 
     def hashed(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> Hashed:
         """The hashes of the same rows."""
@@ -189,6 +219,15 @@ class Source:
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
+
+
+def _distinct(file: Path, arrived: Arrived, column: str) -> Iterator[Any]:
+    """The values of a column of a file, those of a piece once."""
+    for piece in pieces(file, arrived.found.form):
+        values = piece.values(column) if column in piece.names else ()
+        with suppress(TypeError):  # a list in a file of JSON lines, which tells no tick
+            values = list(dict.fromkeys(values))
+        yield from values
 
 
 def _statistics(file: Path, column: str) -> tuple[Any, Any]:

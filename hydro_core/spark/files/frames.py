@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.spark.batches_axis import micros, step_of, window_of
+from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import Found, find
-from hydro_core.spark.files.workers import (
+from hydro_core.spark.files.rows import (
     CURE,
     FILE,
     MOMENT,
@@ -25,14 +27,11 @@ from hydro_core.spark.files.workers import (
     ROW,
     STAGE,
     Stage,
-    fits_whole,
     input_error,
-    read_in_workers,
-    survey,
-    tells_ticks,
 )
-from hydro_core.spark.files.workers import Wanted as Made
-from hydro_core.spark.paths import literal
+from hydro_core.spark.files.rows import Wanted as Made
+from hydro_core.spark.files.workers import read_in_workers, survey
+from hydro_core.spark.paths import literal, quoted
 from hydro_core.spark.relation import ITEM, TICK
 from hydro_core.spark.types import spark_type
 from hydro_core.ticks.batches import (
@@ -49,17 +48,17 @@ from hydro_core.ticks.batches import (
 from hydro_core.ticks.every import Every
 from hydro_core.ticks.landed import misfit
 from hydro_core.types.columns import declared_columns, required_columns
-from hydro_core.types.item import UNKNOWN, Field, ItemType, Row, Tuple, is_integer
+from hydro_core.types.item import (
+    DATE,
+    TIMESTAMP_NTZ,
+    UNKNOWN,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    is_integer,
+)
 from hydro_core.types.values import UNFIT, ValueProblem
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """An input: what lies at its path, and the type of its items."""
-
-    file: InputFile
-    found: Found
-    item: ItemType
 
 
 def arrive(
@@ -105,12 +104,9 @@ class Rows:
     def items(self, cut: FrameCut) -> DataFrame:
         """The items with their ticks: (item, t)."""
         columns = declared_columns(self.arrived.item) or {}
-        made = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
-        whole = isinstance(self.arrived.item, Row | Tuple)
-        item = F.struct(*made) if whole else F.col("c0")
-        typed = item.cast(spark_type(self.arrived.item)).alias(ITEM)
+        item = item_of(self.arrived.item, columns)
         tick = cut.tick() if self.arrived.file.column else F.lit(0)
-        return self.frame.select(typed, tick.cast("long").alias(TICK))
+        return self.frame.select(item, tick.cast("long").alias(TICK))
 
     def release(self) -> None:
         """Forgets what was kept of them."""
@@ -156,42 +152,50 @@ def _nulls(column: Column, field: Field) -> Iterator[Column]:
             yield from (column.isNotNull() & test for test in tests)
 
 
-def quoted(name: str) -> Column:
-    """A column by its name, whatever characters that has."""
-    escaped = name.replace("`", "``")
-    return F.col(f"`{escaped}`")
-
-
-def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
-    """Whether casts make the items, and tell the ticks."""
-    types = arrived.found.types or {}
-    column = arrived.file.column
-    return all(fits_whole(types[n], to) for n, to in columns.items()) and (
-        column is None or tells_ticks(types[column])
-    )
-
-
 def _native(
     native: DataFrame, arrived: Arrived, columns: Mapping[str, ItemType], *beside: Column
 ) -> DataFrame:
     items = [
-        quoted(name).cast(spark_type(to)).alias(f"c{i}")
+        F.col(quoted(name)).cast(spark_type(to)).alias(f"c{i}")
         for i, (name, to) in enumerate(columns.items())
     ]
-    number: Column = F.lit(None)
-    moment: Column = F.lit(None)
-    if arrived.file.column is not None:
-        value = quoted(arrived.file.column)
-        if is_integer((arrived.found.types or {})[arrived.file.column]):
-            number = value
-        else:
-            moment = value
-    return native.select(
-        *items,
-        number.cast("long").alias(NUMBER),
-        moment.cast("timestamp").alias(MOMENT),
-        *beside,
-    )
+    number, moment = tick_columns(arrived)
+    return native.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
+
+
+def tick_columns(arrived: Arrived, zone: str = "UTC") -> tuple[Column, Column]:
+    """The number of a row's tick and the moment in UTC that its tick column holds, one of them.
+
+    Args:
+        arrived: the input, whose tick column is exact.
+        zone: that of dates, and of times that name none.
+    """
+    nothing, column = F.lit(None), arrived.file.column
+    if column is None:
+        return nothing.cast("long"), nothing.cast("timestamp")
+    value, of = F.col(quoted(column)), (arrived.found.types or {})[column]
+    if is_integer(of):
+        return value.cast("long"), nothing.cast("timestamp")
+    moment = value.cast("timestamp")
+    is_wall = zone != "UTC" and of in (DATE, TIMESTAMP_NTZ)
+    return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
+
+
+def item_of(item: ItemType, columns: Iterable[str]) -> Column:
+    """The item that the columns `c0 c1 …` make, by the names of its own columns."""
+    made = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
+    whole = F.struct(*made) if isinstance(item, Row | Tuple) else F.col("c0")
+    return whole.cast(spark_type(item)).alias(ITEM)
+
+
+def first_misfit(rows: DataFrame, tick: Column) -> Any:
+    """Of the values that are no items the first by tick, column, file and row; None: all fit.
+
+    It is a row `at`, with these four, and the problem.
+    """
+    order = F.struct(tick.cast("long").alias(TICK), PLACE, FILE, ROW)
+    wrong = rows.where(F.col(STAGE) == Stage.VALUE.value)
+    return wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
 
 
 def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
@@ -238,11 +242,6 @@ def _moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def _micros(moment: datetime) -> int:
-    since = moment - _EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
 @dataclass(frozen=True, slots=True)
 class FrameCut:
     """How many ticks there are, and which one a row is of."""
@@ -255,18 +254,11 @@ class FrameCut:
         """The tick of a row, of its `number` or `moment`."""
         if self.start is None:
             return F.col(NUMBER)
-        since = F.unix_micros(F.col(MOMENT)) - F.lit(_micros(self.start))
         if self.every.unit != "mo":
-            length = _micros(self.every.start_of(1, _EPOCH))
-            return _floored(since, length)
-        months = F.year(MOMENT) * 12 + F.month(MOMENT) - 1
-        first = self.start.year * 12 + self.start.month - 1
-        guess = _floored(months - first, self.every.count)
-        # The guess is right but for the day of the month, if ticks do not begin on the first.
-        starts = [_micros(self.every.start_of(t, self.start)) for t in range(self.count + 1)]
-        begins = F.get(F.array(*map(F.lit, starts)), guess.cast("int"))
-        early = F.unix_micros(F.col(MOMENT)) < begins
-        return F.when(early, guess - 1).otherwise(guess)
+            length = micros(self.every.start_of(1, _EPOCH))
+            return step_of(F.col(MOMENT), micros(self.start), length)
+        starts = [self.every.start_of(t, self.start) for t in range(self.count + 1)]
+        return window_of(F.col(MOMENT), starts)
 
     def times(self, first: int, last: int) -> dict[int, tuple[datetime, datetime]]:
         """Start and end of ticks, where they have any."""
@@ -275,12 +267,6 @@ class FrameCut:
         begin = self.every.start_of
         ticks = range(first, last + 1)
         return {t: (begin(t, self.start), begin(t + 1, self.start)) for t in ticks}
-
-
-def _floored(value: Column, by: int) -> Column:
-    """The quotient, rounded down: exact, where a division would be one of doubles."""
-    rest = F.pmod(value, F.lit(by).cast("long"))
-    return F.call_function("div", value - rest, F.lit(by).cast("long"))
 
 
 def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> FrameCut:
@@ -331,7 +317,7 @@ def _refuse_first_early(rows: Rows, start: datetime | None) -> None:
         whole = frame.sparkSession.read.option("basePath", base).parquet(*files)
         frame = _native(whole, arrived, {}, place, row)
     counts = dict(map(tuple, frame.groupBy(FILE).count().collect()))
-    bound = 0 if start is None else _micros(start)
+    bound = 0 if start is None else micros(start)
     earliest = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
     if earliest is None:
         raise ValueError("there is an early row")
@@ -345,23 +331,12 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
 
 
-def refuse_misfit(
-    arrived: Arrived, tick: int, problem: str, where: tuple[Path, int, str]
-) -> NoReturn:
-    """Refuses a value that is no item; it is told by its file, its row there and its column."""
-    file, row, column = where
-    told = misfit(problem, row, column)
-    refuse(arrived.file, f"in tick {tick}, `{file.name}`: {told}", UNFIT)
-
-
 def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
     """Refuses the first value that is no item: of the earliest tick, input, column and row."""
     first: tuple[int, int, Any] | None = None
     for position, rows in enumerate(inputs):
         tick = found.tick() if rows.arrived.file.column else F.lit(0)
-        order = F.struct(tick.cast("long").alias(TICK), PLACE, FILE, ROW)
-        wrong = rows.frame.where(F.col(STAGE) == Stage.VALUE.value)
-        told = wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
+        told = first_misfit(rows.frame, tick)
         if told is not None and (first is None or (told["at"][TICK], position) < first[:2]):
             first = (told["at"][TICK], position, told)
     if first is None:

@@ -12,19 +12,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from pyarrow import dataset
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
 from hydro_core.spark.paths import literal
-from hydro_core.spark.types import spark_type
 from hydro_core.ticks.arrow import item_type, plain_type
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.files import (
@@ -32,18 +28,25 @@ from hydro_core.ticks.files import (
     Wanted,
     among,
     base_of,
+    common_schema,
     csv_type,
     files_at,
     header_of,
     is_delta,
     parquet_file,
-    together,
     wanted_of,
 )
 from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
 from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_delta, refuse_file, refuse_text
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+    from pyspark.sql import DataFrame, SparkSession
+
+# Arrow's datasets (with pandas) and Spark are loaded where they read something: what lies in a
+# landing is asked without them, too.
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Found:
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
     types: Mapping[str, ItemType] | None = None
     """The types of the columns that were read; None: not known, and not needed."""
-    dataset: dataset.Dataset | None = None
+    dataset: Dataset | None = None
     """The rows as Arrow reads them by itself, where it does."""
     native: Callable[[SparkSession], DataFrame] | None = None
     """The rows as Spark reads them by itself, where it does."""
@@ -145,9 +148,11 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
     """The files of a Delta table, and the columns that its log has for them."""
+    from pyarrow.dataset import get_partition_keys
+
     found: dict[Path, Mapping[str, Any]] = {}
     for fragment in rows.get_fragments():
-        keys = dataset.get_partition_keys(fragment.partition_expression)
+        keys = get_partition_keys(fragment.partition_expression)
         of = {name: pa.scalar(key, rows.schema.field(name).type) for name, key in keys.items()}
         found[Path(path, fragment.path)] = of
     return found
@@ -168,6 +173,8 @@ class _Stored:
 
 
 def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
+    from pyarrow import dataset
+
     found: list[_Stored] = []
     for file in files:
         try:
@@ -176,7 +183,7 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
             refuse_file(file, problem)
         if not found or stored is not found[-1]:
             found.append(stored)
-    schema = together(path, [stored.wanted.empty_table() for stored in found]).schema
+    schema = common_schema(path, [stored.wanted for stored in found])
     types = {field.name: item_type(field.type) for field in schema}
     rows, native = None, None
     if all(stored.wanted.equals(schema) for stored in found):
@@ -217,6 +224,10 @@ def _by_spark(
     files: Sequence[Path], types: Mapping[str, ItemType], session: SparkSession
 ) -> DataFrame:
     """Parquet files as Spark reads them by itself."""
+    from pyspark.sql import types as spark
+
+    from hydro_core.spark.types import spark_type
+
     fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
     reader = session.read.schema(spark.StructType(fields))
     return reader.parquet(*(literal(file) for file in files))
@@ -256,8 +267,8 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
         schema = pa.schema(list(typed.items()))
     else:
         answers = survey(files, partial(_surveyed_csv, form=form))
-        tables = [pickle.loads(_told(a)).empty_table() for a in answers]  # noqa: S301 - our own
-        schema = together(str(files[0].parent), tables).schema
+        schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own
+        schema = common_schema(str(files[0].parent), schemas)
     types = {field.name: item_type(field.type) for field in schema}
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
     return Found(files, form, names, types, bytes=_size(files), kind=form.kind)

@@ -18,7 +18,8 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.failed_job import told_failures
 from hydro_core.spark.few_rows import for_few_rows, together
-from hydro_core.spark.files.frames import Arrived, FrameCut, Rows, arrive, cut, rows_of
+from hydro_core.spark.files.arrived import Arrived
+from hydro_core.spark.files.frames import FrameCut, Rows, arrive, cut, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.job import Job, RangeResult
 from hydro_core.spark.past import NoPast, Overlay
@@ -87,12 +88,11 @@ class Inputs:
         else:
             self._for_many_rows(size)
         found = []
-        with told_failures():
-            for arrived in self._arrived:
-                item = types[arrived.file.name]
-                rows = rows_of(self.spark, Arrived(arrived.file, arrived.found, item))
-                stack.callback(rows.release)
-                found.append(rows)
+        for arrived in self._arrived:
+            item = types[arrived.file.name]
+            rows = rows_of(self.spark, Arrived(arrived.file, arrived.found, item))
+            stack.callback(rows.release)
+            found.append(rows)
         return found
 
     def _for_many_rows(self, size: int) -> None:
@@ -115,13 +115,13 @@ def _session(spark: SparkSession) -> SparkSession:
 def prepared(
     plan: TickPlan, inputs: Inputs, ticks: tuple[Every, datetime | None], stack: ExitStack
 ) -> FileRun:
-    """Reads all inputs once and cuts them into ticks."""
+    """Reads all inputs once and cuts them into ticks; what fails until `stack` is left is told."""
     types = {name: stream.item for name, stream in plan.typed.inputs.items()}
+    # First of all: when the JVM has ended, giving up what is kept fails, too.
+    stack.enter_context(told_failures(plan.typed))
     stack.enter_context(released(inputs.spark))
     rows = inputs.rows(types, stack)
-    with told_failures():
-        found = cut(rows, *ticks)
-    return FileRun(plan, inputs.spark, rows, found, inputs.settings)
+    return FileRun(plan, inputs.spark, rows, cut(rows, *ticks), inputs.settings)
 
 
 def run(

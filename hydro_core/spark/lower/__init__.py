@@ -7,9 +7,9 @@ from hydro_core.spark.lower import (
     io,
     itemwise,
     order,
-    resume,
     shards,
     state,
+    touched,
 )
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "io",
     "itemwise",
     "order",
-    "resume",
     "shards",
     "state",
+    "touched",
 ]

@@ -9,14 +9,12 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.log import consolidated, copies
-from hydro_core.spark.lower.aggregates import or_zero
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import NUMBER, fail
-from hydro_core.spark.lower.group import aggregate, at_every_tick, fields_of
-from hydro_core.spark.lower.items import convert, key_fields, key_of, make_row, make_tuple, named
+from hydro_core.spark.lower.group import fields_of
+from hydro_core.spark.lower.items import convert, make_row, make_tuple, named
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.resume import one_relation
 from hydro_core.spark.lower.state import additions
 from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.types import spark_type
@@ -60,64 +58,6 @@ def _net(step: Step) -> DataFrame:
         for position, r in enumerate(step.inputs)
     ]
     return consolidated(united(parts))
-
-
-@lowers("aggregate_moved")
-@per_tick
-def aggregate_moved(step: Step) -> Relation:
-    """Counts and totals, with those of what came and without those of what left."""
-    state, came, left = step.inputs
-    parts = [
-        _signed(step, state.frame, 1),
-        _signed(step, _counted(step, came), 1),
-        _signed(step, _counted(step, left), -1),
-    ]
-    named_parts: tuple[tuple[str, Aggregate], ...] = step.arg("aggregates")
-    types = {f.name: f.type for f in fields_of(step.item)}
-
-    def sums(_: Step) -> list[Column]:
-        return [
-            or_zero(F.sum(f"a{i}"), types[name]).alias(f"a{i}")
-            for i, (name, _) in enumerate(named_parts)
-        ]
-
-    by = step.arg("by") or ()
-    whole = united(parts)
-    if not by:
-        return step.relation(Kind.E, at_every_tick(step, whole, sums).select(_row(step), TICK))
-    keys = [f"k{i}" for i in range(len(by))]
-    grouped = whole.groupBy(TICK, *keys).agg(*sums(step))
-    # the first part is the number of rows
-    return step.relation(Kind.E, grouped.where(F.col("a0") > 0).select(_row(step), TICK))
-
-
-def _counted(step: Step, relation: Relation) -> DataFrame:
-    found = one_relation(aggregate(step.with_(inputs=(relation,))))
-    return found.frame
-
-
-def _signed(step: Step, frame: DataFrame, sign: int) -> DataFrame:
-    """(t, k0 …, a0 …) of rows of the output's type, the parts with a sign."""
-    by, item = step.arg("by") or (), step.item
-    keys = key_of(F.col(ITEM), item, by) if by else []
-    parts = [named(F.col(ITEM), item, name) for name, _ in step.arg("aggregates")]
-    return frame.select(
-        TICK,
-        *(k.alias(f"k{i}") for i, k in enumerate(keys)),
-        *(
-            (column if sign > 0 else -column).cast(spark_type(of)).alias(f"a{i}")
-            for i, (column, of) in enumerate(parts)
-        ),
-    )
-
-
-def _row(step: Step) -> Column:
-    """The output's row, of the columns k0, k1, … and a0, a1, …."""
-    by = step.arg("by") or ()
-    fields = key_fields(step.item, by) if by else []
-    keys = [(f.name, F.col(f"k{i}")) for i, f in enumerate(fields)]
-    made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
-    return make_row([*keys, *made]).alias(ITEM)
 
 
 @lowers("aggregate_result")

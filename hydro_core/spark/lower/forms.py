@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column
 
 from hydro_core.catalog.internal import (
-    AGGREGATE_FROM,
-    AGGREGATE_MOVED,
-    FOLD_FROM,
-    FOLD_KEYED_FROM,
-    LATEST_FROM,
-    REDUCE_FROM,
-    REDUCE_KEYED_FROM,
+    MOVING_AGGREGATE,
+    RUNNING_AGGREGATE,
+    RUNNING_FOLD,
+    RUNNING_FOLD_KEYED,
+    RUNNING_LATEST,
+    RUNNING_REDUCE,
+    RUNNING_REDUCE_KEYED,
 )
 from hydro_core.catalog.parts import EXTREMES, merging
 from hydro_core.catalog.spec import Aggregate, OpSpec
@@ -29,15 +29,14 @@ from hydro_core.spark.lower.group import (
     keyed_value,
     rank,
 )
-from hydro_core.spark.lower.items import key_fields, literal, named
+from hydro_core.spark.lower.items import at, convert, key_fields, literal, named, type_at
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.resume import stored_accumulator
 from hydro_core.spark.lower.running import extreme_part, running_aggregate
 from hydro_core.spark.relation import ITEM
 from hydro_core.spark.types import spark_type
-from hydro_core.types.item import ItemType
+from hydro_core.types.item import ItemType, Row
 
 STATE = "state"
 """The column of the stored item, the only field `x` of a struct; null where nothing is stored."""
@@ -126,7 +125,7 @@ def _fold(step: Step) -> Going | Opaque:
 
 def _fold_keyed(step: Step) -> Going | Opaque:
     acc = accumulator_type(step)
-    stored = stored_accumulator(F.col(STATE).getField("x"), step.item, step.arg("by"), acc)
+    stored = _accumulator_in(F.col(STATE).getField("x"), step.item, step.arg("by"), acc)
     made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc)
     return _folding(step, keyed_value(step), acc, stored, made)
 
@@ -149,6 +148,17 @@ def _folding(
     return Going({ACC: running}, made, every_tick=every_tick)
 
 
+def _accumulator_in(
+    stored: Column, item: ItemType, by: Sequence[str] | None, acc: ItemType
+) -> Column:
+    """The accumulator in a stored item of a keyed result."""
+    if not by:
+        return convert(at(stored, item, 1), type_at(item, 1), acc)
+    if isinstance(acc, Row):
+        return convert(stored, item, acc)
+    return convert(*named(stored, item, "value"), acc)
+
+
 def _reduce(step: Step) -> Going | Opaque:
     acc = step.item
     return _reducing(step, (F.col(ITEM), step.input.item), acc, lambda stored: stored, F.col(ACC))
@@ -159,7 +169,7 @@ def _reduce_keyed(step: Step) -> Going | Opaque:
     made = keyed_item(step, key_fields(step.input.item, by), acc)
 
     def of_stored(stored: Column) -> Column:
-        return stored_accumulator(stored, step.item, by, acc)
+        return _accumulator_in(stored, step.item, by, acc)
 
     return _reducing(step, keyed_value(step), acc, of_stored, made)
 
@@ -182,11 +192,11 @@ def _reducing(
 
 
 _FORMS: Mapping[OpSpec, Callable[[Step], Going | Opaque]] = {
-    AGGREGATE_FROM: _aggregate,
-    AGGREGATE_MOVED: _moved,
-    LATEST_FROM: _latest,
-    FOLD_FROM: _fold,
-    FOLD_KEYED_FROM: _fold_keyed,
-    REDUCE_FROM: _reduce,
-    REDUCE_KEYED_FROM: _reduce_keyed,
+    RUNNING_AGGREGATE: _aggregate,
+    MOVING_AGGREGATE: _moved,
+    RUNNING_LATEST: _latest,
+    RUNNING_FOLD: _fold,
+    RUNNING_FOLD_KEYED: _fold_keyed,
+    RUNNING_REDUCE: _reduce,
+    RUNNING_REDUCE_KEYED: _reduce_keyed,
 }

@@ -20,6 +20,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.settle import Settle, checkpointed
 from hydro_core.types.item import ItemType
 
 Lowered = Relation | Mapping[str, Relation]
@@ -54,6 +55,8 @@ class Step:
     times: Times = field(default_factory=dict)
     additions: bool = False
     """Of the output, a history, only the rows of the range are needed."""
+    settle: Settle = checkpointed
+    """How streams are computed once that several read."""
 
     @property
     def input(self) -> Relation:

@@ -27,9 +27,9 @@ from hydro_core.spark.lower.group import ACC
 from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
-from hydro_core.spark.lower.registry import Step
+from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import Settle, checkpointed, held
+from hydro_core.spark.settle import checkpointed, held
 from hydro_core.spark.types import spark_type
 
 ROW, BEFORE = "row", "before"
@@ -62,12 +62,15 @@ class Keys:
         return Window.partitionBy(*self.names).orderBy(TICK)
 
 
-def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
-    """The result of an operator that goes on from the log of its own changes.
+@lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
+@lowers("running_latest", "running_aggregate", "moving_aggregate")
+@per_tick
+def goes_on(step: Step) -> Relation:
+    """The result of an operator that goes on from its own.
 
     The inputs of the step are what came and, where there is a second one, what left.
     """
-    step = step.as_events()
+    log, settle = _log(step), step.settle
     keys = _keys(step)
     form = form_of(step)
     parts, rows = held(_partial_results(step, keys, form), settle)
@@ -86,6 +89,14 @@ def goes_on(step: Step, log: DataFrame | None, settle: Settle) -> Relation:
     # What was many keys need not be tried as few rows.
     moves, _ = held(_moves(keys, rows_of_keys), settle if are_few else checkpointed)
     return _relation(step, moves, _untouched(keys, few, log))
+
+
+def _log(step: Step) -> DataFrame | None:
+    """The stored changes of the result; where only its last tick is stored, its rows all come."""
+    if step.log is not None or step.past is None:
+        return step.log
+    before = step.past.where(F.col(TICK) == step.first - 1)
+    return before.select(ITEM, TICK, F.lit(1).cast("long").alias(COUNT))
 
 
 def _keys(step: Step) -> Keys:

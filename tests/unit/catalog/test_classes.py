@@ -13,7 +13,6 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Compared,
-    Continues,
     Distinct,
     Given,
     Growth,
@@ -26,12 +25,13 @@ from hydro_core.catalog.classes import (
     Positional,
     Product,
     Projection,
+    Running,
     Sum,
     Window,
     passes_on,
 )
 from hydro_core.catalog.combine import JOIN
-from hydro_core.catalog.internal import INTERNAL, continuing
+from hydro_core.catalog.internal import INTERNAL, running
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Args, Barrier, Fails, OpSpec, State, functions_of
 from hydro_core.lang.resolve import parse
@@ -106,7 +106,8 @@ def test_what_is_over_time_has_a_state(op: OpSpec) -> None:
         Before: {State.LAST},
         Leaving: {State.DELAY},
         Growth: {State.LAST},
-        Commands: {State.COMMANDS},
+        Commands: {State.RESULT},
+        Running: {State.RESULT},
     }
     assert op.state in states.get(type(op.cls), {State.NONE})
 
@@ -117,15 +118,15 @@ def test_what_reads_the_past_alone_waits_for_the_tick(op: OpSpec) -> None:
     assert reads == any(port.barrier is Barrier.TICK for port in op.inputs)
 
 
-def test_what_goes_on_goes_on_from_an_operator() -> None:
-    going_on = [op for op in INTERNAL.values() if isinstance(op.cls, Continues)]
-    for op in going_on:
-        assert isinstance(op.cls, Continues)
+def test_what_runs_is_an_operator_over_all_that_came() -> None:
+    over_all = [op for op in INTERNAL.values() if isinstance(op.cls, Running)]
+    for op in over_all:
+        assert isinstance(op.cls, Running)
         assert CATALOG[op.stands_for].cls == op.cls.of
-        assert len(op.inputs) == 2 + op.cls.loses
+        assert len(op.inputs) == 1 + op.cls.loses
         if not op.cls.loses:
-            assert continuing(CATALOG[op.stands_for]) is op
-    assert {op.stands_for for op in going_on} == {
+            assert running(CATALOG[op.stands_for]) is op
+    assert {op.stands_for for op in over_all} == {
         op.name for op in CATALOG.values() if isinstance(op.cls, ByKey)
     }
 

@@ -49,7 +49,6 @@ OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
     "spark/batches_axis.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/columns/arrays.py": {"enumerate": PYTHON},
     "spark/columns/methods.py": {"join": PYTHON},
-    "spark/columns/scope.py": {"null": "a value as users read it"},
     "spark/explained.py": {"aggregate": "how a function runs"},
     "spark/failures.py": {"tick": "what a message tells"},
     "spark/files/places.py": {"delta": "Spark's name of a format"},

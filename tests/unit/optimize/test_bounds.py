@@ -150,7 +150,7 @@ def test_the_search_says_where_it_stopped(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_explanation_says_that_it_gets_brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = SHAPES["aggregates of aggregates"](20)
+    text = SHAPES["aggregates of aggregates"](40)
     whole = explanation(optimize(compile_text(text).typed, explain=True))
     monkeypatch.setattr("hydro_core.optimize.explain.ALL_SHOWN", 100)
     found = optimize(compile_text(text).typed, explain=True)

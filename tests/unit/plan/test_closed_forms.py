@@ -48,19 +48,19 @@ FIRES = {
     "a set": (FED + "x = u -> unique()", ["old", "persist"]),
     "a reduction of each key": (
         FED + f"x = u -> reduce_keyed({F}, associative=True)",
-        ["prev", "reduce_keyed_from"],
+        ["running_reduce_keyed"],
     ),
     "a reduction": (
         FED + f"x = u -> reduce({F}, associative=True)",
-        ["prev", "reduce_from"],
+        ["running_reduce"],
     ),
     "sums of columns that keep their names": (
         'u = union(); x -> prev() -> u; r -> u; x -> out; x = u -> aggregate(by="k", v=sum("v"))',
-        ["aggregate_from", "prev"],
+        ["running_aggregate"],
     ),
     "the latest": (
         'u = union(); x -> prev() -> u; r -> u; x -> out; x = u -> latest(by="k", order="v")',
-        ["latest_from", "prev"],
+        ["running_latest"],
     ),
     "the history of the tick before": ("a -> persist() -> prev() -> out", ["old"]),
 }

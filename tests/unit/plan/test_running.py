@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hydro_core.catalog.spec import State
 from hydro_core.compile import compile_text, optimized
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.planner import plan
@@ -22,9 +23,8 @@ def modes(found: TickPlan) -> dict[str, Mode]:
 
 def test_a_result_that_goes_on_from_the_tick_before_is_running() -> None:
     found = planned(TOTALS + "x -> out")
-    [component] = [c for c in found.components if len(c.nodes) > 1]
-    assert component.how == "running"
-    assert component.nodes[0] == "x"
+    assert {c.how for c in found.components} == {"once"}
+    assert found.graph["x"].spec.state is State.RESULT
     assert found.kinds["x"] is Kind.G
     assert modes(found) == {"x": Mode.CHANGES}
     assert not found.notes

@@ -72,7 +72,7 @@ def test_a_page_has_all_of_a_flow_and_loads_nothing(shop: Path) -> None:
     for part in (
         "What every user has paid so far.",
         "payments.amount",
-        "aggregate_from",
+        "running_aggregate",
         "total is at least 0",
         "equals_program",
         "no_late_rows",
@@ -94,7 +94,7 @@ def test_each_operator_of_the_plan_is_beside_its_line(shop: Path) -> None:
     text = (shop / "site" / "totals.html").read_text(encoding="utf-8")
     rows = dict(re.findall(r'<tr id="totals.hydro-(\d)">(.*?)</tr>', text, re.DOTALL))
     assert "<b>payments</b>" in rows["1"]
-    assert "aggregate_from" in rows["2"]
+    assert "running_aggregate" in rows["2"]
     assert "<b>totals</b> output" in rows["3"]
     assert "# &lt;b&gt; &amp; more" in rows["3"]
 

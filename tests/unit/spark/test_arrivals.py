@@ -17,9 +17,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.arrivals import source
+from hydro_core.spark.arrivals.landings import Landing, Past
 from hydro_core.spark.arrivals.look import Arrivals
 from hydro_core.spark.arrivals.seen import Seen
-from hydro_core.spark.batches_landing import InputBatches, Landing, Past
+from hydro_core.spark.batches_landing import InputBatches
 from hydro_core.spark.input_reads import Change, InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl

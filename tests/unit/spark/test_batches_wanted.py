@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from hydro_core.spark.batches_landing import Landing
+from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.arrivals.landings import Landing
+from hydro_core.spark.batches_held import Held
 from hydro_core.spark.batches_wanted import SlicedBatches
 from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Wanted
 from hydro_core.types.ddl import parse_ddl
@@ -31,15 +33,17 @@ def no_spark() -> NoReturn:
     raise AssertionError("Spark was started")
 
 
-@pytest.fixture(params=["delta", "parquet", "csv"])
+@pytest.fixture(params=["delta", "held", "held in parts", "parquet", "csv"])
 def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
     names, columns = ("tick", "user", "amount"), zip(*ROWS, strict=True)
     types = (pa.int64(), pa.string(), pa.int32())
     table = pa.table({n: pa.array(c, of) for n, c, of in zip(names, columns, types, strict=True)})
     path = tmp_path / "rows"
     match request.param:
-        case "delta":
+        case "delta" | "held":
             write_deltalake(path, table)
+        case "held in parts":
+            write_deltalake(path, table, partition_by=["user"])
         case "parquet":
             path.mkdir()
             pq.write_table(table, path / "1.parquet")
@@ -47,7 +51,10 @@ def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
             path.mkdir()
             pyarrow.csv.write_csv(table, path / "1.csv")
     items = {"rows": parse_ddl("user string, amount long")}
-    return SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    found = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    if request.param.startswith("held"):
+        found.held = Held(MEBIBYTE)
+    return found
 
 
 def wanted(

@@ -1,0 +1,48 @@
+"""`hydrotick check` without a program: every flow of a project, its declaration and its program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from hydro_core.cli import output
+from hydro_core.compile import Compiled
+from hydro_core.errors import HydroError
+from hydro_core.project.discover import Found, found_in, project_root
+from hydro_core.project.program import program_of
+
+
+def check_project(style: str) -> int:
+    """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
+    root = project_root(os.environ)
+    found = Found() if root is None else found_in(root)
+    wrong: dict[str, HydroError] = {broken.name: broken.error for broken in found.broken}
+    programs: dict[str, Compiled] = {}
+    for flow in found.flows:
+        try:
+            programs[flow.name] = program_of(flow)
+        except HydroError as error:
+            wrong[flow.name] = error
+    names = sorted({*programs, *wrong})
+    if style == "json":
+        output.print_json({"flows": [_told(name, programs, wrong) for name in names]})
+        return 1 if wrong else 0
+    for name in names:
+        if name in wrong:
+            output.print_text(f"{name}: wrong")
+            output.print_error(f"{wrong[name]}\n")
+            continue
+        graph = programs[name].graph
+        output.print_warnings(graph.warnings)
+        output.print_text(f"{name}: ok: {', '.join(graph.sources)} -> {', '.join(graph.sinks)}")
+    return 1 if wrong else 0
+
+
+def _told(
+    name: str, programs: Mapping[str, Compiled], wrong: Mapping[str, HydroError]
+) -> dict[str, Any]:
+    if name in wrong:
+        return {"flow": name, "error": wrong[name].as_json()}
+    graph = programs[name].graph
+    return {"flow": name, "inputs": list(graph.sources), "outputs": list(graph.sinks)}

@@ -1,0 +1,41 @@
+"""The program of a flow, read and judged together with what its asset says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hydro_core.project.check import check_declaration, check_expectations, schemas_of
+from hydro_core.project.cutting import check_sharding
+from hydro_core.project.discover import place_of
+from hydro_core.project.flow_asset import FlowAsset
+
+if TYPE_CHECKING:
+    from hydro_core.analysis.infer import Typed
+    from hydro_core.compile import Compiled
+
+
+def program_of(flow: FlowAsset) -> Compiled:
+    """The program of `flow`.
+
+    Raises:
+        ProgramError: the program, or what the asset says of it, is wrong.
+    """
+    # The language is loaded where a program is read: of most commands it was read long ago.
+    from hydro_core.compile import compile_graph
+    from hydro_core.lang.load import load
+
+    graph = load(place_of(flow))
+    check_declaration(flow, graph.sources, graph.sinks)
+    program = compile_graph(graph, schemas_of(flow))
+    check_outputs(flow, program.typed)
+    check_sharding(flow, program)
+    return program
+
+
+def check_outputs(flow: FlowAsset, typed: Typed) -> None:
+    """Judges what the asset expects of the outputs.
+
+    Raises:
+        ProgramError: everything that is wrong with it (code `config`).
+    """
+    check_expectations(flow, {name: stream.item for name, stream in typed.outputs.items()})

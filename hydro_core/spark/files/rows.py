@@ -1,0 +1,238 @@
+"""The rows of a file, read with Arrow piece by piece, as the reference reads them.
+
+What is wrong with a row does not end the reading but stands beside the row, so that the error that
+is told is that of the earliest row, however the work is shared out. Neither this process nor a
+worker of Spark needs a session for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.arrow import arrow_type, to_arrow
+from hydro_core.ticks.arrow import item_type
+from hydro_core.ticks.batches import moment_of
+from hydro_core.ticks.landed import ArrowRows, Landed, asked
+from hydro_core.ticks.pieces import Form, pieces
+from hydro_core.types.columns import Required
+from hydro_core.types.item import (
+    DATE,
+    DOUBLE,
+    FLOATS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ItemType,
+    is_integer,
+)
+from hydro_core.types.values import LONG_MAX, LONG_MIN, NOT_NULL, ValueProblem
+
+NUMBER, MOMENT, FILE, ROW = "number", "moment", "file", "row"
+STAGE, PLACE, PROBLEM, CURE, NAMES = "stage", "place", "problem", "cure", "names"
+
+_BESIDE: tuple[tuple[str, ItemType], ...] = (
+    (NUMBER, LONG),
+    (MOMENT, TIMESTAMP),
+    (FILE, LONG),
+    (ROW, LONG),
+    (STAGE, LONG),
+    (PLACE, LONG),
+    (PROBLEM, STRING),
+    (CURE, STRING),
+    (NAMES, STRING),
+)
+"""What stands beside the columns `c0 c1 …` of the items, none of which must hold anything."""
+
+
+class Stage(IntEnum):
+    """When a problem is found by who reads all files first, then cuts ticks, then makes items."""
+
+    FILE = 0
+    TICK = 1
+    VALUE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is made of each row: the columns of an item, and what the tick column holds."""
+
+    columns: Mapping[str, ItemType]
+    tick: str | None
+    required: Required
+    zone: str = "UTC"
+    """That of dates, and of times that name none, in the tick column."""
+
+    @property
+    def made(self) -> tuple[tuple[str, ItemType], ...]:
+        """The columns of what is made, with their types."""
+        items = ((f"c{i}", t) for i, t in enumerate(self.columns.values()))
+        return (*items, *_BESIDE)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of these columns."""
+        return [name for name, _ in self.made]
+
+
+def input_error(message: str, cure: str) -> DataError:
+    """An error of the data (code `input`)."""
+    return DataError(Diagnostic("input", message, help=cure))
+
+
+def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
+    found: Any = pa.array([None] * rows, of)
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class Places:
+    """Where the rows of a piece stand, and which names are new among them."""
+
+    file: pa.Array[Any]
+    row: pa.Array[Any]
+    names: str | None = None
+
+
+def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
+    seen = dict[str, None]()
+    at = 0
+    try:
+        for piece in pieces(path, form):
+            new = [name for name in piece.names if name not in seen]
+            seen.update(dict.fromkeys(new))
+            places = Places(
+                pa.repeat(pa.scalar(number, pa.int64()), len(piece)),
+                pa.array(range(at, at + len(piece)), pa.int64()),
+                "\n".join(new) if new else None,
+            )
+            at += len(piece)
+            yield _made(piece, wanted, places)
+    except DataError as error:
+        told = error.diagnostics[0]
+        yield _failed(wanted, number, at, told.message, told.help)
+
+
+def _failed(wanted: Wanted, file: int, row: int, problem: str, cure: str | None) -> pa.RecordBatch:
+    """A row that is none: it says why the file cannot be read."""
+    said: dict[str, Any] = {
+        FILE: file, ROW: row, STAGE: Stage.FILE.value, PLACE: 0, PROBLEM: problem, CURE: cure
+    }  # fmt: skip
+    columns = [_nulls(1, arrow_type(t)) for t in wanted.columns.values()]
+    columns += [pa.array([said.get(name)], arrow_type(t)) for name, t in _BESIDE]
+    return pa.RecordBatch.from_arrays(columns, wanted.names)
+
+
+@dataclass(slots=True)
+class _Problems:
+    """What is wrong, by the rows; of each row what is found first."""
+
+    found: dict[int, tuple[Stage, int, str]] = field(default_factory=dict)
+
+    def add(self, row: int, stage: Stage, place: int, problem: str) -> None:
+        self.found.setdefault(row, (stage, place, problem))
+
+    def value(self, place: int, row: int, problem: str) -> None:
+        """Adds a value of the column at this place that is no item."""
+        self.add(row, Stage.VALUE, place, problem)
+
+    def columns(self, rows: int) -> list[pa.Array[Any]]:
+        if not self.found:
+            return [_nulls(rows, arrow_type(t)) for t in (LONG, LONG, STRING)]
+        each = [self.found.get(i, (None, None, None)) for i in range(rows)]
+        stages = [None if s is None else s.value for s, _, _ in each]
+        return [
+            pa.array(stages, pa.int64()),
+            pa.array([p for _, p, _ in each], pa.int64()),
+            pa.array([p for _, _, p in each], pa.string()),
+        ]
+
+
+def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
+    problems, rows = _Problems(), len(piece)
+    ticks = _ticks(piece, wanted, problems)
+    items = [
+        column_of(piece, name, to, partial(problems.value, place), required=name in wanted.required)
+        for place, (name, to) in enumerate(wanted.columns.items())
+    ]
+    names = pa.array([places.names, *[None] * (rows - 1)], pa.string())
+    beside = [*ticks, places.file, places.row, *problems.columns(rows)]
+    columns = [*items, *beside, _nulls(rows, pa.string()), names]
+    return pa.RecordBatch.from_arrays(columns, wanted.names)
+
+
+def _ticks(piece: Landed, wanted: Wanted, problems: _Problems) -> list[pa.Array[Any]]:
+    """The numbers and the times that the tick column holds."""
+    rows, column = len(piece), wanted.tick
+    if column is None or column not in piece.names:
+        return [_nulls(rows, pa.int64()), _nulls(rows, arrow_type(TIMESTAMP))]
+    values = enumerate(piece.values(column))
+    found = [_moment(value, wanted.zone, row, problems) for row, value in values]
+    numbers = [value if isinstance(value, int) else None for value in found]
+    times = [None if isinstance(value, int) else value for value in found]
+    return [pa.array(numbers, pa.int64()), pa.array(times, arrow_type(TIMESTAMP))]
+
+
+def _moment(value: Any, zone: str, row: int, problems: _Problems) -> Any:
+    try:
+        found = moment_of(value, zone)
+        if isinstance(found, int) and not LONG_MIN <= found <= LONG_MAX:
+            raise ValueProblem(f"{found} is beyond 64 bits")
+    except ValueProblem as problem:
+        problems.add(row, Stage.TICK, 0, str(problem))
+        return None
+    return found
+
+
+def column_of(
+    piece: Landed,
+    name: str,
+    to: ItemType,
+    problem: Callable[[int, str], None],
+    *,
+    required: bool,
+) -> pa.Array[Any]:
+    """A column of the items; `problem` is told of each value that does not fit, with its row."""
+    if name not in piece.names:
+        for row in range(len(piece) if required else 0):
+            problem(row, NOT_NULL)
+        return _nulls(len(piece), arrow_type(to))
+    if isinstance(piece, ArrowRows):
+        of = item_type(piece.table.schema.field(name).type)
+        column = piece.table.column(name).combine_chunks()
+        if fits_whole(of, to) and not (required and column.null_count):
+            return column.cast(arrow_type(to), safe=False)
+    read, items = asked(piece.reading(name, to), required), []
+    for row, value in enumerate(piece.values(name)):
+        try:
+            items.append(read(value))
+        except ValueProblem as found:
+            problem(row, str(found))
+            items.append(None)
+    return to_arrow(items, to)
+
+
+_SIZES = ("byte", "short", "integer", "long")
+
+
+def fits_whole(of: ItemType, to: ItemType) -> bool:
+    """Whether each value of one type is an item of the other, as a cast makes it."""
+    if of == to:
+        return True
+    if is_integer(of) and is_integer(to):
+        return _SIZES.index(str(of)) < _SIZES.index(str(to))
+    return to == DOUBLE and (is_integer(of) or str(of) in FLOATS)
+
+
+def tells_ticks(of: ItemType) -> bool:
+    """Whether each value of a type but null is the number of a tick, or a time."""
+    return is_integer(of) or of in (DATE, TIMESTAMP, TIMESTAMP_NTZ)

@@ -1,0 +1,90 @@
+"""`hydrotick check` without a program: all flows of the project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hydro_core.cli.main import main
+from hydrotick.init import put_project
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = tmp_path / "shop"
+    put_project(made, "totals")
+    monkeypatch.delenv("HYDROTICK_PROJECT", raising=False)
+    monkeypatch.chdir(made / "assets")
+    return made
+
+
+def _another(shop: Path, name: str, program: str, more: str = "") -> None:
+    folder = shop / "assets" / name
+    folder.mkdir()
+    (folder / "p.hydro").write_text(program)
+    (folder / "asset.yaml").write_text(
+        "program: p.hydro\nticks: {start: 2026-01-01}\n"
+        f"inputs: {{a: {{path: a, column: day}}}}\n{more}"
+    )
+
+
+def test_each_flow_has_a_line(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _another(shop, "others", 'a = source("k string")\na -> unique() -> out\n')
+    assert main(["check"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "others: ok: a -> out\ntotals: ok: payments -> totals\n"
+    assert not shown.err
+
+
+def test_what_is_wrong_is_told_with_its_place_beside_the_others(
+    shop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _another(shop, "misspelt", 'a = source("k string")\na -> uniqe() -> out\n')
+    _another(shop, "undeclared", 'a = source("k string")\na -> out\n', "expects: {}\n")
+    _another(shop, "unmet", 'a = source("k string")\na -> out\n', "expect: {out: [{column: j}]}\n")
+    assert main(["check"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        "misspelt: wrong",
+        "totals: ok: payments -> totals",
+        "undeclared: wrong",
+        "unmet: wrong",
+    ]
+    for place in ("misspelt/p.hydro:2:6", "undeclared/asset.yaml:4:1", "unmet/asset.yaml:4:"):
+        assert place in shown.err
+    assert main(["check", "--format", "json"]) == 1
+    flows = {one["flow"]: one for one in json.loads(capsys.readouterr().out)["flows"]}
+    assert flows["misspelt"]["error"]["code"] == "unknown-operator"
+    assert flows["undeclared"]["error"]["line"] == 4
+    assert flows["totals"] == {"flow": "totals", "inputs": ["payments"], "outputs": ["totals"]}
+
+
+def test_without_a_project_a_program_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("HYDROTICK_PROJECT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["check"])
+    assert ended.value.code == 2
+    assert "name a FILE, or go to a project" in capsys.readouterr().err
+
+
+def test_a_schema_is_of_a_program(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--schema", "a=k string"])
+    assert ended.value.code == 2
+    assert "--schema is about a FILE" in capsys.readouterr().err
+
+
+def test_the_environment_names_a_project_from_elsewhere(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HYDROTICK_PROJECT", str(shop))
+    monkeypatch.chdir(shop.parent)
+    assert main(["check"]) == 0
+    monkeypatch.setenv("HYDROTICK_PROJECT", str(shop / "data"))
+    assert main(["check"]) == 1
+    assert "which is no project" in capsys.readouterr().err
