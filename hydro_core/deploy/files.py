@@ -131,7 +131,7 @@ def read(directory: Path, number: int) -> Deployment:
     """The deployment of that number.
 
     Raises:
-        DataError: it is not there, was changed, or is of a newer format (code `state`).
+        DataError: it is not there, was changed, or is of another format (code `state`).
     """
     folder = directory / FOLDER / str(number)
     try:
@@ -141,15 +141,22 @@ def read(directory: Path, number: int) -> Deployment:
         there = ", ".join(map(str, numbers(directory))) or "none"
         message = f"deployment {number} in {directory} cannot be read: {problem}"
         raise _error(message, f"those that are written: {there}") from None
-    if about["format"] > FORMAT:
-        message = f"deployment {number} in {directory} was made by hydrotick "
-        message += f"{about['versions'].get('hydrotick', 'of another version')}, which is newer"
-        raise _error(message, "run the flow with that version, or deploy it again with this one")
+    if about["format"] != FORMAT:
+        raise _of_another_format(f"deployment {number} in {directory}", about)
     name = about.pop("name", None)
     if name != _name({**texts, _ABOUT: _json(about)}):
         message = f"deployment {number} in {directory} is not what was written: a file was changed"
         raise _error(message, "restore the file, or deploy the flow again")
     return _deployment(texts, about)
+
+
+def _of_another_format(deployment: str, about: Mapping[str, Any]) -> DataError:
+    made = f"{deployment} was made by hydrotick {about['versions'].get('hydrotick', '')}".rstrip()
+    if about["format"] > FORMAT:
+        cure = "run the flow with that version, or deploy it again with this one"
+        return _error(f"{made}, which is newer", cure)
+    cure = "run the flow with that version, or move its folder away and run its ticks again"
+    return _error(f"{made}, whose deployments this version does not read", cure)
 
 
 def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deployment:

@@ -9,8 +9,8 @@ from typing import get_args
 
 from hydro_core.functions.tree import Expr, Spread
 
-FORMAT = 1
-"""The format of what is written; a reader refuses a newer one."""
+FORMAT = 2
+"""The format of what is written; a reader refuses any other. 2: running results are operators."""
 
 NODES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})
 """The nodes of functions' trees, by their names."""

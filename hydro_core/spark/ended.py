@@ -36,10 +36,22 @@ def _may_be(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, lost):
             return True
-        if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+        if isinstance(error, Py4JJavaError):
+            if not _answers(error):
+                return True
+        elif isinstance(error, Py4JError):
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def _answers(error: Py4JJavaError) -> bool:
+    """Whether Java says what it raised: its words are asked for when they are read."""
+    try:
+        str(error)
+    except (OSError, Py4JError):
+        return False
+    return True
 
 
 def _has_ended() -> bool:

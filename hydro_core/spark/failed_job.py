@@ -39,6 +39,10 @@ def told_failures(typed: Typed | None = None, directory: Path | None = None) -> 
 
 
 def _told(error: Exception, typed: Typed | None, directory: Path | None) -> DataError:
+    # First of all: of what is gone, nothing else can be asked.
+    ended = ended_jvm(error)
+    if ended is not None:
+        return ended
     if find_failure(error) is not None:
         return data_error(error, typed)
     text = str(error)
@@ -48,5 +52,4 @@ def _told(error: Exception, typed: Typed | None, directory: Path | None) -> Data
             f"a file of the pipeline in {directory} cannot be read",
             "restore the directory from a backup, or remove all of it and run the ticks again",
         )
-    of_the_machine = ended_jvm(error) or fault_of(error, vanished=True)
-    return of_the_machine or data_error(error, typed)
+    return fault_of(error, vanished=True) or data_error(error, typed)
