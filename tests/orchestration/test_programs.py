@@ -14,7 +14,6 @@ from hydro_core.deploy.meaning import said
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of
-from hydrotick import programs
 from hydrotick.programs import deployment_for, said_instead
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
@@ -35,7 +34,7 @@ def unread(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     def load(_: str) -> None:
         raise AssertionError("the program is read")
 
-    monkeypatch.setattr(programs, "load", load)
+    monkeypatch.setattr("hydro_core.lang.load.load", load)
 
 
 @pytest.mark.usefixtures("unread")

@@ -40,7 +40,7 @@ def test_without_a_command(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["frob"], ["check"], ["check", "x", "--frob"], ["graph", "x", "--format", "png"]]
+    "words", [["frob"], ["optimize"], ["check", "x", "--frob"], ["graph", "x", "--format", "png"]]
 )
 def test_misuse(words: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:
