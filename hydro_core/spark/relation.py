@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import Key
 from hydro_core.spark.column_names import COUNT, ITEM, ORD, TICK, UNTIL
 from hydro_core.spark.columns.dry import F
 from hydro_core.types.item import ItemType
@@ -46,13 +47,20 @@ class Relation:
     """Columns that ride along with the items, as the ticks do."""
     changes: Relation | None = None
     """Of a stream that tells them: events that carry the column `n`."""
+    lies_by: Key | None = None
+    """The key by which a join has brought the rows together.
+
+    What follows may use it, so that they stay where they are, or not: it tells nothing of the rows.
+    """
+    distinct: DataFrame | None = None
+    """The frame with each item in a struct of its own, by which Spark has brought them together."""
     narrowed: Callable[[Narrow], DataFrame] | None = None
     """The frame without rows that do not matter, where leaving them out early saves work."""
 
     def with_(self, **fields: Any) -> Relation:
         """A copy with some fields replaced; what was known of other rows is not known of these."""
         if "frame" in fields:
-            fields = {"changes": None, "narrowed": None, **fields}
+            fields = {"changes": None, "narrowed": None, "distinct": None, **fields}
         return replace(self, **fields)
 
     @property
@@ -70,7 +78,7 @@ class Relation:
         """The same rows without their order."""
         if not self.ordered:
             return self
-        return Relation(self.kind, self.frame.drop(ORD), self.item)
+        return Relation(self.kind, self.frame.drop(ORD), self.item, lies_by=self.lies_by)
 
     def events(self, first: int, last: int) -> Relation:
         """Every item at every tick of the range at which it is there, as events.
@@ -88,9 +96,8 @@ class Relation:
             start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
             times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
         order = [F.col(ORD)] if self.ordered else []
-        return Relation(
-            Kind.E, frame.select(F.col(ITEM), times.alias(TICK), *order), self.item, self.ordered
-        )
+        rows = frame.select(F.col(ITEM), times.alias(TICK), *order)
+        return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)
 
     def at(self, t: int) -> Relation:
         """The items that are there at tick t, one of the range, as events of that tick."""

@@ -47,16 +47,23 @@ PROGRAMS = {
         f"{KNOWN}orders -> join(right=known, on='user', how='anti') -> {TOTAL} -> out"
     ),
     "no key at all": "orders -> filter(lambda o: o.amount > 3) -> out",
-}
-AGAIN = {
     "an aggregate behind a join": f"{JOINED} -> {TOTAL} -> out",
     "a join behind a join": f"{JOINED} -> join(right=ages, on='user') -> out",
+    "a running aggregate behind a join": f"{JOINED} -> persist() -> {TOTAL} -> delta() -> out",
+    "an aggregate behind a left join": (
+        f"orders -> join(right=users, on='user', how='left') -> {TOTAL} -> out"
+    ),
+    "an aggregate of some of a join": (
+        f"{JOINED} -> filter(lambda o: o.amount > 0) -> {TOTAL} -> out"
+    ),
+    "an aggregate by more than the key": (
+        f"{JOINED} -> aggregate(by=('city', 'user'), n=count()) -> out"
+    ),
+    "an aggregate by the key under another name": (
+        f"{JOINED} -> rename(id='user') -> aggregate(by='id', n=count()) -> out"
+    ),
     "what is new in a history": "orders -> persist() -> unique() -> delta() -> out",
 }
-WHY = (
-    "a null is equal to a null: Spark joins on `coalesce(key, 0), isnull(key)`, and does not see "
-    "that what lies by these lies by the key"
-)
 _LEAF = re.compile(r"LocalTableScan|Scan ExistingRDD|FileScan|Range \(")
 _EXCHANGE = re.compile(r"(?<!Reused)Exchange ")
 
@@ -117,15 +124,9 @@ def exchanges(frame: DataFrame) -> tuple[int, int]:
     return len(_LEAF.findall(text)), len(_EXCHANGE.findall(text))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *PROGRAMS,
-        *(pytest.param(n, marks=pytest.mark.xfail(strict=True, reason=WHY)) for n in AGAIN),
-    ],
-)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_routed_once_stays_where_it_is(name: str, session: SparkSession) -> None:
-    written = compile_text(INPUTS + {**PROGRAMS, **AGAIN}[name])
+    written = compile_text(INPUTS + PROGRAMS[name])
     assert partition(written.typed).partitionable
     for table, frame in jobs(optimized(written), session).items():
         read, placed = exchanges(frame)

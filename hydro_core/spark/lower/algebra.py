@@ -53,22 +53,22 @@ def equal_keys(count: int) -> list[Column]:
     return [F.col(f"l_k{i}").eqNullSafe(F.col(f"r_k{i}")) for i in range(count)]
 
 
-def overlap(left: Kind, right: Kind, ticks: Range) -> list[Column]:
+def overlap(left: Kind, right: Kind, ticks: Range, mine: str = "l_") -> list[Column]:
     """When a row of the left and one of the right are there together.
 
-    Nothing where that is so anyway.
+    Nothing where that is so anyway. `mine` is how the left's columns begin.
     """
     if ticks.is_tick and Kind.G not in (left, right):
         return []
     if left is right is Kind.E:
-        return [F.col("l_t") == F.col("r_t")]
+        return [F.col(f"{mine}t") == F.col("r_t")]
     found = []
-    for one, other, kind in (("l", "r", right), ("r", "l", left)):
+    for one, other, kind in ((mine, "r_", right), ("r_", mine, left)):
         # A row has begun when the other one is there, or before the other one ends.
         if kind is Kind.E:
-            found.append(F.col(f"{one}_t") <= F.col(f"{other}_t"))
+            found.append(F.col(f"{one}t") <= F.col(f"{other}t"))
         elif kind is Kind.G:
-            found.append(F.col(f"{one}_t") < F.col(f"{other}_until"))
+            found.append(F.col(f"{one}t") < F.col(f"{other}until"))
     return found
 
 
@@ -261,28 +261,37 @@ def _of_events(
     """The events whose key is, or is not, on the right."""
     how = "left_semi" if there else "left_anti"
     if ticks.is_tick or right.kind is Kind.E:
-        return _native(left, right, keys, ticks, how)
+        return selected(left, right, keys, ticks, how)
     right, parts = _covered(right, keys[1])
     if right.kind is Kind.H or not pays(ticks.first, ticks.last):
-        return _native(left, right, (keys[0], parts), ticks, how)
+        return selected(left, right, (keys[0], parts), ticks, how)
     found = as_of(left, right, (keys[0], parts))
     met = is_there() if there else ~is_there()
     return left.with_(frame=found.where(met).select(ITEM, *left.beside))
 
 
-def _native(
+def selected(
     left: Relation,
     right: Relation,
     keys: tuple[Sequence[Column], Sequence[Column]],
     ticks: Range,
     how: str,
+    *,
+    never_null: bool = False,
 ) -> Relation:
+    """The left rows that Spark's semi or anti join leaves; they lie by their own columns then.
+
+    Keys that are `never_null` are compared as they are.
+    """
     right = meeting(right, left, keys[::-1])
-    conditions = equal_keys(len(keys[0])) + overlap(left.kind, right.kind, ticks)
-    lefts, rights = renamed(left, "l_", *keys[0]), renamed(right, "r_", *keys[1])
-    found = lefts.join(rights, all_of(conditions), how)
-    names = (ITEM, *left.beside)
-    return left.with_(frame=found.select(*(F.col(f"l_{name}").alias(name) for name in names)))
+    theirs = [F.col(f"r_k{i}") for i in range(len(keys[1]))]
+    equal = [
+        mine == other if never_null else mine.eqNullSafe(other)
+        for mine, other in zip(keys[0], theirs, strict=True)
+    ]
+    conditions = [*equal, *overlap(left.kind, right.kind, ticks, mine="")]
+    found = left.frame.join(renamed(right, "r_", *keys[1]), all_of(conditions), how)
+    return left.with_(frame=found)
 
 
 def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:

@@ -8,16 +8,19 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import Key
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.few_rows import together
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
     guarded,
+    key_struct,
     meeting,
     pairs,
     positioned,
     product,
+    selected,
     semi_join,
 )
 from hydro_core.spark.lower.as_of import VERSION, as_of, is_there, pays
@@ -28,15 +31,14 @@ from hydro_core.spark.lower.items import (
     convert,
     key_fields,
     key_of,
-    make_row,
     make_tuple,
-    named,
     null,
     type_at,
 )
+from hydro_core.spark.lower.pairing import key_types, paired
 from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.types.item import Field, ItemType, Row, Tuple
+from hydro_core.types.item import ItemType
 
 Keys = tuple[list[Column], list[Column]]
 
@@ -52,7 +54,9 @@ def added_up(step: Step) -> Relation:
     parts = [
         as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs
     ]
-    return step.relation(step.kind, united([p.frame for p in parts]))
+    whole = step.relation(step.kind, united([p.frame for p in parts]))
+    places = {p.lies_by for p in parts}
+    return whole.with_(lies_by=places.pop()) if len(places) == 1 else whole
 
 
 @lowers("chain")
@@ -149,20 +153,20 @@ def join(step: Step) -> Relation:
     if looked_up is not None:
         return looked_up
     if how == "semi":
-        return semi_join(left, right, keys, ticks)
+        return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
     if how == "anti":
-        return anti_join(left, right, keys, ticks)
+        return anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
     if _keeps_events(step, how):
         return _outer(step, how, keys)
-    parts = [product(left, right, keys, lambda x, y: _paired(step, x, y), step.item, ticks)]
+    parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
     if how in ("left", "outer"):
         alone = anti_join(left, right, keys, ticks)
-        parts.append(_padded(alone, _paired(step, F.col(ITEM), None), step.item))
+        parts.append(_padded(alone, paired(step, F.col(ITEM), None), step.item))
     if how in ("right", "outer"):
         alone = anti_join(right, left, (keys[1], keys[0]), ticks)
-        parts.append(_padded(alone, _paired(step, None, F.col(ITEM)), step.item))
+        parts.append(_padded(alone, paired(step, None, F.col(ITEM)), step.item))
     if len(parts) == 1:
-        return parts[0]
+        return parts[0].with_(lies_by=_lies_by(step))
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
     return step.relation(step.kind, united(frames))
 
@@ -191,15 +195,27 @@ def _outer(step: Step, how: str, keys: Keys) -> Relation:
         left = meeting(left, right, keys)
     joined = pairs(left, right, keys, ticks_of(step), "full" if how == "outer" else how)
     x, y = F.col(f"l_{ITEM}"), F.col(f"r_{ITEM}")
-    item = _paired(step, x, y)
-    if how in ("left", "outer"):
-        item = F.when(F.col(f"r_{TICK}").isNull(), _paired(step, x, None)).otherwise(item)
+    # Of a right item that is missing, as of one that is null, all fields are null.
+    item = _of_pair(step, x, y)
     if how in ("right", "outer"):
-        item = F.when(F.col(f"l_{TICK}").isNull(), _paired(step, None, y)).otherwise(item)
+        item = F.when(F.col(f"l_{TICK}").isNull(), paired(step, None, y)).otherwise(item)
     tick = {"left": F.col(f"l_{TICK}"), "right": F.col(f"r_{TICK}")}.get(
         how, F.coalesce(f"l_{TICK}", f"r_{TICK}")
     )
-    return step.relation(Kind.E, joined.select(item.alias(ITEM), tick.alias(TICK)))
+    found = step.relation(Kind.E, joined.select(item.alias(ITEM), tick.alias(TICK)))
+    return found.with_(lies_by=_lies_by(step)) if how == "left" else found
+
+
+def _of_pair(step: Step, x: Column, y: Column) -> Column:
+    """The item of a pair of joined rows, beside which are the keys of both."""
+    return paired(step, x, y, [F.col(f"l_k{i}") for i in range(len(key_types(step)))])
+
+
+def _lies_by(step: Step) -> Key | None:
+    """The key of the items, if it is what Spark brings the rows together by."""
+    on = step.arg("on")
+    made = [field.type for field in key_fields(step.item, on)]
+    return (on or ()) if made == key_types(step) else None
 
 
 def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
@@ -216,9 +232,9 @@ def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
     both = (F.col(ITEM), version) if side == 0 else (version, F.col(ITEM))
     alone = (F.col(ITEM), None) if side == 0 else (None, F.col(ITEM))
     if how == "inner":
-        made = found.where(guarded(is_there())).select(_paired(step, *both).alias(ITEM), TICK)
+        made = found.where(guarded(is_there())).select(paired(step, *both).alias(ITEM), TICK)
     else:
-        item = F.when(is_there(), _paired(step, *both)).otherwise(_paired(step, *alone))
+        item = F.when(is_there(), paired(step, *both)).otherwise(paired(step, *alone))
         made = found.select(item.alias(ITEM), TICK)
     return step.relation(Kind.E, made)
 
@@ -240,10 +256,7 @@ def join_keys(step: Step) -> Keys:
     """The keys of both sides, each part in its common type."""
     left, right = step.inputs
     on = step.arg("on")
-    types = [
-        common(a.type, b.type)
-        for a, b in zip(key_fields(left.item, on), key_fields(right.item, on), strict=True)
-    ]
+    types = key_types(step)
     return tuple(  # type: ignore[return-value]
         [
             convert(column, field.type, to)
@@ -258,61 +271,6 @@ def join_keys(step: Step) -> Keys:
 def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
     frame = relation.frame.select(item.alias(ITEM), *relation.beside)
     return relation.with_(frame=frame, item=to)
-
-
-def _paired(step: Step, x: Column | None, y: Column | None) -> Column:
-    """The item that two items make; None stands for a missing one, whose fields are null."""
-    left, right = (side.item for side in step.inputs)
-    keyed = (x, left) if x is not None else (y, right)
-    on = step.arg("on")
-    if on is None:
-        return _paired_tuple(step.item, (x, left), (y, right))
-    return make_row(_paired_columns(step.item, on, (x, left), (y, right), keyed))
-
-
-Side = tuple[Column | None, ItemType]
-
-
-def _paired_tuple(item: ItemType, x: Side, y: Side) -> Column:
-    """`(k, (v, w))`."""
-    if not isinstance(item, Tuple):
-        return null(item)
-    key, values = item.fields
-    side = x if x[0] is not None else y
-    k = _field(side, 0, key)
-    return make_tuple(
-        k, make_tuple(_field(x, 1, type_at(values, 0)), _field(y, 1, type_at(values, 1)))
-    )
-
-
-def _field(side: Side, position: int, to: ItemType) -> Column:
-    column, item = side
-    if column is None:
-        return null(to)
-    return convert(at(column, item, position), type_at(item, position), to)
-
-
-def _paired_columns(
-    item: ItemType, on: tuple[str, ...], x: Side, y: Side, keyed: tuple[Column | None, ItemType]
-) -> list[tuple[str, Column]]:
-    """The `on` columns, then the left's others, then the right's, as the output names them."""
-    if not isinstance(item, Row):
-        return []
-    mine, theirs = ([f.name for f in columns(side[1]) if f.name not in on] for side in (x, y))
-    sources = [*((keyed, n) for n in on), *((x, n) for n in mine), *((y, n) for n in theirs)]
-    found = []
-    for field, (side, name) in zip(item.fields, sources, strict=True):
-        column, of = side
-        if column is None:
-            found.append((field.name, null(field.type)))
-        else:
-            found.append((field.name, convert(*named(column, of, name), field.type)))
-    return found
-
-
-def columns(item: ItemType) -> tuple[Field, ...]:
-    """The columns of a row type."""
-    return item.fields if isinstance(item, Row) else ()
 
 
 @lowers("anti_join")
@@ -330,8 +288,26 @@ def difference(step: Step) -> Relation:
     """The items of pos that are not in neg."""
     pos, neg = step.inputs
     to = common(pos.item, neg.item)
+    if step.is_tick and pos.distinct is not None and pos.item == to:
+        return _without(step, pos.distinct, convert(F.col(ITEM), neg.item, to))
     keys = ([convert(F.col(ITEM), pos.item, to)], [convert(F.col(ITEM), neg.item, to)])
     return anti_join(pos, neg, keys, ticks_of(step))
+
+
+def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:
+    """The items, each in a struct of its own, that are not in neg: they stay where they are."""
+    pos, neg = step.inputs
+    keys = ([F.col(ITEM)], [key_struct([negative])])
+    found = selected(
+        pos.with_(frame=distinct),
+        neg.events(step.first, step.last),
+        keys,
+        ticks_of(step),
+        "left_anti",
+        never_null=True,
+    )
+    item = F.col(ITEM).getField("k0").alias(ITEM)
+    return found.with_(frame=found.frame.select(item, *found.beside))
 
 
 @lowers("zip")

@@ -6,12 +6,11 @@ result, which is there until the next one. A commutative function may be given i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.folds import scanned
+from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import convert
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL
@@ -22,7 +21,7 @@ Value = tuple[Column, ItemType]
 
 
 def emitted(
-    step: Step, keys: Sequence[Column], value: Value, acc: ItemType, start: Column | None
+    step: Step, keys: GroupKeys, value: Value, acc: ItemType, start: Column | None
 ) -> DataFrame:
     """The accumulators (k0 …, acc, t, until) after each tick in which a key has a value.
 
@@ -31,9 +30,8 @@ def emitted(
     column, item = value
     at = F.greatest(F.col(TICK), F.lit(step.first - 1))
     pairs = F.sort_array(F.collect_list(F.struct(at.alias("at"), column.alias("x"))))
-    names = [f"k{i}" for i in range(len(keys))]
-    keyed = [k.alias(n) for k, n in zip(keys, names, strict=True)]
-    grouped = step.input.frame.groupBy(*keyed).agg(pairs.alias("pairs"))
+    names = keys.names
+    grouped = keys.grouped(step.input.frame, (), [pairs.alias("pairs")])
     values = F.transform("pairs", lambda pair: pair.getField("x"))
     found = grouped.withColumn("accs", _accumulators(step, values, item, acc, start))
     ats = F.transform("pairs", lambda pair: pair.getField("at"))

@@ -11,16 +11,16 @@ from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.aggregates import aggregate_column
-from hydro_core.spark.lower.algebra import cover
+from hydro_core.spark.lower.algebra import cover, key_struct
 from hydro_core.spark.lower.between import between_changes
 from hydro_core.spark.lower.emitting import Value, before_all, emitted
 from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
+from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.items import (
     at,
     convert,
     key_fields,
-    key_of,
     literal,
     make_row,
     make_tuple,
@@ -35,7 +35,7 @@ from hydro_core.spark.lower.running import is_merged, run_over, running_aggregat
 from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.types import spark_type
 from hydro_core.types.common import type_of
-from hydro_core.types.item import Field, ItemType, Row
+from hydro_core.types.item import Field, ItemType, Row, Tuple
 
 ACC = "acc"
 
@@ -45,8 +45,13 @@ def unique(step: Step) -> Relation:
     """Each distinct item once at each tick, where it stands first."""
     if step.ordered:
         return _first_of_each(step.as_events())
-    found = cover(step.input, [F.col(ITEM)])
     item = F.col(ITEM).getField("k0").alias(ITEM)
+    if step.is_tick and step.input.kind is Kind.E and isinstance(step.item, Row | Tuple):
+        tick = F.lit(step.first).cast("long").alias(TICK)
+        items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
+        rows = items.select(ITEM, tick)
+        return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
+    found = cover(step.input, [F.col(ITEM)])
     return step.relation(found.kind, found.frame.select(item, *found.times))
 
 
@@ -62,10 +67,10 @@ def fold(step: Step) -> Relation:
         start = literal(step.arg("init"), step.item)
         running = native_fold(step, start, step.item, wrapped(F.col(ITEM)), step.input.item)
         if is_merged(running, step):
-            rows = run_over(step, [], {ITEM: running}, every_tick=True)
+            rows = run_over(step, GroupKeys(), {ITEM: running}, every_tick=True)
             return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
         if step.input.kind is Kind.H:
-            rows = emitted(step, [], (F.col(ITEM), step.input.item), step.item, start)
+            rows = emitted(step, GroupKeys(), (F.col(ITEM), step.input.item), step.item, start)
             before = before_all(step, start.cast(spark_type(step.item)))
             versions = rows.select(F.col(ACC).alias(ITEM), TICK, UNTIL)
             return step.relation(Kind.G, versions.unionByName(before))
@@ -88,10 +93,10 @@ def reduce_(step: Step) -> Relation:
     if runs(step):
         running = native_reduction(step, step.item, wrapped(F.col(ITEM)), step.input.item)
         if is_merged(running, step):
-            rows = run_over(step, [], {ITEM: running}, every_tick=False)
+            rows = run_over(step, GroupKeys(), {ITEM: running}, every_tick=False)
             return step.relation(Kind.G, rows.select(ITEM, TICK, UNTIL))
         if step.input.kind is Kind.H:
-            rows = emitted(step, [], (F.col(ITEM), step.input.item), step.item, None)
+            rows = emitted(step, GroupKeys(), (F.col(ITEM), step.input.item), step.item, None)
             return step.relation(Kind.G, rows.select(F.col(ACC).alias(ITEM), TICK, UNTIL))
     step = step.as_events()
     acc = reduce_column(step, step.item, F.col(ITEM), step.input.item)
@@ -115,9 +120,7 @@ def at_every_tick(
 @lowers("aggregate")
 def aggregate(step: Step) -> Relation:
     """A row for each key, or one of all: the key columns, then the aggregates."""
-    return _running_aggregate(step) or _aggregate(
-        between_changes(step, _keys(step, step.arg("by") or ()))
-    )
+    return _running_aggregate(step) or _aggregate(between_changes(step, _keys(step).parts))
 
 
 def _running_aggregate(step: Step) -> Relation | None:
@@ -133,14 +136,13 @@ def _running_aggregate(step: Step) -> Relation | None:
     results = {f"a{i}": running for i, running in enumerate(found) if is_merged(running, step)}
     if len(results) < len(found):
         return None
-    keys = _keys(step, step.arg("by") or ())
-    rows = run_over(step, keys, results, every_tick=not keys)
+    rows = run_over(step, _keys(step), results, every_tick=not step.arg("by"))
     return step.relation(Kind.G, rows.select(aggregated(step).alias(ITEM), TICK, UNTIL))
 
 
-def _keys(step: Step, by: Sequence[str]) -> list[Column]:
-    columns = key_of(F.col(ITEM), step.input.item, by) if by else []
-    return [k.alias(f"k{i}") for i, k in enumerate(columns)]
+def _keys(step: Step) -> GroupKeys:
+    by = step.arg("by")
+    return group_keys(step.input, by) if by else GroupKeys()
 
 
 def aggregated(step: Step) -> Column:
@@ -156,12 +158,11 @@ def _aggregate(step: Step) -> Relation:
         aggregate_column(a, item, types[name], step.node, ordered=step.input.ordered).alias(f"a{i}")
         for i, (name, a) in enumerate(step.arg("aggregates"))
     ]
-    keys, times = _keys(step, step.arg("by") or ()), step.input.times
-    if not keys:
+    times = step.input.times
+    if not step.arg("by"):
         rows = at_every_tick(step, step.input.frame, lambda _: found)
     else:
-        grouped = step.input.frame.groupBy(*times, *keys)
-        rows = grouped.agg(*found) if found else grouped.agg(F.lit(0))
+        rows = _keys(step).grouped(step.input.frame, times, found)
     return step.relation(step.input.kind, rows.select(aggregated(step).alias(ITEM), *times))
 
 
@@ -169,9 +170,9 @@ def _aggregate(step: Step) -> Relation:
 def latest(step: Step) -> Relation:
     """Of each key the row with the greatest order, ties by the greatest row."""
     grows = runs(step) and step.input.kind is Kind.H
-    keys = _keys(step, step.arg("by"))
     if not grows:
-        step = between_changes(step, keys)
+        step = between_changes(step, _keys(step).parts)
+    keys = _keys(step)
     greatest = F.max(rank(step, step.input.item))
     best = F.col("best.x").alias(ITEM)
     if grows:
@@ -179,7 +180,7 @@ def latest(step: Step) -> Relation:
         rows = run_over(step, keys, {"best": running}, every_tick=False)
         return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
     times = step.input.times
-    rows = step.input.frame.groupBy(*times, *keys).agg(greatest.alias("best"))
+    rows = keys.grouped(step.input.frame, times, [greatest.alias("best")])
     return step.relation(step.input.kind, rows.select(best, *times))
 
 
@@ -205,7 +206,7 @@ def fold_keyed(step: Step) -> Relation:
             return _running_by_key(step, running, acc_type)
         if step.input.kind is Kind.H:
             return _emitted_by_key(step, (value, of), acc_type, start)
-    step = between_changes(step, _group_keys(step))
+    step = between_changes(step, _group_keys(step).parts)
     return _by_key(step, fold_column(step, init, acc_type, value, of), acc_type)
 
 
@@ -220,7 +221,7 @@ def reduce_keyed(step: Step) -> Relation:
             return _running_by_key(step, running, acc_type)
         if step.input.kind is Kind.H:
             return _emitted_by_key(step, (value, of), acc_type, None)
-    step = between_changes(step, _group_keys(step))
+    step = between_changes(step, _group_keys(step).parts)
     return _by_key(step, reduce_column(step, acc_type, value, of), acc_type)
 
 
@@ -241,9 +242,8 @@ def _versions_by_key(step: Step, rows: DataFrame, acc_type: ItemType) -> Relatio
     return step.relation(Kind.G, rows.select(made.alias(ITEM), TICK, UNTIL))
 
 
-def _group_keys(step: Step) -> list[Column]:
-    columns = key_of(F.col(ITEM), step.input.item, step.arg("by"))
-    return [k.alias(f"k{i}") for i, k in enumerate(columns)]
+def _group_keys(step: Step) -> GroupKeys:
+    return group_keys(step.input, step.arg("by"))
 
 
 def keyed_value(step: Step) -> tuple[Column, ItemType]:
@@ -269,7 +269,7 @@ def fields_of(item: ItemType) -> tuple[Field, ...]:
 def _by_key(step: Step, acc: Column, acc_type: ItemType) -> Relation:
     """Groups by time and key, the output's items made of key and accumulator."""
     fields, times = key_fields(step.input.item, step.arg("by")), step.input.times
-    grouped = step.input.frame.groupBy(*times, *_group_keys(step)).agg(acc.alias(ACC))
+    grouped = _group_keys(step).grouped(step.input.frame, times, [acc.alias(ACC)])
     made = keyed_item(step, fields, acc_type)
     return step.relation(step.input.kind, grouped.select(made.alias(ITEM), *times))
 

@@ -75,7 +75,9 @@ def with_columns(step: Step) -> Relation:
 def rename(step: Step) -> Relation:
     """The row with other names, each column in its place."""
     new = {old: name for name, old in step.arg("renames")}
-    return row_of(step, {new.get(name, name): c for name, c in own_columns(step).items()})
+    found = row_of(step, {new.get(name, name): c for name, c in own_columns(step).items()})
+    lies_by = found.lies_by
+    return found.with_(lies_by=lies_by and tuple(new.get(name, name) for name in lies_by))
 
 
 @lowers("drop")

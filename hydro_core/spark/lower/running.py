@@ -18,6 +18,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.columns.dry import F
 from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
+from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
@@ -38,7 +39,7 @@ def is_merged(running: Running | None, step: Step) -> TypeGuard[Running]:
 
 
 def run_over(
-    step: Step, keys: Sequence[Column], results: Mapping[str, Running], *, every_tick: bool
+    step: Step, keys: GroupKeys, results: Mapping[str, Running], *, every_tick: bool
 ) -> DataFrame:
     """The results of each key, named, at all times: (k0 …, the results, t, until).
 
@@ -46,21 +47,20 @@ def run_over(
     """
     partials = [p for running in results.values() for p in running.partials]
     names = [f"p{i}" for i in range(len(partials))]
-    by = [f"k{i}" for i in range(len(keys))]
     goes = step.input.kind is Kind.G
     rows, of_rows = _changing(step, partials) if goes else _growing(step, partials)
     of_rows = [c.alias(name) for c, name in zip(of_rows, [*names, ROWS], strict=True)]
-    found = rows.groupBy("at", *keys).agg(*of_rows)
+    found = rows.groupBy("at", *keys.columns).agg(*of_rows)
     if every_tick:
         start = step.first if goes else step.first - 1
         nothing = rows.where(F.lit(False)).agg(*of_rows)
         found = found.unionByName(nothing.withColumn("at", F.lit(start).cast("long")))
-    in_time = Window.partitionBy(*by).orderBy("at")
+    in_time = Window.partitionBy(*keys.by).orderBy("at")
     so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     if goes:
         partials = [Partial(p.of_rows, F.sum) for p in partials]
     merged = found.withColumn(TICK, F.greatest(F.col("at"), F.lit(step.first))).select(
-        *by,
+        *keys.by,
         TICK,
         F.coalesce(F.lead("at").over(in_time), F.lit(FOREVER)).alias(UNTIL),
         *(p.merged(F.col(n), so_far).alias(n) for p, n in zip(partials, names, strict=True)),
@@ -74,7 +74,7 @@ def run_over(
         own = [F.col(n) for n in names[position : position + len(running.partials)]]
         columns.append(running.final(own).alias(name))
         position += len(own)
-    return there.select(*by, *columns, TICK, UNTIL)
+    return there.select(*keys.back, *columns, TICK, UNTIL)
 
 
 _WIDE = "decimal(20,0)"

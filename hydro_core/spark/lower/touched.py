@@ -24,6 +24,7 @@ from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.folds import scanned, wrapped
 from hydro_core.spark.lower.forms import STATE, Going, Opaque, form_of
 from hydro_core.spark.lower.group import ACC
+from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
@@ -42,13 +43,14 @@ FEW_KEYS = 200_000
 class Keys:
     """The key of new and of stored items; nothing for a result of all items."""
 
-    of_new: Sequence[Column]
+    of_new: Sequence[GroupKeys]
+    """Of each input."""
     of_stored: Sequence[Column]
 
     @property
     def names(self) -> list[str]:
         """The names of the key columns."""
-        return [f"k{i}" for i in range(len(self.of_new))]
+        return self.of_new[0].names
 
     def named(self, columns: Sequence[Column]) -> list[Column]:
         """The columns by these names."""
@@ -100,7 +102,7 @@ def _log(step: Step) -> DataFrame | None:
 def _keys(step: Step) -> Keys:
     by, item = step.node.args.get("by"), step.input.item
     if result_key(step.node) is None:
-        return Keys((), ())
+        return Keys([GroupKeys()] * len(step.inputs), ())
     fields, stored = key_fields(item, by), key_fields(step.item, by)
     of_stored = [
         convert(column, field.type, to.type)
@@ -108,15 +110,17 @@ def _keys(step: Step) -> Keys:
             key_of(F.col(ITEM), step.item, by), stored, fields, strict=True
         )
     ]
-    return Keys(key_of(F.col(ITEM), item, by), of_stored)
+    return Keys([group_keys(relation, by) for relation in step.inputs], of_stored)
 
 
 def _partial_results(step: Step, keys: Keys, form: Going | Opaque) -> DataFrame:
     """(k0 …, t, p0 …): of the new items of each key and tick."""
     partials = _partials(form)
     of_rows = [p.of_rows.alias(f"p{i}") for i, p in enumerate(partials)]
-    by = keys.named(keys.of_new)
-    parts = [relation.frame.groupBy(*by, TICK).agg(*of_rows) for relation in step.inputs]
+    parts = [
+        key.grouped(relation.frame, [TICK], of_rows)
+        for key, relation in zip(keys.of_new, step.inputs, strict=True)
+    ]
     if len(parts) > 1:
         negative = [(-F.col(f"p{i}")).alias(f"p{i}") for i in range(len(partials))]
         parts[1:] = [part.select(*keys.names, TICK, *negative) for part in parts[1:]]
