@@ -25,6 +25,7 @@ from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, s
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor import Run, run_range
+from hydro_core.spark.job import Job
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.past import NoPast, Past
 from hydro_core.spark.relation import ITEM, TICK, Relation
@@ -64,15 +65,10 @@ class Case:
             return checkpointed(frame)
 
         with released(spark):
-            found = run_range(
-                self.plan,
-                self.first,
-                self.last,
-                spark=spark,
-                sources=self.sources,
-                past=self.past,
-                settle=settle,
+            job = Job(
+                self.plan, self.first, self.last, spark, self.sources, self.past, settle=settle
             )
+            found = run_range(job)
             rows = found.outputs["totals"].frame
             told = rows.agg(F.count(F.lit(1)), F.bit_xor(F.xxhash64(ITEM, TICK))).head()
             return placed + exchanges(rows), told
