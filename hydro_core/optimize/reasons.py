@@ -12,17 +12,16 @@ from hydro_core.catalog.classes import (
     Matching,
     Ordering,
     Product,
-    Running,
     Summary,
     aggregates,
 )
+from hydro_core.catalog.internal import MOVING_AGGREGATE
 from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
 from hydro_core.catalog.spec import Args
 from hydro_core.optimize.shape import Cycle, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
-MOVING = Running(ByKey(Summary.AGGREGATES), loses=True)
 MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
 
 
@@ -66,7 +65,7 @@ def of_state() -> Reason:
 def of_window(shape: Shape, args: Args) -> Reason:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if not aggregates(shape.cls) or shape.cls == MOVING:
+    if not aggregates(shape.cls) or shape.cls == MOVING_AGGREGATE.cls:
         why = (
             f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
         )
