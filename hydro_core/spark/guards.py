@@ -32,10 +32,6 @@ T = TypeVar("T")
 MARK = "hydrotick-guard:"
 
 _log = logging.getLogger(__name__)
-_in_python: ContextVar[frozenset[str]] = ContextVar("in_python", default=frozenset())
-_reruns: Counter[str] = Counter()
-_stays: set[str] = set()
-_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +44,12 @@ class _Guard:
 
     def __str__(self) -> str:
         return self.function if self.line is None else f"{self.function} (line {self.line})"
+
+
+_in_python: ContextVar[frozenset[str]] = ContextVar("in_python", default=frozenset())
+_reruns: Counter[_Guard] = Counter()
+_stays: set[str] = set()
+_lock = Lock()
 
 
 def mark(fn: Fn) -> str:
@@ -64,8 +66,11 @@ def runs_in_python(fn: Fn) -> bool:
 
 def reruns() -> Mapping[str, int]:
     """How often ranges have run again in this process, by the functions' names and lines."""
+    found: Counter[str] = Counter()
     with _lock:
-        return dict(_reruns)
+        for guard, count in _reruns.items():
+            found[str(guard)] += count
+    return dict(found)
 
 
 def exactly_run(run: Callable[[], T], settings: Settings) -> T:
@@ -95,8 +100,8 @@ def exactly_run(run: Callable[[], T], settings: Settings) -> T:
 
 def _note(guard: _Guard, settings: Settings) -> None:
     with _lock:
-        _reruns[str(guard)] += 1
-        stays = _reruns[str(guard)] >= settings.spark.guard_reruns
+        _reruns[guard] += 1
+        stays = _reruns[guard] >= settings.spark.guard_reruns
         if stays:
             _stays.add(guard.key)
     how = "stays in Python from now on" if stays else "was run again in Python"
