@@ -12,8 +12,8 @@ from hydro_core.spark.log import consolidated, copies
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import NUMBER, fail
-from hydro_core.spark.lower.group import fields_of
 from hydro_core.spark.lower.items import convert, make_row, make_tuple, named
+from hydro_core.spark.lower.keyed import fields_of
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.state import additions
 from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation

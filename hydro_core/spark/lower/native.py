@@ -32,7 +32,7 @@ from hydro_core.spark.columns.dry import F
 from hydro_core.spark.columns.scope import asked
 from hydro_core.spark.guards import runs_in_python
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, Merged, Partial, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.types import spark_type
 from hydro_core.types.item import DOUBLE, LONG, ItemType, Row, Tuple, is_integer
@@ -53,7 +53,7 @@ class _Made:
 
 def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
-) -> Running | None:
+) -> Merged | None:
     """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
     fn = step.arg("f")
     known = known_fold(fn)
@@ -72,10 +72,10 @@ def native_fold(
             whole = F.when(start.isNull(), asked(fn)).otherwise(whole)
         return F.when(count == 0, start).otherwise(whole)
 
-    return Running((counted(wrapped.isNotNull()), *made.partials), final)
+    return Merged((counted(wrapped.isNotNull()), *made.partials), final)
 
 
-def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
+def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Merged | None:
     """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
     fn = step.arg("f")
     known = known_reduce(fn)
@@ -96,7 +96,7 @@ def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType)
         return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
-    return Running((some, counted(wrapped.isNotNull()), *made.partials), final)
+    return Merged((some, counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def _first(column: Column) -> Column:
