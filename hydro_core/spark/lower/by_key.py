@@ -10,7 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.keyed import keys_of
@@ -18,8 +20,6 @@ from hydro_core.spark.lower.merging import STATE, Merging
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.replaying import Replaying
 from hydro_core.spark.lower.summaries import KeySummary
-from hydro_core.spark.relation import COUNT, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.types import spark_type
 
 ROW = "row"
 """The item of a result, the only field `x` of a struct; null where there is no result."""

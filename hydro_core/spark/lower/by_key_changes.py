@@ -12,8 +12,10 @@ from pyspark.sql import DataFrame, Window
 
 from hydro_core.catalog.classes import Running
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.log import live
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import live
+from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
+from hydro_core.spark.frames.settle import checkpointed, held
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_of, versions
 from hydro_core.spark.lower.changes import told
@@ -24,8 +26,6 @@ from hydro_core.spark.lower.merging import STATE, Merging
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.replaying import Replaying
 from hydro_core.spark.lower.summaries import KeySummary, summary_of
-from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import checkpointed, held
 
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""

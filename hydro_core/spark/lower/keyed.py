@@ -10,7 +10,8 @@ from hydro_core.catalog.classes import ByKey, Running
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.ir.graph import Node
 from hydro_core.plan.versions import result_key
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.items import (
     at,
@@ -23,7 +24,6 @@ from hydro_core.spark.lower.items import (
     type_at,
 )
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.relation import ITEM
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row
 

@@ -8,13 +8,13 @@ from pyspark.sql import Column
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.ir.graph import Node
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Merged, Partial, counted, exact_sum
 from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
-from hydro_core.spark.relation import TICK
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 _WIDE = "decimal(20,0)"

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.partial import Merged, Partial, counted
-from hydro_core.spark.relation import FOREVER, TICK, UNTIL
 
 ROWS = "rows"
 STATE = "state"

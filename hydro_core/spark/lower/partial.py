@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, WindowSpec
 
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.relation import COUNT
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import COUNT
 
 Merge = Callable[[Column], Column]
 """The aggregate that makes one partial result of several."""

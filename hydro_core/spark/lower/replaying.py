@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.folds import scanned, wrapped
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import convert
 from hydro_core.spark.lower.keyed import ACC
 from hydro_core.spark.lower.merging import STATE
-from hydro_core.spark.relation import FOREVER, TICK, UNTIL
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Array, ItemType
 
 VALUE = "w"

@@ -17,7 +17,9 @@ from hydro_core.catalog.parts import EXTREMES, has_inverse, merging
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.versions import result_key
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
 from hydro_core.spark.lower.items import literal, make_row, named
@@ -37,8 +39,6 @@ from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Merged, Partial, counted
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.replaying import Replaying
-from hydro_core.spark.relation import ITEM
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType
 
 BEST = "best"
