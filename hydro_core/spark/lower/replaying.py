@@ -59,36 +59,25 @@ class Replaying:
     def along(self, keys: GroupKeys, parts: DataFrame) -> DataFrame:
         """(the key, t, until, state, acc): the accumulator after each tick of a key."""
         value = F.col(VALUE)
-        pair = F.when(value.isNotNull(), F.struct(F.col(TICK).alias("at"), value))
-        state = [F.first(STATE, ignorenulls=True).alias(STATE)] if self.goes_on else []
+        pair = F.struct(F.col(TICK).alias("at"), value.getField("x").alias("x"))
+        pairs = F.sort_array(F.collect_list(F.when(value.isNotNull(), pair))).alias("pairs")
         # What is stored, and the start of what has no values, come without one.
-        grouped = parts.groupBy(*keys.by).agg(
-            F.sort_array(F.collect_list(pair)).alias("pairs"),
-            F.min(F.when(value.isNull(), F.col(TICK))).alias("head"),
-            *state,
-        )
-        values = F.transform("pairs", lambda pair: pair.getField(VALUE).getField("x"))
+        head = F.min(F.when(value.isNull(), F.col(TICK))).alias("head")
+        state = [F.first(STATE, ignorenulls=True).alias(STATE)] if self.goes_on else []
+        grouped = parts.groupBy(*keys.by).agg(pairs, head, *state)
+        values = F.transform("pairs", lambda pair: pair.getField("x"))
         found = grouped.withColumn("accs", self._accumulators(values))
         ats = F.concat(F.array("head"), F.transform("pairs", lambda pair: pair.getField("at")))
-        zipped = F.arrays_zip(F.col("accs").alias(ACC), ats.alias("at"))
-        # Of a tick, the accumulator after its last value.
-        last = F.filter(
-            zipped,
-            lambda z, i: (
-                z.getField("at").isNotNull() & ~F.get(ats, i + 1).eqNullSafe(z.getField("at"))
-            ),
+        each = F.arrays_zip(
+            F.col("accs").alias(ACC),
+            ats.alias(TICK),
+            F.slice(ats, F.lit(2), F.size(ats)).alias(UNTIL),
         )
         beside = [*keys.by, *([STATE] if self.goes_on else [])]
-        numbered = found.select(*beside, last.alias("last")).select(
-            *beside, "last", F.posexplode("last").alias("place", "one")
-        )
-        following = F.get("last", F.col("place") + 1).getField("at")
-        return numbered.select(
-            *beside,
-            F.col("one.at").alias(TICK),
-            F.coalesce(following, F.lit(FOREVER)).alias(UNTIL),
-            F.col("one.acc").alias(ACC),
-        )
+        rows = found.select(*beside, F.inline(each).alias(ACC, TICK, UNTIL))
+        # Of a tick, the accumulator after its last value.
+        is_last = F.col(TICK).isNotNull() & ~F.col(TICK).eqNullSafe(F.col(UNTIL))
+        return rows.where(is_last).withColumn(UNTIL, F.coalesce(UNTIL, F.lit(FOREVER)))
 
     def made(self) -> Mapping[str, Column]:
         """The result."""
