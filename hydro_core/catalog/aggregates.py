@@ -121,6 +121,11 @@ class AggregateSpec:
     internal: bool = False
     """Plans may have it, programs cannot name it."""
 
+    @property
+    def may_fail(self) -> bool:
+        """Whether a tick may fail on its result, or on what makes that of its parts."""
+        return self.fails or (isinstance(self.kept, Kept) and bool(self.kept.of_parts))
+
 
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
     """The type of an aggregate over rows of this type."""
@@ -343,17 +348,15 @@ _ENTRIES = (
     ),
 )
 
-AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(
-    {entry.name: entry for entry in _ENTRIES}
-)
+_TABLE = {entry.name: entry for entry in _ENTRIES}
+AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(_TABLE)
 """The aggregates by their names, aliases apart."""
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        name: entry.name
-        for entry in _ENTRIES
-        if not entry.internal
-        for name in (entry.name, *entry.aliases)
-    }
-)
+_NAMES = {
+    name: entry.name
+    for entry in _ENTRIES
+    if not entry.internal
+    for name in (entry.name, *entry.aliases)
+}
+NAMES: Mapping[str, str] = MappingProxyType(_NAMES)
 """From every name and alias to the aggregate's name."""

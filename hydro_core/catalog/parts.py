@@ -25,15 +25,18 @@ Named = tuple[str, Aggregate]
 Split = tuple[Aggregate, ...] | None
 """The parts of an aggregate; only itself, where its own result goes on."""
 
-_KEPT: Mapping[str, Kept] = MappingProxyType(
-    {name: spec.kept for name, spec in AGGREGATES.items() if isinstance(spec.kept, Kept)}
-)
+
+def _kept(function: str) -> Kept | None:
+    kept = AGGREGATES[function].kept
+    return kept if isinstance(kept, Kept) else None
+
+
 MERGES: Mapping[str, str] = MappingProxyType(
-    {name: kept.merge for name, kept in _KEPT.items() if kept.merge and not kept.beside}
+    {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.beside}
 )
 """The aggregates that are merged from their own results, each with the aggregate that does it."""
 EXTREMES: Mapping[str, str] = MappingProxyType(
-    {name: kept.beside for name, kept in _KEPT.items() if kept.beside}
+    {f: kept.beside for f in AGGREGATES if (kept := _kept(f)) and kept.beside}
 )
 """The aggregates that are merged with the help of their order's extreme."""
 ITSELF = "any_value"
@@ -105,7 +108,7 @@ def has_inverse(aggregates: Sequence[Named]) -> bool:
 
 def goes_on(function: str) -> bool:
     """Whether something smaller than the values is stored of it, of most numbers at least."""
-    return function in _KEPT
+    return _kept(function) is not None
 
 
 def moves(function: str, *, exact: bool) -> bool:
@@ -129,7 +132,8 @@ def why_not_moving(function: str) -> str:
 
 def splits_by_type(function: str) -> bool:
     """Whether it depends on the type of the numbers whether it is made of parts."""
-    return function in _KEPT and _KEPT[function].digits is not None
+    kept = _kept(function)
+    return kept is not None and kept.digits is not None
 
 
 def _in_parts(
@@ -172,7 +176,8 @@ def _made(function: str, parts: tuple[str, ...], *, alone: bool) -> Aggregate:
     """What makes the result of the columns that its parts are."""
     if alone:
         return Aggregate(ITSELF, parts)
-    written = _KEPT[function].function
+    kept = _kept(function)
+    written = kept.function if kept else None
     if written is None:
         return Aggregate(function, parts)
     return Aggregate(ITSELF, (_of(written, parts),))
@@ -189,7 +194,7 @@ def _of(made: Fn, parts: tuple[str, ...]) -> Fn:
 
 def running_split(aggregate: Aggregate, item: ItemType) -> Split:
     """What is stored of an aggregate over a history; None where that is all values."""
-    kept = _KEPT.get(aggregate.function)
+    kept = _kept(aggregate.function)
     if kept is None:
         return None
     if kept.beside:
@@ -205,7 +210,7 @@ def moving_split(aggregate: Aggregate, item: ItemType) -> Split:
 
 
 def _inverted(aggregate: Aggregate, of: ItemType | None) -> Split:
-    kept = _KEPT.get(aggregate.function)
+    kept = _kept(aggregate.function)
     if kept is None:
         return None
     if kept.invertible(of):
@@ -226,7 +231,8 @@ def _shard_split(aggregate: Aggregate, item: ItemType) -> Split:
 
 
 def _inverts(function: str, of: ItemType | None) -> bool:
-    return function in _KEPT and _KEPT[function].invertible(of)
+    kept = _kept(function)
+    return kept is not None and kept.invertible(of)
 
 
 def _first(aggregate: Aggregate, item: ItemType) -> ItemType | None:

@@ -156,7 +156,7 @@ def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int 
     if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if any(AGGREGATES[a.function].fails for _, a in args.get("aggregates") or ()):
+    if any(AGGREGATES[a.function].may_fail for _, a in args.get("aggregates") or ()):
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)
