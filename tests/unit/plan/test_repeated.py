@@ -7,7 +7,8 @@ import pytest
 from hydro_core.plan.repeated import repeated
 from tests.unit.plan.test_planner import planned
 
-ROWS = 'r = source("k string, v long, f double, d decimal(5,2), e decimal(20,2)"); w = r -> window(3)\n'
+ITEM = "k string, v long, f double, d decimal(5,2), e decimal(20,2)"
+ROWS = f'r = source("{ITEM}"); w = r -> window(3)\n'
 EVERY = "repeats each row at every tick of a range: "
 
 
