@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, Window
 
-from hydro_core.catalog.classes import Running
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import live
@@ -21,7 +20,7 @@ from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_o
 from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.combine import united, written_as
 from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.keyed import keys_of, keys_of_results
+from hydro_core.spark.lower.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.merging import STATE, Merging
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.replaying import Replaying
@@ -74,12 +73,11 @@ def _new(
 ) -> tuple[Merging | Replaying, DataFrame, GroupKeys]:
     """How results follow each other, the new rows (item, t[, n]), and their keys."""
     along = summary.in_time(step, is_stored)
-    loses = isinstance(step.node.cls, Running) and step.node.cls.loses
-    if loses:
+    if rows_go(step):
         along = along.of_changes() if isinstance(along, Merging) else None
     if along is None:
         raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
-    if not loses:
+    if not rows_go(step):
         return along, step.input.frame, keys_of(step)
     rows = _changes_of_inputs(step)
     return along, rows, GroupKeys.of(keys_of(step).parts)

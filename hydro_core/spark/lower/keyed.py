@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from hydro_core.catalog.classes import ByKey, Running
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.ir.graph import Node
+from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
@@ -39,6 +40,12 @@ def by_key_of(node: Node) -> ByKey | None:
             return own
         case _:
             return None
+
+
+def rows_go(step: Step) -> bool:
+    """Whether rows go again from what results are made of."""
+    cls = step.node.cls
+    return cls.loses if isinstance(cls, Running) else step.input.kind is Kind.G
 
 
 def keys_of(step: Step) -> GroupKeys:

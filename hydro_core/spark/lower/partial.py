@@ -45,8 +45,6 @@ class Merged:
 
     partials: tuple[Partial, ...]
     result: Callable[[Sequence[Column]], Column]
-    support: Partial | None = None
-    """Where the result of no values is null: of how many it is made, when others have gone."""
 
     def of_rows(self) -> Column:
         """The result of the rows of a group, without a merge."""
@@ -54,15 +52,12 @@ class Merged:
 
     def of_changes(self) -> Merged | None:
         """The same of rows of which `n` copies come or go; None if some partial has no inverse."""
-        support, result = self.support, self.result
         found = []
-        for partial in (*self.partials, *([support] if support else [])):
+        for partial in self.partials:
             if partial.of_changes is None:
                 return None
             found.append(replace(partial, of_rows=partial.of_changes(F.col(COUNT))))
-        if support is None:
-            return Merged(tuple(found), result)
-        return Merged(tuple(found), lambda parts: F.when(parts[-1] > 0, result(parts[:-1])))
+        return Merged(tuple(found), self.result)
 
 
 def counted(is_counted: Column) -> Partial:

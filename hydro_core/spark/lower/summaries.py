@@ -20,7 +20,7 @@ from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates import aggregate_column
+from hydro_core.spark.lower.aggregates import GREATEST, aggregate_column
 from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
 from hydro_core.spark.lower.items import literal, make_row, named
 from hydro_core.spark.lower.itemwise import evaluated
@@ -32,6 +32,7 @@ from hydro_core.spark.lower.keyed import (
     fields_of,
     keyed_item,
     keyed_value,
+    rows_go,
 )
 from hydro_core.spark.lower.merged_aggregates import extreme_part, merged_aggregate
 from hydro_core.spark.lower.merging import ROWS, STATE, Merging
@@ -148,9 +149,9 @@ def _aggregates_of_group(step: Step) -> Sequence[Column]:
 def _aggregates_in_time(step: Step, goes_on: bool) -> Merging | None:
     item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
     aggregates: Sequence[tuple[str, Aggregate]] = step.arg("aggregates")
-    results = {}
+    goes, results = rows_go(step), {}
     for i, (name, aggregate) in enumerate(aggregates):
-        merged = merged_aggregate(aggregate, item, types[name], step.node)
+        merged = merged_aggregate(aggregate, item, types[name], step.node, goes=goes)
         if merged is None:
             return None
         results[f"a{i}"] = merged
@@ -175,7 +176,7 @@ def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
     if merge.function not in EXTREMES:
         return value[0]
     order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
-    return extreme_part(value, order, greatest=merge.function == "max_by")
+    return extreme_part(value, order, greatest=GREATEST[merge.function])
 
 
 def _row_of_aggregates(step: Step) -> Column:
