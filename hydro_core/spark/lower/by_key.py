@@ -64,7 +64,7 @@ def partial_results(along: Merging | Replaying, keys: GroupKeys, rows: DataFrame
 
     With a column `n`, as many copies come, or go where it is negative.
     """
-    if isinstance(along, Merging) and not along.copies:
+    if isinstance(along, Merging) and along.one_by_one:
         each = F.array_repeat(F.signum(COUNT).cast("long"), F.abs(COUNT).cast("int"))
         rows = rows.withColumn(COUNT, F.explode(each))
     return along.partial(keys, rows)

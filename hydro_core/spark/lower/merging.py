@@ -48,9 +48,9 @@ class Merging:
         return replace(self, results=known, vanishes=True)
 
     @property
-    def copies(self) -> bool:
-        """Whether any number of copies may come or go at once."""
-        return all(partial.copies for _, partial in self._partials())
+    def one_by_one(self) -> bool:
+        """Whether of rows that come and go each copy must be a row of its own."""
+        return self.vanishes and not all(partial.copies for _, partial in self._partials())
 
     def _partials(self) -> Iterator[tuple[str, Partial]]:
         found = (p for merged in self.results.values() for p in merged.partials)
