@@ -34,7 +34,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
+from hydro_core.functions.known_folds import FoldParts, Kept, KnownFold, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
@@ -146,7 +146,7 @@ def _is_sum(known: KnownFold) -> bool:
     match known:
         case Total() | Kept():
             return True
-        case Parts(parts):
+        case FoldParts(parts):
             return all(map(_is_sum, parts))
         case _:
             return False

@@ -22,7 +22,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import reversed_order
-from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
 from hydro_core.types.item import Decimal, ItemType, is_integer
@@ -33,13 +33,13 @@ def runs(step: Step) -> bool:
     return step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
 
 
-def is_merged(running: Running | None, step: Step) -> TypeGuard[Running]:
+def is_merged(running: MergedResult | None, step: Step) -> TypeGuard[MergedResult]:
     """Whether the result over the step's input is merged from partial results."""
     return running is not None and (step.input.kind is Kind.H or running.is_invertible)
 
 
 def run_over(
-    step: Step, keys: GroupKeys, results: Mapping[str, Running], *, every_tick: bool
+    step: Step, keys: GroupKeys, results: Mapping[str, MergedResult], *, every_tick: bool
 ) -> DataFrame:
     """The results of each key, named, at all times: (k0 …, the results, t, until).
 
@@ -104,7 +104,7 @@ def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[
 
 def running_aggregate(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
-) -> Running | None:
+) -> MergedResult | None:
     """The aggregate over a history, or over what `goes` again.
 
     None where it is not merged from partial results.
@@ -122,17 +122,17 @@ def running_aggregate(
     return None if make is None else make(*arguments[0], result)
 
 
-def _one(of_rows: Column, merge: Merge, result: ItemType) -> Running:
-    return Running((Partial(of_rows, merge),), lambda parts: parts[0].cast(spark_type(result)))
+def _one(of_rows: Column, merge: Merge, result: ItemType) -> MergedResult:
+    return MergedResult((Partial(of_rows, merge),), lambda parts: parts[0].cast(spark_type(result)))
 
 
-def _count(is_counted: Column, result: ItemType) -> Running:
-    return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
+def _count(is_counted: Column, result: ItemType) -> MergedResult:
+    return MergedResult((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
 
 
-def _sum(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
+def _sum(column: Column, item: ItemType, result: ItemType, node: Node) -> MergedResult:
     part = _sum_of_rows(column, item, node)
-    return Running((part,), lambda parts: checked_sum(parts[0], result, node, F.col(TICK)))
+    return MergedResult((part,), lambda parts: checked_sum(parts[0], result, node, F.col(TICK)))
 
 
 def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
@@ -143,11 +143,11 @@ def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
 
 def _sum_of_what_goes(
     column: Column, item: ItemType, result: ItemType, node: Node
-) -> Running | None:
+) -> MergedResult | None:
     """The sum of nothing is null, and that nothing is left is told by a count."""
     if not _is_exact(item):
         return None
-    return Running(
+    return MergedResult(
         (exact_sum(_with_room(column, item)), counted(column.isNotNull())),
         lambda parts: checked_sum(F.when(parts[1] > 0, parts[0]), result, node, F.col(TICK)),
     )
@@ -162,28 +162,28 @@ def _with_room(column: Column, item: ItemType) -> Column:
     return column.cast(_WIDE) if is_integer(item) else column
 
 
-def _total(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
+def _total(column: Column, item: ItemType, result: ItemType, node: Node) -> MergedResult:
     """The sum with 0 for no values."""
     part = _sum_of_rows(column, item, node)
-    return Running((part,), lambda parts: or_zero(parts[0], result))
+    return MergedResult((part,), lambda parts: or_zero(parts[0], result))
 
 
-def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
+def _average(column: Column, item: ItemType, result: ItemType) -> MergedResult | None:
     if isinstance(item, Decimal):
         return None
     if is_integer(item):
         total = exact_sum(column.cast("decimal(20,0)"))
     else:
         total = Partial(F.sum(column.cast("double")), F.sum)
-    return Running(
+    return MergedResult(
         (total, counted(column.isNotNull())),
         lambda parts: parts[0].cast("double") / F.nullif(parts[1], F.lit(0)),
     )
 
 
-def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> Running:
+def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> MergedResult:
     found = F.max(extreme_part(value, order, greatest=greatest))
-    return Running(
+    return MergedResult(
         (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(spark_type(result))
     )
 
@@ -195,7 +195,7 @@ def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
     return F.when(order[0].isNotNull(), both)
 
 
-_MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
+_MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], MergedResult | None]] = {
     "count_if": lambda column, _, result: _count(column, result),
     "avg": _average,
     "min": lambda column, _, result: _one(F.min(column), F.min, result),
