@@ -33,7 +33,7 @@ from hydro_core.functions.walk import mentions
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StartKept:
     """The start."""
 
 
@@ -61,7 +61,7 @@ class FoldParts:
     names: tuple[str, ...] | None = None
 
 
-KnownFold = Kept | Total | Extreme | FoldParts
+KnownFold = StartKept | Total | Extreme | FoldParts
 
 
 def known_fold(fn: Fn) -> KnownFold | None:
@@ -95,7 +95,7 @@ def value_of(fn: Fn, expression: Expr) -> Fn:
 
 def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
     if _same(expr, acc):
-        return Kept()
+        return StartKept()
     match expr:
         case MakeTuple(parts) if parts:
             return _parts(dict(enumerate(parts)), acc, name, names=None)
@@ -216,6 +216,6 @@ def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
             return where is None and _same(value, item)
         case Extreme(_, value):
             return _same(value, item)
-        case Kept():
+        case StartKept():
             # Of either item the same, if they may change places.
             return fn.algebra.commutative

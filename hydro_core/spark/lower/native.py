@@ -18,8 +18,8 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.known_folds import (
     Extreme,
     FoldParts,
-    Kept,
     KnownFold,
+    StartKept,
     Total,
     known_fold,
     known_reduce,
@@ -129,7 +129,7 @@ class _Values:
 
 def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
     match known:
-        case Kept():
+        case StartKept():
             return _Made((), lambda start, _: start)
         case Total(value, where):
             taken = values.type_of(value)
@@ -153,7 +153,7 @@ def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Colum
     """Each part has two partial results: the total, and how many of its values are null."""
     nulls = counted(values.wrapped.isNotNull() & value.isNull())
     match known:
-        case Kept():
+        case StartKept():
             none = counted(F.lit(False))
             return _Made((none, none), lambda first, _: first)
         case Total():
