@@ -16,7 +16,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import GREATEST, Argument, Group, argument_of, or_zero
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.of_parts import made_of, parts_of
-from hydro_core.spark.lower.partial import Merge, Merged, Partial, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
 from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
@@ -26,7 +26,7 @@ _WIDE = "decimal(20,0)"
 
 def merged_aggregate(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
-) -> Merged | None:
+) -> MergedResult | None:
     """The aggregate over a history, or over what `goes` again.
 
     None where it is not merged from partial results.
@@ -42,7 +42,7 @@ def merged_aggregate(
 
 def _of_parts(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool
-) -> Merged | None:
+) -> MergedResult | None:
     """A result that is made of those of other aggregates."""
     parts, found = parts_of(aggregate, item), []
     for part, of in parts:
@@ -59,30 +59,32 @@ def _of_parts(
             made.append((merged.result(own), of))
         return made_of(aggregate.function, made, result, node)
 
-    return Merged(partials, result_of)
+    return MergedResult(partials, result_of)
 
 
-def _one(aggregate: Merge) -> Callable[[Group], Merged]:
+def _one(aggregate: Merge) -> Callable[[Group], MergedResult]:
     """An aggregate of Spark's, which merges its own results."""
 
-    def found(group: Group) -> Merged:
+    def found(group: Group) -> MergedResult:
         part = Partial(aggregate(group.arguments[0][0]), aggregate)
-        return Merged((part,), lambda parts: parts[0].cast(spark_type(group.result)))
+        return MergedResult((part,), lambda parts: parts[0].cast(spark_type(group.result)))
 
     return found
 
 
-def _count(group: Group, is_counted: Column) -> Merged:
-    return Merged((counted(is_counted),), lambda parts: parts[0].cast(spark_type(group.result)))
+def _count(group: Group, is_counted: Column) -> MergedResult:
+    return MergedResult(
+        (counted(is_counted),), lambda parts: parts[0].cast(spark_type(group.result))
+    )
 
 
-def _rows(group: Group) -> Merged:
+def _rows(group: Group) -> MergedResult:
     return _count(group, group.arguments[0][0].isNotNull() if group.arguments else F.lit(True))
 
 
-def _sum(group: Group) -> Merged:
+def _sum(group: Group) -> MergedResult:
     part = _sum_of_rows(*group.arguments[0], group.node)
-    return Merged(
+    return MergedResult(
         (part,), lambda parts: checked_sum(parts[0], group.result, group.node, F.col(TICK))
     )
 
@@ -95,16 +97,18 @@ def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
     return Partial(F.sum(column.cast("double")), F.sum)
 
 
-def _total(group: Group) -> Merged:
+def _total(group: Group) -> MergedResult:
     """The sum with 0 for no values."""
     part = _sum_of_rows(*group.arguments[0], group.node)
-    return Merged((part,), lambda parts: or_zero(parts[0], group.result))
+    return MergedResult((part,), lambda parts: or_zero(parts[0], group.result))
 
 
-def _extreme(group: Group, *, greatest: bool) -> Merged:
+def _extreme(group: Group, *, greatest: bool) -> MergedResult:
     found = F.max(extreme_part(*group.arguments, greatest=greatest))
     of_type = spark_type(group.result)
-    return Merged((Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(of_type))
+    return MergedResult(
+        (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(of_type)
+    )
 
 
 def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
@@ -114,7 +118,7 @@ def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
     return F.when(order[0].isNotNull(), both)
 
 
-_MERGED: Mapping[str, Callable[[Group], Merged]] = {
+_MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
     **{name: partial(_extreme, greatest=greatest) for name, greatest in GREATEST.items()},
     "count": _rows,
     "count_if": lambda group: _count(group, group.arguments[0][0]),

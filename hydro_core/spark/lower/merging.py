@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.partial import Merged, Partial, counted
+from hydro_core.spark.lower.partial import MergedResult, Partial, counted
 
 ROWS = "rows"
 STATE = "state"
@@ -25,7 +25,7 @@ STATE = "state"
 class Merging:
     """Results that are merged, by their names."""
 
-    results: Mapping[str, Merged]
+    results: Mapping[str, MergedResult]
     goes_on: bool = False
     """Whether there may be stored results, in the column `state`."""
     stored: Sequence[Column] = ()
@@ -39,7 +39,7 @@ class Merging:
 
     def of_changes(self) -> Merging | None:
         """The same of rows of which `n` copies come or go; None where what goes is not known."""
-        number = Merged((counted(F.lit(True)),), lambda parts: parts[0])
+        number = MergedResult((counted(F.lit(True)),), lambda parts: parts[0])
         results = {**self.results, self.rows: self.results.get(self.rows, number)}
         found = {name: merged.of_changes() for name, merged in results.items()}
         known = {name: merged for name, merged in found.items() if merged is not None}

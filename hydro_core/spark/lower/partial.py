@@ -23,7 +23,7 @@ class Partial:
     of_changes: Callable[[Column], Column] | None = None
     """The aggregate of rows of which n copies come, or go where n is negative, given n.
 
-    Merged as the others are, which is by adding; None: what goes cannot be taken out.
+    MergedResult as the others are, which is by adding; None: what goes cannot be taken out.
     """
     copies: bool = True
     """Whether n may be any number; else it is 1 or -1."""
@@ -40,7 +40,7 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedResult:
     """A result that is made of merged partial results."""
 
     partials: tuple[Partial, ...]
@@ -50,14 +50,14 @@ class Merged:
         """The result of the rows of a group, without a merge."""
         return self.result([partial.of_rows for partial in self.partials])
 
-    def of_changes(self) -> Merged | None:
+    def of_changes(self) -> MergedResult | None:
         """The same of rows of which `n` copies come or go; None if some partial has no inverse."""
         found = []
         for partial in self.partials:
             if partial.of_changes is None:
                 return None
             found.append(replace(partial, of_rows=partial.of_changes(F.col(COUNT))))
-        return Merged(tuple(found), self.result)
+        return MergedResult(tuple(found), self.result)
 
 
 def counted(is_counted: Column) -> Partial:

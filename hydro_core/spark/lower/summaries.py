@@ -37,7 +37,7 @@ from hydro_core.spark.lower.keyed import (
 from hydro_core.spark.lower.merged_aggregates import extreme_part, merged_aggregate
 from hydro_core.spark.lower.merging import ROWS, STATE, Merging
 from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import Merged, Partial, counted
+from hydro_core.spark.lower.partial import MergedResult, Partial, counted
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.replaying import Replaying
 from hydro_core.types.item import ItemType
@@ -125,7 +125,9 @@ def _latest_of_group(step: Step) -> Sequence[Column]:
 def _latest_in_time(step: Step, goes_on: bool) -> Merging:
     best = Partial(F.max(_rank(step, step.input.item)), F.max)
     stored = [_rank(step, step.item)] if goes_on else ()
-    return Merging({BEST: Merged((best,), lambda parts: parts[0])}, goes_on=goes_on, stored=stored)
+    return Merging(
+        {BEST: MergedResult((best,), lambda parts: parts[0])}, goes_on=goes_on, stored=stored
+    )
 
 
 def _rank(step: Step, item: ItemType) -> Column:
@@ -157,7 +159,7 @@ def _aggregates_in_time(step: Step, goes_on: bool) -> Merging | None:
         results[f"a{i}"] = merged
     stored = _stored_aggregates(step, aggregates) if goes_on else ()
     if not results:
-        results[ROWS] = Merged((counted(F.lit(True)),), lambda parts: parts[0])
+        results[ROWS] = MergedResult((counted(F.lit(True)),), lambda parts: parts[0])
         stored = [F.lit(1)] if goes_on else ()
     rows = "a0" if has_inverse(aggregates) else ROWS
     return Merging(results, goes_on=goes_on, stored=stored, rows=rows)
