@@ -80,16 +80,15 @@ def results(
     step: Step, summary: KeySummary, along: Merging | Replaying, keys: GroupKeys, found: DataFrame
 ) -> DataFrame:
     """(k0 …, t, until, row) of what is merged; stored results stand for themselves."""
-    made, row = along.made(), wrapped(summary.item(step))
+    made, item, of_type = along.made(), summary.item(step), spark_type(step.item)
+    row = wrapped(item.cast(of_type) if along.goes_on else item)
     if isinstance(along, Merging) and along.vanishes and not summary.is_always(step):
         row = F.when(F.col(along.rows) > 0, row)
     beside: list[Column | str] = [*keys.back, TICK, UNTIL]
     if along.goes_on:
-        of_type = spark_type(step.item)
         is_new = F.col(TICK) >= step.first
         made = {name: F.when(is_new, column) for name, column in made.items()}
-        stored = wrapped(F.col(STATE).getField("x").cast(of_type))
-        row = F.when(is_new, row.cast(f"struct<x:{of_type.simpleString()}>")).otherwise(stored)
+        row = F.when(is_new, row).otherwise(wrapped(F.col(STATE).getField("x").cast(of_type)))
         beside.append(STATE)
     found = found.select(*beside, *(column.alias(name) for name, column in made.items()))
     return found.select(*keys.names, TICK, UNTIL, row.alias(ROW))
