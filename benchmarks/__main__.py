@@ -5,7 +5,6 @@
 | `tick` | a small tick with scripts by hand in PySpark and Delta |
 | `growth` | tick 1,000 with tick 10 of four programs |
 | `year` | 365 ticks as one range with a batch query by hand, single ticks, and the last 30 alone |
-| `flights_tick` | a warm day of the flights with a script by hand for a day |
 | `definitions` | loading 1, 20 and 50 deployed flows with a second |
 | `deployments` | changes of a program after a year: `plan`, three ways to deploy, a correction |
 | `functions` | functions as columns with Arrow UDFs and plain Python UDFs |
@@ -38,7 +37,6 @@ BENCHMARKS = (
     "tick",
     "growth",
     "year",
-    "flights_tick",
     "definitions",
     "deployments",
     "functions",
