@@ -91,9 +91,9 @@ class RangeJobs:
         raise AssertionError("any number of rows fits the last session")
 
     def _has_few_rows(self, run: Run, inputs: Mapping[str, Batch], before: Commit | None) -> bool:
-        """Whether little arrives, little is stored that it can meet, and little came of it before.
+        """Whether little arrives, and little is stored that it can meet.
 
-        What comes of it passes through the driver.
+        What comes of it passes through the driver, so the range before must have given little, too.
         """
         arrived = [batch.rows_at_hand for batch in inputs.values()]
         stored = [file.rows for file in self._stored()]
