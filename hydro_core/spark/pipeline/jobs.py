@@ -90,7 +90,9 @@ class RangeJobs:
                 return {**known, **found}
         raise AssertionError("any number of rows fits the last session")
 
-    def _has_few_rows(self, run: Run, inputs: Mapping[str, Batch], before: Commit | None) -> bool:
+    def _has_few_rows(
+        self, run: RangeRequest, inputs: Mapping[str, Batch], before: Commit | None
+    ) -> bool:
         """Whether little arrives, and little is stored that it can meet.
 
         What comes of it passes through the driver, so the range before must have given little, too.
