@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from hydro_core.analysis.infer import infer
 from hydro_core.engines import Options
+from hydro_core.ir.graph import Endpoint
 from hydro_core.lang.resolve import parse
+from hydro_core.plan.planner import plan
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
+from hydro_core.spark import guards
+from hydro_core.spark.batches import Batch, batch_of
 from hydro_core.spark.guards import reruns
+from hydro_core.spark.pipeline import Pipeline
+from hydro_core.spark.pipeline_verify import verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,3 +111,56 @@ def test_several_functions_ask_one_after_the_other(spark: SparkSession) -> None:
     form = "map(lambda r: r.v * r.v // 13 % 2**50) -> filter(lambda x: x * x > 17) "
     _outputs(_program(form), _ticks(LARGE), spark)
     assert sum(reruns().values()) - before in (1, 2)
+
+
+STORED = """
+rows = source("k string, v long")
+steps = union()
+rows -> map(lambda r: r.v * r.v // 19 % 1009) -> steps
+steps -> map(lambda x: x * (2**60 + x) % 1013) -> unique() -> steps
+steps -> unique() -> reached
+rows -> persist() -> aggregate(by="k", n=sum(lambda r: r.v * r.v % 2011)) -> totals
+rows -> fold([0], lambda s, r: [s[0] + r.v * r.v % 23], commutative=True) -> folded
+"""
+
+
+def _stored(directory: Path, spark: SparkSession, settings: Settings) -> Pipeline:
+    return Pipeline(directory, plan(infer(parse(STORED))), settings, spark)
+
+
+def _batches(stored: Pipeline, values: Sequence[int]) -> dict[str, Batch]:
+    typed = stored.plan.typed
+    item = typed.types[Endpoint(stored.plan.graph.sources["rows"].id)].item
+    rows = pa.table({"k": ["a"] * len(values), "v": pa.array(values, pa.int64())})
+    return {"rows": batch_of("rows", rows, item, pa.array(range(len(values)), pa.int64()))}
+
+
+@pytest.mark.parametrize("few_rows", [0, 100_000], ids=["many rows", "few rows"])
+def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
+    tmp_path: Path, spark: SparkSession, few_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings().with_(few_rows=few_rows, guard_reruns=2)
+    values = [5, LARGE, LARGE + 1, 3, LARGE]
+    graph, ticks = parse(STORED), [{"rows": [{"k": "a", "v": v}]} for v in values]
+    told = run_json(graph, {}, ticks, Options())
+    stored = _stored(tmp_path, spark, settings)
+    whole = _batches(stored, values)
+    found = []
+    for first, last in ((0, 2), (3, 3), (4, 4)):
+        # Each as a process of its own.
+        monkeypatch.setattr(guards, "_reruns", Counter())
+        monkeypatch.setattr(guards, "_stays", set())
+        part = {name: batch.within(first, last) for name, batch in whole.items()}
+        found.append(_stored(tmp_path, spark, settings).run_range(first, last, part))
+    stored = _stored(tmp_path, spark, settings)
+    for name in graph.sinks:
+        rows = stored.output(name, every=True).to_pylist()
+        of_ticks = [[r for r in rows if r["tick"] == t] for t in range(len(values))]
+        expected = [tick[name] for tick in told]
+        assert [len(r) for r in of_ticks] == [len(r) for r in expected]
+    assert not verify(tmp_path).problems
+    assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
+    assert [len(c.ran_again) for c in found] == [4, 1, 3]
+    assert {r.function.line for r in found[0].reruns} == {4, 5, 7, 8}
+    # The body of the cycle has asked at each of the first two, and stays in Python at the third.
+    assert sorted(r.times for r in found[2].reruns) == [2, 2, 2, 2]
