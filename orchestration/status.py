@@ -16,7 +16,7 @@ from hydro_core.deploy.files import Written
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.reruns import CURE
+from hydro_core.spark.functions.reruns import CURE
 
 from . import project
 from .arguments import add_format, flow_named

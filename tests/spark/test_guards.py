@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from hydro_core.analysis.infer import infer
+from hydro_core.cli.main import main
 from hydro_core.engines import Options
-from hydro_core.ir.graph import Endpoint
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
-from hydro_core.spark import guards
-from hydro_core.spark.batches import Batch, batch_of
-from hydro_core.spark.guards import reruns
-from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.pipeline_verify import verify
+from hydro_core.spark.functions import guards
+from hydro_core.spark.functions.guards import reruns
+from hydro_core.spark.inputs.batches import Batch, batch_of
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.types.ddl import parse_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +62,7 @@ def _ticks(*values: int | None) -> list[Any]:
 @pytest.mark.parametrize("form", FORMS)
 def test_python_is_asked(spark: SparkSession, form: str, caplog: pytest.LogCaptureFixture) -> None:
     before = sum(reruns().values())
-    with caplog.at_level(logging.WARNING, "hydro_core.spark.guards"):
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(_program(FORMS[form]), _ticks(2, LARGE), spark, as_range=True)
     assert sum(reruns().values()) == before + 1
     assert [r.getMessage() for r in caplog.records if "Spark cannot tell" in r.getMessage()]
@@ -100,7 +101,7 @@ def test_a_function_that_keeps_asking_stays_in_python(
     before = sum(reruns().values())
     settings = Settings().with_(guard_reruns=2)
     text = _program("map(lambda r: r.v * r.v // 11 % 501)")
-    with caplog.at_level(logging.WARNING, "hydro_core.spark.guards"):
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(text, _ticks(LARGE, LARGE, LARGE, 3), spark, settings)
     assert sum(reruns().values()) == before + 2
     assert "stays in Python from now on" in caplog.text
@@ -116,51 +117,67 @@ def test_several_functions_ask_one_after_the_other(spark: SparkSession) -> None:
 STORED = """
 rows = source("k string, v long")
 steps = union()
-rows -> map(lambda r: r.v * r.v // 19 % 1009) -> steps
-steps -> map(lambda x: x * (2**60 + x) % 1013) -> unique() -> steps
+rows -> map(lambda r: r.v) -> steps
+steps -> map(lambda x: x * x // 2**40 // 2**30) -> unique() -> steps
 steps -> unique() -> reached
 rows -> persist() -> aggregate(by="k", n=sum(lambda r: r.v * r.v % 2011)) -> totals
-rows -> fold([0], lambda s, r: [s[0] + r.v * r.v % 23], commutative=True) -> folded
 """
 
 
-def _stored(directory: Path, spark: SparkSession, settings: Settings) -> Pipeline:
-    return Pipeline(directory, plan(infer(parse(STORED))), settings, spark)
-
-
-def _batches(stored: Pipeline, values: Sequence[int]) -> dict[str, Batch]:
-    typed = stored.plan.typed
-    item = typed.types[Endpoint(stored.plan.graph.sources["rows"].id)].item
-    rows = pa.table({"k": ["a"] * len(values), "v": pa.array(values, pa.int64())})
-    return {"rows": batch_of("rows", rows, item, pa.array(range(len(values)), pa.int64()))}
-
-
-@pytest.mark.parametrize("few_rows", [0, 100_000], ids=["many rows", "few rows"])
 def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
-    tmp_path: Path, spark: SparkSession, few_rows: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings().with_(few_rows=few_rows, guard_reruns=2)
-    values = [5, LARGE, LARGE + 1, 3, LARGE]
-    graph, ticks = parse(STORED), [{"rows": [{"k": "a", "v": v}]} for v in values]
-    told = run_json(graph, {}, ticks, Options())
-    stored = _stored(tmp_path, spark, settings)
-    whole = _batches(stored, values)
-    found = []
-    for first, last in ((0, 2), (3, 3), (4, 4)):
-        # Each as a process of its own.
+    values = [5, LARGE, 3, LARGE, LARGE + 1]
+    graph = parse(STORED)
+    told = run_json(graph, {}, [{"rows": [{"k": "a", "v": v}]} for v in values], Options())
+    made = plan(infer(graph))
+    item = parse_ddl("k string, v long")
+
+    def opened(few_rows: int = 100_000) -> Pipeline:
+        """As a process of its own."""
         monkeypatch.setattr(guards, "_reruns", Counter())
         monkeypatch.setattr(guards, "_stays", set())
-        part = {name: batch.within(first, last) for name, batch in whole.items()}
-        found.append(_stored(tmp_path, spark, settings).run_range(first, last, part))
-    stored = _stored(tmp_path, spark, settings)
-    for name in graph.sinks:
-        rows = stored.output(name, every=True).to_pylist()
-        of_ticks = [[r for r in rows if r["tick"] == t] for t in range(len(values))]
-        expected = [tick[name] for tick in told]
-        assert [len(r) for r in of_ticks] == [len(r) for r in expected]
-    assert not verify(tmp_path).problems
+        settings = Settings().with_(guard_reruns=2, few_rows=few_rows)
+        return Pipeline(tmp_path, made, settings, spark)
+
+    def batches(first: int, last: int) -> dict[str, Batch]:
+        numbers = pa.array(range(first, last + 1), pa.int64())
+        v = pa.array(values[first : last + 1], pa.int64())
+        return {"rows": batch_of("rows", pa.table({"k": ["a"] * len(v), "v": v}), item, numbers)}
+
+    whole = opened(few_rows=0).run_range(0, 2, batches(0, 2))
+    again = opened().run_range(3, 3, batches(3, 3))
+    known = opened().run_range(4, 4, batches(4, 4))
+    assert [sorted(r.function.line or 0 for r in c.ran_again) for c in (whole, again, known)] == [
+        [5, 7],
+        [5, 7],
+        [],
+    ]
+    assert {(r.times, r.commit, r.first, r.last) for r in known.reruns} == {(2, 1, 3, 3)}
+    stored = opened()
     assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
-    assert [len(c.ran_again) for c in found] == [4, 1, 3]
-    assert {r.function.line for r in found[0].reruns} == {4, 5, 7, 8}
-    # The body of the cycle has asked at each of the first two, and stays in Python at the third.
-    assert sorted(r.times for r in found[2].reruns) == [2, 2, 2, 2]
+    assert not verify(tmp_path).problems
+    for tick, outputs in enumerate(told):
+        reached = stored.output("reached", tick).to_pylist()
+        assert sorted(row["item"] for row in reached) == sorted(outputs["reached"])
+        rows = [{"k": r["k"], "n": r["n"]} for r in stored.output("totals", tick).to_pylist()]
+        assert rows == outputs["totals"]
+
+
+def test_files_are_written_once(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.hydro").write_text("rows -> map(lambda r: r.v * r.v // 29 % 1021) -> out")
+    values = pa.array([3, LARGE, 4, LARGE + 7], pa.int64())
+    pa.parquet.write_table(pa.table({"t": [0, 1, 1, 2], "v": values}), tmp_path / "rows.parquet")
+    before, found = sum(reruns().values()), []
+    for engine in ("reference", "spark"):
+        out = tmp_path / engine
+        words = ["run", str(tmp_path / "p.hydro"), "--input", f"rows={tmp_path}/rows.parquet:t"]
+        assert main([*words, "--out", str(out), "--engine", engine]) == 0
+        files = sorted(out.rglob("*.parquet"))
+        rows = [row for file in files for row in pa.parquet.read_table(file).to_pylist()]
+        found.append(sorted(map(repr, rows)))
+    assert len(found[0]) == 4
+    assert found[0] == found[1]
+    assert sum(reruns().values()) == before + 1

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
-from hydro_core.spark.guards import exactly_run, mark, recall, reruns, runs_in_python
-from hydro_core.spark.reruns import GuardedFunction, Rerun
+from hydro_core.spark.functions.guards import exactly_run, mark, recall, reruns, runs_in_python
+from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 
 
 def _function(text: str, file: str) -> Fn:

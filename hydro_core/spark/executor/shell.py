@@ -1,0 +1,55 @@
+"""The shell around the executor: runs ranges of ticks, wherever their past and results are.
+
+Here a job that failed because Spark could not tell what a function gives runs again, any other
+failure becomes an error for people, long ranges are run in parts, and a range in which a tick fails
+is run up to that tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from hydro_core.plan.parts import in_parts
+from hydro_core.spark.executor.executor import run_range
+from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.job import Storage
+from hydro_core.spark.functions.guards import exactly_run
+from hydro_core.spark.functions.reruns import GuardedFunction
+
+T = TypeVar("T")
+
+
+def attempt(
+    storage: Storage[T], first: int, last: int, in_python: Sequence[GuardedFunction] = ()
+) -> T:
+    """What a storage makes of the ticks first … last, by one job; again, where a guard fails.
+
+    Args:
+        storage: where their past and batches are, and where what they give goes.
+        first: the first tick.
+        last: the last one.
+        in_python: the functions of which it is known that Spark cannot tell what they give.
+
+    Raises:
+        DataError: a tick failed (code `runtime`), or a stored file is broken (`state`).
+        InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+    """
+
+    def run(in_python: Sequence[GuardedFunction]) -> T:
+        job = replace(storage.job(first, last), in_python=in_python)
+        return storage.take(job, run_range(job))
+
+    with told_failures(storage.plan.typed, storage.directory):
+        return exactly_run(run, storage.settings, in_python)
+
+
+def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -> Iterator[T]:
+    """What a storage makes of the ticks first … last, by as few jobs as may be.
+
+    A job is of at most `longest` ticks. If a tick fails, those before it are done, then its error
+    is raised.
+    """
+    return in_parts(first, last, longest, partial(attempt, storage))
