@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from hydro_core.spark.session.session import shared_session
 
@@ -79,3 +82,19 @@ def test_the_environment_is_left_as_it_was() -> None:
     shared_session()
     assert os.environ.get("SPARK_CONF_DIR") == before.get("SPARK_CONF_DIR")
     assert "SPARK_LAUNCHER_OPTS" not in os.environ
+
+
+def test_an_expression_is_one_question_to_the_jvm(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client: Any = F.col("x")._jc._gateway_client  # type: ignore[attr-defined]
+    asked: list[str] = []
+    send = client.send_command
+
+    def counted(command: str, *more: Any, **named: Any) -> Any:
+        asked.append(command)
+        return send(command, *more, **named)
+
+    monkeypatch.setattr(client, "send_command", counted)
+    F.col("y")
+    assert len(asked) == 1

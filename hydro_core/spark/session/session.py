@@ -24,6 +24,7 @@ from hydro_core.spark.session.launch import (
     package_archive,
     runs_jobs,
 )
+from hydro_core.spark.session.looked_up import look_up_once
 from hydro_core.spark.session.ready import made_ready
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
@@ -125,6 +126,7 @@ def start_session(
     if not _is_one_process(settings.master):
         # Nodes of a cluster have PySpark and pyarrow, but not this package.
         context.addPyFile(str(package_archive()))
+    look_up_once(context._jvm)  # noqa: SLF001 - Spark offers no question for it
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
         session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
