@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,9 @@ class GuardedFunction:
     line: int | None = None
 
     def __str__(self) -> str:
-        place = "" if self.line is None else f" ({self.file}, line {self.line})"
+        place = (
+            "" if self.line is None else f" ({PurePath(self.file or '').name}, line {self.line})"
+        )
         return f"{self.name}{place}"
 
 

@@ -64,16 +64,11 @@ def iso(value: Value, between: str) -> Value:
 def _pattern(text: str) -> str:
     """Spark's pattern for one of `strftime`."""
     found = ""
-    for part in re.findall(r"%.?|[^%]+", text, re.DOTALL):
-        if part == "%%":
-            part = "%"  # noqa: PLW2901 - from here on it is a text like others
-        if len(part) == 2 and part[0] == "%" and part[1] in _DIRECTIVES:
-            found += _DIRECTIVES[part[1]]
-        elif part[0] == "%" and part != "%":
-            raise NotCompilable(f"`{part}` in a format")
-        else:
-            quoted = part.replace("'", "''")
-            found += f"'{quoted}'"
+    for directive, between in re.findall(r"%([^%]?)|((?:[^%]|%%)+)", text):
+        if directive not in _DIRECTIVES and not between:
+            raise NotCompilable(f"`%{directive}` in a format")
+        quoted = between.replace("%%", "%").replace("'", "''")
+        found += f"'{quoted}'" if between else _DIRECTIVES[directive]
     return found
 
 

@@ -119,10 +119,10 @@ def formatted(scope: Scope, node: FString) -> Value:
         value = scope.compile(expression)
         if conversion not in ("", "s") or (conversion and specification):
             raise NotCompilable("a format specification")
-        plain = not specification
-        parts.append(
-            text_of(scope, value) if plain else formats.specified(scope, value, specification)
-        )
+        if specification:
+            parts.append(scope.sure(formats.specified(scope, value, specification)))
+        else:
+            parts.append(text_of(scope, value))
     if not parts:
         return Value(F.lit(""), STRING, nullable=False, constant=("",))
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
