@@ -64,7 +64,7 @@ def iso(value: Value, between: str) -> Value:
 def _pattern(text: str) -> str:
     """Spark's pattern for one of `strftime`."""
     found = ""
-    for directive, between in re.findall(r"%([^%]?)|((?:[^%]|%%)+)", text):
+    for between, directive in re.findall(r"((?:[^%]|%%)+)|%(.?)", text, re.DOTALL):
         if directive not in _DIRECTIVES and not between:
             raise NotCompilable(f"`%{directive}` in a format")
         quoted = between.replace("%%", "%").replace("'", "''")
