@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
@@ -155,7 +156,7 @@ def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int 
     if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if any(a.function == "sum" for _, a in args.get("aggregates") or ()):
+    if any(AGGREGATES[a.function].may_fail for _, a in args.get("aggregates") or ()):
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -30,13 +31,20 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.internal import MOVING_AGGREGATE
-from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
+from hydro_core.catalog.parts import (
+    goes_on,
+    merging,
+    moves,
+    splits_by_type,
+    why_no_parts,
+    why_not_moving,
+)
 from hydro_core.catalog.spec import Args
 from hydro_core.optimize.shape import Cycle, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
-MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
+_STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if goes_on(a) and not s.internal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ def could_go_on(shape: Shape, args: Args) -> bool:
     """Whether the node would go on from tick to tick if its input only grew."""
     match shape.cls:
         case ByKey(Summary.AGGREGATES):
-            return all(can_go_on(a.function) for _, a in args.get("aggregates", ()))
+            return all(goes_on(a.function) for _, a in args.get("aggregates", ()))
         case ByKey(Summary.FOLD | Summary.REDUCTION):
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
@@ -91,13 +99,13 @@ def of_window(shape: Shape, args: Args) -> Reason:
         )
         return Reason(why, cure)
     functions = [a.function for _, a in args.get("aggregates", ())]
-    exact = [f for f in functions if f not in {"count", "count_if", "sum", "avg"}]
-    rounded = [f for f in functions if f in {"sum", "avg"}]
-    if exact:
-        return Reason(why_not_moving(exact[0], exact=True), cure)
+    stays = [f for f in functions if not moves(f, exact=True)]
+    rounded = [f for f in functions if not moves(f, exact=False)]
+    if stays:
+        return Reason(why_not_moving(stays[0]), cure)
     if rounded:
         cure = "sum integers or decimals: these are exact, and what leaves can be taken out again"
-        return Reason(why_not_moving(rounded[0], exact=False), cure)
+        return Reason(why_not_moving(rounded[0]), cure)
     return Reason("its rows are counted anew", cure)
 
 
@@ -174,11 +182,12 @@ def _of_fold(args: Args) -> Reason:
 
 def _of_aggregate(args: Args) -> Reason:
     aggregates = args.get("aggregates", ())
-    whole = [a.function for _, a in aggregates if not can_go_on(a.function)]
+    whole = [a.function for _, a in aggregates if not goes_on(a.function)]
     if whole:
-        cure = f"these go on from what is stored: {MERGED}; or take a `window(n)`"
+        cure = f"these go on from what is stored: {_STORED}; or take a `window(n)`"
         return Reason(why_no_parts(whole[0]), cure)
-    if merging(aggregates) is not None or all(a.function != "avg" for _, a in aggregates):
+    by_type = any(splits_by_type(a.function) for _, a in aggregates)
+    if merging(aggregates) is not None or not by_type:
         return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
     return Reason(
         "a mean of decimals of so many digits would be rounded twice",

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.parts import (
-    Parts,
     has_inverse,
     merging,
     moving_parts,
@@ -33,11 +32,11 @@ def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
     parts = running_parts(args, item, output)
     if parts is not None:
         yield "parts", (args, parts.given, parts.made)
-        yield from _made_of(parts)
+        yield from _alone(parts.given)
     moving = moving_parts(args, item, output)
     if moving is not None:
         yield "moving", (args, moving.given, moving.made)
-        yield from _made_of(moving)
+        yield from _alone(moving.given)
     if parts is None and merging(args["aggregates"]) is None:
         yield from _distinct(args, item, output)
 
@@ -50,14 +49,10 @@ def _alone(args: Args) -> Iterator[Found]:
         yield "moves", (args,)
 
 
-def _made_of(parts: Parts) -> Iterator[Found]:
-    yield from _alone(parts.given)
-
-
 def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
     """Aggregates that see distinct values: alone, or apart from the others of the key."""
     named: tuple[Named, ...] = args["aggregates"]
-    counts = [a for _, a in named if a.function == "count_distinct"]
+    counts = [a for _, a in named if AGGREGATES[a.function].over_distinct]
     if not counts or any(isinstance(c, Fn) for a in counts for c in a.arguments):
         return
     first = counts[0].arguments
@@ -80,23 +75,27 @@ def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
 
 def _is_over(aggregate: Aggregate, columns: tuple[str | Fn, ...]) -> bool:
     """Whether it is the same over the distinct rows of these columns."""
-    if aggregate.function == "count_distinct":
+    spec = AGGREGATES[aggregate.function]
+    if spec.over_distinct:
         return set(aggregate.arguments) == set(columns)
-    idempotent = AGGREGATES[aggregate.function].idempotent
-    return idempotent and set(aggregate.arguments) <= set(columns)
+    return spec.idempotent and set(aggregate.arguments) <= set(columns)
 
 
 def _of_distinct_rows(args: Args, columns: tuple[str, ...], item: Row) -> Iterator[Found]:
     kept = tuple(dict.fromkeys((*(args["by"] or ()), *columns)))
     rows = Args((("columns", kept), ("computed", ())))
     types = {f.name: f for f in item.fields}
-    there = Aggregate("count_if", (_all_there(columns, Row(tuple(types[n] for n in kept))),))
-    made = tuple(
-        (name, there if a.function == "count_distinct" else a) for name, a in args["aggregates"]
-    )
+    there = _all_there(columns, Row(tuple(types[n] for n in kept)))
+    made = tuple((name, _over_rows(a, there)) for name, a in args["aggregates"])
     counted = args.with_(aggregates=made)
     yield "distinct_of", (args, counted, rows)
     yield from _alone(counted)
+
+
+def _over_rows(aggregate: Aggregate, there: Fn) -> Aggregate:
+    """What gives as much over distinct rows; `there`: whether all that is counted is there."""
+    counted = AGGREGATES[aggregate.function].over_distinct
+    return Aggregate(counted, (there,)) if counted else aggregate
 
 
 def _all_there(columns: tuple[str, ...], item: Row) -> Fn:

@@ -62,7 +62,7 @@ def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
     """The aggregates of a group of rows, by the names they are given."""
     found = {}
     for name, aggregate in site.args["aggregates"]:
-        columns = [_values(site, argument, rows) for argument in aggregate.arguments]
+        columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
         group = Group(site, len(rows), columns, _column(site.output, name))
         found[name] = AGGREGATES[aggregate.function](group)
     return found
@@ -73,10 +73,9 @@ def _column(row: ItemType, name: str) -> ItemType:
     return found or UNKNOWN
 
 
-def _values(site: Site, argument: str | Fn, rows: Sequence[Any]) -> Values:
-    if isinstance(argument, Fn):
-        return [site.call(argument, row) for row in rows]
-    return [field(row, argument) for row in rows]
+def value_of(site: Site, argument: str | Fn, row: Any) -> Any:
+    """What an aggregate is over, of a row."""
+    return site.call(argument, row) if isinstance(argument, Fn) else field(row, argument)
 
 
 def _count(group: Group) -> int:

@@ -9,7 +9,7 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.routed import router
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.keys import field, key_of
-from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of
+from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of, value_of
 from hydro_core.reference.meanings.registry import Growth, meaning_of, means
 from hydro_core.reference.meanings.state import changed
 from hydro_core.reference.past import Past
@@ -65,7 +65,7 @@ def _result(site: Site, row: Any) -> RowItem:
 
 
 def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
-    parts = [field(row, part) for part in aggregate.arguments if isinstance(part, str)]
+    parts = [value_of(site, argument, row) for argument in aggregate.arguments]
     if aggregate.function == "any_value":
         return parts[0]
     total, count = parts

@@ -21,6 +21,7 @@ from hydro_core.catalog.spec import Aggregate, OpSpec
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.aggregates import GREATEST
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,
@@ -103,7 +104,7 @@ def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
     if merge.function not in EXTREMES:
         return value[0]
     order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
-    return extreme_part(value, order, greatest=merge.function == "max_by")
+    return extreme_part(value, order, greatest=GREATEST[merge.function])
 
 
 def _moved(step: Step) -> Going:
