@@ -251,6 +251,7 @@ _ENTRIES = (
         "the mean",
         _average,
         Kept(parts=("total", "count"), digits=EXACT_DIGITS),
+        fails=True,
         aliases=("mean",),
     ),
     AggregateSpec(

@@ -223,7 +223,7 @@ def _stored(spec: AggregateSpec) -> str:
     """What is kept of the rows of a history."""
     match spec.kept:
         case AllValues():
-            return "all values"
+            return "the different values" if spec.over_distinct else "all values"
         case Kept(merge="", parts=parts):
             return "its parts: " + ", ".join(parts)
         case Kept(beside=beside):
@@ -233,5 +233,5 @@ def _stored(spec: AggregateSpec) -> str:
 def _moves(spec: AggregateSpec) -> str:
     """Whether it moves with a window."""
     if not moves(spec.name, exact=True):
-        return ""
+        return "no"
     return "yes" if moves(spec.name, exact=False) else "of exact numbers"

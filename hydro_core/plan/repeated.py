@@ -33,7 +33,7 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.parts import moving_split, running_split
-from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
+from hydro_core.functions.known_folds import FoldParts, KnownFold, StartKept, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
@@ -121,9 +121,9 @@ def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
 
 def _is_sum(known: KnownFold) -> bool:
     match known:
-        case Total() | Kept():
+        case Total() | StartKept():
             return True
-        case Parts(parts):
+        case FoldParts(parts):
             return all(map(_is_sum, parts))
         case _:
             return False

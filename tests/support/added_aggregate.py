@@ -9,7 +9,7 @@ import pytest
 from hydro_core.catalog import aggregates
 from hydro_core.catalog.aggregates import AggregateSpec, Kept
 from hydro_core.reference.meanings import aggregates as meanings
-from hydro_core.reference.meanings.aggregates import Group
+from hydro_core.reference.meanings.aggregates import GroupValues
 from hydro_core.types.item import LONG
 
 RANGE = AggregateSpec(
@@ -27,7 +27,7 @@ RANGE = AggregateSpec(
 def add_range(patched: pytest.MonkeyPatch) -> None:
     """Programs may then say `range("v")`, of integers."""
 
-    def meaning(group: Group) -> Any:
+    def meaning(group: GroupValues) -> Any:
         return max(group.values) - min(group.values) if group.values else None
 
     patched.setitem(aggregates._TABLE, RANGE.name, RANGE)

@@ -10,6 +10,7 @@ from hydro_core.catalog.parts import (
     has_inverse,
     merging,
     moving_parts,
+    moving_split,
     running_parts,
 )
 from hydro_core.catalog.spec import Aggregate, Args
@@ -26,27 +27,32 @@ Found = tuple[str, tuple[Args, ...]]
 
 def facts_of(args: Args, item: ItemType, output: ItemType) -> Iterator[Found]:
     """What is known of an aggregate with these arguments, over items of a type."""
-    yield from _alone(args)
+    yield from _alone(args, item)
     if not isinstance(item, Row) or not isinstance(output, Row):
         return
     parts = running_parts(args, item, output)
     if parts is not None:
         yield "parts", (args, parts.given, parts.made)
-        yield from _alone(parts.given)
+        yield from _alone(parts.given, item)
     moving = moving_parts(args, item, output)
     if moving is not None:
         yield "moving", (args, moving.given, moving.made)
-        yield from _alone(moving.given)
+        yield from _alone(moving.given, item)
     if parts is None and merging(args["aggregates"]) is None:
         yield from _distinct(args, item, output)
 
 
-def _alone(args: Args) -> Iterator[Found]:
-    """What the arguments say by themselves."""
+def _alone(args: Args, item: ItemType) -> Iterator[Found]:
+    """Whether the aggregates go on as they are: over a history, and where rows go again."""
     if merging(args["aggregates"]) is not None:
         yield "mergeable", (args,)
-    if has_inverse(args["aggregates"]):
+    if has_inverse(args["aggregates"]) and isinstance(item, Row) and _is_told(args, item):
         yield "moves", (args,)
+
+
+def _is_told(args: Args, item: Row) -> bool:
+    """Whether what is left of such rows is told by what has gone: sums of doubles are rounded."""
+    return all(moving_split(a, item) == (a,) for _, a in args["aggregates"])
 
 
 def _distinct(args: Args, item: Row, output: Row) -> Iterator[Found]:
@@ -89,7 +95,7 @@ def _of_distinct_rows(args: Args, columns: tuple[str, ...], item: Row) -> Iterat
     made = tuple((name, _over_rows(a, there)) for name, a in args["aggregates"])
     counted = args.with_(aggregates=made)
     yield "distinct_of", (args, counted, rows)
-    yield from _alone(counted)
+    yield from _alone(counted, item)
 
 
 def _over_rows(aggregate: Aggregate, there: Fn) -> Aggregate:

@@ -25,7 +25,7 @@ from hydro_core.spark.lower.aggregates import GREATEST, Argument, Group, argumen
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.of_parts import made_of, parts_of
-from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.sums import ROOMY, checked_sum, sum_of_decimals
 from hydro_core.types.item import Decimal, ItemType, is_integer
@@ -36,13 +36,13 @@ def runs(step: Step) -> bool:
     return step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
 
 
-def is_merged(running: Running | None, step: Step) -> TypeGuard[Running]:
+def is_merged(running: MergedResult | None, step: Step) -> TypeGuard[MergedResult]:
     """Whether the result over the step's input is merged from partial results."""
     return running is not None and (step.input.kind is Kind.H or running.is_invertible)
 
 
 def run_over(
-    step: Step, keys: GroupKeys, results: Mapping[str, Running], *, every_tick: bool
+    step: Step, keys: GroupKeys, results: Mapping[str, MergedResult], *, every_tick: bool
 ) -> DataFrame:
     """The results of each key, named, at all times: (k0 …, the results, t, until).
 
@@ -107,7 +107,7 @@ def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[
 
 def running_aggregate(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
-) -> Running | None:
+) -> MergedResult | None:
     """The aggregate over a history, or over what `goes` again.
 
     None where it is not merged from partial results.
@@ -123,7 +123,7 @@ def running_aggregate(
 
 def _of_parts(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool
-) -> Running | None:
+) -> MergedResult | None:
     """A result that is made of those of other aggregates."""
     parts, found = parts_of(aggregate, item), []
     for part, of in parts:
@@ -140,30 +140,32 @@ def _of_parts(
             made.append((running.final(own), of))
         return made_of(aggregate.function, made, result, node)
 
-    return Running(partials, final)
+    return MergedResult(partials, final)
 
 
-def _one(aggregate: Merge) -> Callable[[Group], Running]:
+def _one(aggregate: Merge) -> Callable[[Group], MergedResult]:
     """An aggregate of Spark's, which merges its own results."""
 
-    def found(group: Group) -> Running:
+    def found(group: Group) -> MergedResult:
         part = Partial(aggregate(group.arguments[0][0]), aggregate)
-        return Running((part,), lambda parts: parts[0].cast(spark_type(group.result)))
+        return MergedResult((part,), lambda parts: parts[0].cast(spark_type(group.result)))
 
     return found
 
 
-def _count(group: Group, is_counted: Column) -> Running:
-    return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(group.result)))
+def _count(group: Group, is_counted: Column) -> MergedResult:
+    return MergedResult(
+        (counted(is_counted),), lambda parts: parts[0].cast(spark_type(group.result))
+    )
 
 
-def _rows(group: Group) -> Running:
+def _rows(group: Group) -> MergedResult:
     return _count(group, group.arguments[0][0].isNotNull() if group.arguments else F.lit(True))
 
 
-def _sum(group: Group) -> Running:
+def _sum(group: Group) -> MergedResult:
     part = _sum_of_rows(*group.arguments[0], group.node)
-    return Running(
+    return MergedResult(
         (part,), lambda parts: checked_sum(parts[0], group.result, group.node, F.col(TICK))
     )
 
@@ -177,16 +179,18 @@ def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
     return Partial(F.sum(column.cast("double")), F.sum)
 
 
-def _total(group: Group) -> Running:
+def _total(group: Group) -> MergedResult:
     """The sum with 0 for no values."""
     part = _sum_of_rows(*group.arguments[0], group.node)
-    return Running((part,), lambda parts: or_zero(parts[0], group.result))
+    return MergedResult((part,), lambda parts: or_zero(parts[0], group.result))
 
 
-def _extreme(group: Group, *, greatest: bool) -> Running:
+def _extreme(group: Group, *, greatest: bool) -> MergedResult:
     found = F.max(extreme_part(*group.arguments, greatest=greatest))
     of_type = spark_type(group.result)
-    return Running((Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(of_type))
+    return MergedResult(
+        (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(of_type)
+    )
 
 
 def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
@@ -196,7 +200,7 @@ def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
     return F.when(order[0].isNotNull(), both)
 
 
-_MERGED: Mapping[str, Callable[[Group], Running]] = {
+_MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
     **{name: partial(_extreme, greatest=greatest) for name, greatest in GREATEST.items()},
     "count": _rows,
     "count_if": lambda group: _count(group, group.arguments[0][0]),

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hydro_core.plan.bootstrap import Bootstrap, Wanted
+from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.functions.reruns import Rerun, added_up
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -36,7 +36,7 @@ BESIDE = "_beside"
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class Recomputed:
     """The ticks that are computed again."""
 
     first: int
@@ -59,7 +59,7 @@ class Rework:
         serving: Pipeline,
         target: Pipeline,
         beside: Pipeline,
-        past: Past,
+        past: Recomputed,
         taken: Collection[str],
         *,
         since: Mapping[str, int] | None = None,
@@ -213,7 +213,7 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
         base = base_before(pipeline.store, pipeline.ledger, first)
         beside = _begun(pipeline, base)
         first = base.tick + 1
-        past = Past(first, now.last, first)
+        past = Recomputed(first, now.last, first)
         return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
 
 
@@ -228,7 +228,7 @@ def deployment(
     serving: Pipeline,
     target: Pipeline,
     made_by: Bootstrap,
-    wanted: Wanted,
+    wanted: WantedTables,
     since: Mapping[str, int] | None = None,
 ) -> Rework:
     """The tables that another program wants, to be made from the past.
@@ -258,7 +258,7 @@ def deployment(
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
         changed = {name: (since or {}).get(name, 0) for name in outputs}
         # A new state is of no tick that anybody has seen.
-        past = Past(0, now.last, min(changed.values(), default=now.last + 1))
+        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1))
         return Rework(serving, target, beside, past, taken, since=changed)
 
 
@@ -273,7 +273,7 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         base = _left_by(target, serving.ledger)
         beside = _begun(target, base)
         first = base.tick + 1
-        past = Past(first, now.last, min(first, _undone_from(serving.ledger, base)))
+        past = Recomputed(first, now.last, min(first, _undone_from(serving.ledger, base)))
         return Rework(serving, target, beside, past, tuple(target.store.tables))
 
 

@@ -8,8 +8,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, numbers, rounding
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict, string
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict, string
 from hydro_core.types.item import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _WHOLE = re.compile(r"(0?[1-9][0-9]{0,2}|,|)d?")
@@ -28,7 +28,7 @@ _DIRECTIVES = {
 """Directives whose texts no locale changes, and Spark's patterns for them."""
 
 
-def specified(scope: Scope, value: Value, specification: str) -> Value:
+def specified(scope: ColumnScope, value: ColumnValue, specification: str) -> ColumnValue:
     """`f"{value:specification}"`, where there is one."""
     if value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and "%" in specification:
         return strftime(scope, value, specification)
@@ -42,14 +42,14 @@ def specified(scope: Scope, value: Value, specification: str) -> Value:
     raise NotCompilable("a format specification")
 
 
-def strftime(scope: Scope, value: Value, text: str) -> Value:
+def strftime(scope: ColumnScope, value: ColumnValue, text: str) -> ColumnValue:
     """`moment.strftime(text)`; how long a year before 1000 is, the machine decides."""
     moment = scope.need(value)
     column = F.when(F.year(moment.column) >= 1000, F.date_format(moment.column, _pattern(text)))
     return strict(column, STRING, moment, moment, doubtful=True)
 
 
-def iso(value: Value, between: str) -> Value:
+def iso(value: ColumnValue, between: str) -> ColumnValue:
     """`timestamp.isoformat()`, `str(timestamp)`: what is `between` differs."""
     moment = value.column
     micros = F.pmod(F.unix_micros(moment.cast("timestamp")), F.lit(1_000_000))
@@ -72,7 +72,7 @@ def _pattern(text: str) -> str:
     return found
 
 
-def _fixed(number: Value, grouped: str, digits: int, kind: str) -> Value:
+def _fixed(number: ColumnValue, grouped: str, digits: int, kind: str) -> ColumnValue:
     """`f"{x:.2f}"`: the number in units of its last digit, and the point put in."""
     x: Column = number.column * 100.0 if kind == "%" else number.column
     units = rounding.units(x, digits)

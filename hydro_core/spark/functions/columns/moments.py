@@ -16,11 +16,11 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Call
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import division, formats, integers
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
+    ColumnValue,
     NotCompilable,
-    Value,
     computed,
     long,
     strict,
@@ -54,12 +54,12 @@ _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecon
 """What fields begin with, from the largest to the smallest; years begin with none."""
 
 
-def is_moment(value: Value) -> bool:
+def is_moment(value: ColumnValue) -> bool:
     """Whether it is a date or a timestamp."""
     return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def attribute(scope: Scope, base: Value, name: str) -> Value:
+def attribute(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
     """`date.year` and its like."""
     if base.type == DURATION:
         return _of_duration(scope, base, name)
@@ -74,7 +74,7 @@ def attribute(scope: Scope, base: Value, name: str) -> Value:
     return long(_FIELDS[name](value.column).cast("long"), value, safe=True)
 
 
-def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
+def method(scope: ColumnScope, base: ColumnValue, name: str, arguments: int) -> ColumnValue:
     """`timestamp.date()` and its like, without arguments."""
     if base.type == DURATION and name == "total_seconds" and not arguments:
         microseconds = base.with_(type=LONG, constant=None)
@@ -105,7 +105,7 @@ def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
             raise NotCompilable(f"`.{name}` of {base.type}")
 
 
-def cut(scope: Scope, base: Value, fields: Mapping[str, Any]) -> Value:
+def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> ColumnValue:
     """`timestamp.replace(minute=0, second=0, microsecond=0)`: the beginning of its hour."""
     names = [name for name in _LEAST if base.type != DATE or name in ("month", "day")]
     smallest = names[-len(fields) :]
@@ -119,7 +119,7 @@ def cut(scope: Scope, base: Value, fields: Mapping[str, Any]) -> Value:
     return computed(begun, base.type, value, safe=True)
 
 
-def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a op b` with a date, a timestamp or a timedelta."""
     if op == "+" and a.type == DURATION and is_moment(b):
         a, b = b, a
@@ -134,12 +134,12 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
 
 
-def negative(value: Value) -> Value:
+def negative(value: ColumnValue) -> ColumnValue:
     """`-timedelta`."""
     return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 
-def duration(scope: Scope, node: Call) -> Value:
+def duration(scope: ColumnScope, node: Call) -> ColumnValue:
     """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
     parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
@@ -154,7 +154,7 @@ def duration(scope: Scope, node: Call) -> Value:
     return strict(total, DURATION, *values, doubtful=bool(values))
 
 
-def _of_duration(scope: Scope, base: Value, name: str) -> Value:
+def _of_duration(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
     value = scope.need(base)
     whole = value.with_(type=LONG, constant=None)
     day, second = integers.constant(_DAY), integers.constant(_SECOND)
@@ -169,7 +169,7 @@ def _of_duration(scope: Scope, base: Value, name: str) -> Value:
             raise NotCompilable(f"`.{name}` of a timedelta")
 
 
-def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, d = scope.need(a), scope.need(b)
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
@@ -197,7 +197,7 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return strict(column, a.type, x, d, x, d, doubtful=True)
 
 
-def _microseconds(value: Value) -> Column:
+def _microseconds(value: ColumnValue) -> Column:
     stamp = value.column if value.type == TIMESTAMP else value.column.cast("timestamp")
     return F.unix_micros(stamp)
 

@@ -8,8 +8,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers, numbers
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, long, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, long, strict
 from hydro_core.types.item import DOUBLE, LONG, Decimal
 
 _MOST_DIGITS = 10
@@ -17,7 +17,7 @@ _MOST_DIGITS = 10
 _CONTEXT_DIGITS = 28
 
 
-def truncated(scope: Scope, value: Value) -> Value:
+def truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`int(x)` of a number."""
     if integers.is_int(value):
         return scope.need(integers.as_long(value))
@@ -29,7 +29,7 @@ def truncated(scope: Scope, value: Value) -> Value:
     raise NotCompilable(f"`int` of {value.type}")
 
 
-def rounded(scope: Scope, value: Value, digits: Value | None) -> Value:
+def rounded(scope: ColumnScope, value: ColumnValue, digits: ColumnValue | None) -> ColumnValue:
     """`round(x)`, `round(x, digits)`: halves to the even neighbour."""
     known = (None,) if digits is None else digits.constant
     n = known[0] if known is not None else -1
@@ -46,7 +46,9 @@ def rounded(scope: Scope, value: Value, digits: Value | None) -> Value:
     raise NotCompilable(f"`round` of {value.type}")
 
 
-def _within_long(scope: Scope, value: Value, convert: Callable[[Column], Column]) -> Value:
+def _within_long(
+    scope: ColumnScope, value: ColumnValue, convert: Callable[[Column], Column]
+) -> ColumnValue:
     number = scope.need(numbers.as_double(value))
     d = number.column
     column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
@@ -67,7 +69,7 @@ def is_told(x: Column, digits: int) -> Column:
     return F.abs(x * 10.0**digits) < 2.0**51
 
 
-def _float_to(scope: Scope, value: Value, digits: int) -> Value:
+def _float_to(scope: ColumnScope, value: ColumnValue, digits: int) -> ColumnValue:
     if digits > _MOST_DIGITS:
         raise NotCompilable(f"`round` to more than {_MOST_DIGITS} digits")
     number = scope.need(numbers.as_double(value))
@@ -87,7 +89,7 @@ def _excess(x: Column, power: Column) -> Column:
     return (first * power - x * power) + (x - first) * power
 
 
-def _decimal_to(value: Value, of: Decimal, digits: int) -> Value:
+def _decimal_to(value: ColumnValue, of: Decimal, digits: int) -> ColumnValue:
     to = Decimal(of.precision - of.scale + digits + 1, digits)
     if digits > of.scale or to.precision > _CONTEXT_DIGITS:
         raise NotCompilable(f"`round` of {of} to {digits} digits")

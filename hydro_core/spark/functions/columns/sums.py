@@ -11,15 +11,15 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, integers, numbers
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import DOUBLE, LONG
 
 _ADDS_PLAINLY = sys.version_info < (3, 12)
 """From 3.12 on Python carries along what the rounding of each partial sum of floats took away."""
 
 
-def total(scope: Scope, node: Call) -> Value:
+def total(scope: ColumnScope, node: Call) -> ColumnValue:
     """`sum(…)`: of an array, a tuple or a loop."""
     start = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
     if start is not None:
@@ -28,11 +28,11 @@ def total(scope: Scope, node: Call) -> Value:
     if not isinstance(argument, Comprehension):
         array = arrays.array_of(scope, argument)
         return _total(array, lambda e: arrays.item(array, e), lambda _: None)
-    loop = arrays.Loop(scope, argument)
+    loop = arrays.ComprehensionLoop(scope, argument)
     if loop.numbered:
         raise NotCompilable("`sum` over `enumerate`")
 
-    def element(e: Column) -> Value:
+    def element(e: Column) -> ColumnValue:
         body = scope.inner(loop.names(e))
         return body.guarded(body.doubtfully(argument.element))
 
@@ -40,10 +40,10 @@ def total(scope: Scope, node: Call) -> Value:
 
 
 def _total(
-    array: Value,
-    element: Callable[[Column], Value],
+    array: ColumnValue,
+    element: Callable[[Column], ColumnValue],
     kept: Callable[[Column], Column | None],
-) -> Value:
+) -> ColumnValue:
     """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
     first = element(F.get(array.column, F.lit(0)))
     if numbers.is_float(first) and _ADDS_PLAINLY:
@@ -52,7 +52,7 @@ def _total(
         first, zero, combine = integers.as_long(first), integers.literal(0), F.try_add
     else:
         raise NotCompilable(f"`sum` of {first.type}")
-    of, parts = first.type, list[Value]()
+    of, parts = first.type, list[ColumnValue]()
 
     def step(total: Column, e: Column) -> Column:
         value = element(e)
