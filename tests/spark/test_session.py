@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from py4j.clientserver import JavaClient
 from pyspark.sql import functions as F
 
 from hydro_core.spark.session.session import shared_session
@@ -53,6 +53,32 @@ def test_delta_tables_are_written_and_read(tmp_path: Path) -> None:
     assert [row.id for row in rows] == [0, 1, 2]
 
 
+def test_functions_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared_session()
+    F.col("a")
+    sent: list[str] = []
+    send = JavaClient.send_command
+
+    def counted(self: JavaClient, command: str, *more: object) -> object:
+        sent.append(command)
+        return send(self, command, *more)
+
+    monkeypatch.setattr(JavaClient, "send_command", counted)
+    column = F.col("a")
+    # Objects that nobody holds any more are given back by messages that begin with an m.
+    assert [command[0] for command in sent if command[0] != "m"] == ["c"]
+    assert column is not None
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, 11])
+def test_lists_reach_the_jvm_as_they_are(length: int) -> None:
+    jvm: Any = shared_session().sparkContext._jvm
+    for given in (list(range(length)), ["x"] * length, [None, *range(length)]):
+        assert jvm.PythonUtils.toSeq(given).mkString(",") == ",".join(
+            "null" if item is None else str(item) for item in given
+        )
+
+
 def test_time_is_utc_and_arithmetic_is_checked() -> None:
     spark = shared_session()
     (row,) = spark.sql(
@@ -82,19 +108,3 @@ def test_the_environment_is_left_as_it_was() -> None:
     shared_session()
     assert os.environ.get("SPARK_CONF_DIR") == before.get("SPARK_CONF_DIR")
     assert "SPARK_LAUNCHER_OPTS" not in os.environ
-
-
-def test_an_expression_is_one_question_to_the_jvm(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client: Any = F.col("x")._jc._gateway_client  # type: ignore[attr-defined]
-    asked: list[str] = []
-    send = client.send_command
-
-    def counted(command: str, *more: Any, **named: Any) -> Any:
-        asked.append(command)
-        return send(command, *more, **named)
-
-    monkeypatch.setattr(client, "send_command", counted)
-    F.col("y")
-    assert len(asked) == 1

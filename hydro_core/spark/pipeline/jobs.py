@@ -82,7 +82,7 @@ class RangeJobs:
         """
         known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
         sessions = [self._session(spark, inputs)]
-        if self._has_few_rows(inputs):
+        if self._has_few_rows(run, inputs, before):
             sessions.insert(0, few_rows_session(spark))
         in_python: Sequence[GuardedFunction] = ()
         for session in sessions:
@@ -92,14 +92,21 @@ class RangeJobs:
                 return Computed({**known, **found}, in_python)
         raise AssertionError("any number of rows fits the last session")
 
-    def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
-        """Whether little arrives, and little is stored that it can meet."""
-        most = min(self.settings.spark.few_rows, self.settings.spark.small_write_rows)
-        counts = [
-            *(batch.rows_at_hand for batch in inputs.values()),
-            *(file.rows for file in self._stored()),
-        ]
-        return sum(most + 1 if count is None else count for count in counts) <= most
+    def _has_few_rows(
+        self, run: RangeRequest, inputs: Mapping[str, Batch], before: Commit | None
+    ) -> bool:
+        """Whether little arrives, and little is stored that it can meet.
+
+        What comes of it passes through the driver, so the range before must have given little, too.
+        """
+        arrived = [batch.rows_at_hand for batch in inputs.values()]
+        stored = [file.rows for file in self._stored()]
+        if None in arrived or None in stored:
+            return False
+        came, all_rows = (sum(n or 0 for n in counts) for counts in (arrived, arrived + stored))
+        given = max((_expected(before, spec.name, run) for spec in self.tables.all), default=0)
+        settings = self.settings.spark
+        return max(came, given) <= settings.small_write_rows and all_rows <= settings.few_rows
 
     def _stored(self) -> list[DataFile]:
         """The files of the state."""

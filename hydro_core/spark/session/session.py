@@ -16,6 +16,7 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.session.gateway import with_fewer_calls
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     SessionError,
@@ -24,7 +25,6 @@ from hydro_core.spark.session.launch import (
     package_archive,
     runs_jobs,
 )
-from hydro_core.spark.session.looked_up import look_up_once
 from hydro_core.spark.session.ready import made_ready
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
@@ -123,10 +123,10 @@ def start_session(
     java_home, jars = made_ready(share, settings.java_home)
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    with_fewer_calls(context._jvm)  # noqa: SLF001 - Spark offers no question for it
     if not _is_one_process(settings.master):
         # Nodes of a cluster have PySpark and pyarrow, but not this package.
         context.addPyFile(str(package_archive()))
-    look_up_once(context._jvm)  # noqa: SLF001 - Spark offers no question for it
     session = SparkSession.builder.getOrCreate()
     if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
         session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
