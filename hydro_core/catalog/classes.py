@@ -152,12 +152,14 @@ class ByKey:
 @final
 @dataclass(frozen=True, slots=True)
 class Running:
-    """By key: its result of all that has come so far, which it stores, made of what is new."""
+    """By key: a result that it stores, and makes anew where its input is new."""
 
     of: ByKey
     """What it is over all items."""
-    loses: bool = False
-    """Its last input is what no longer counts."""
+    changes: bool = False
+    """It is the result of its input, of which it reads the changes; else of all that came so far,
+    of which it gets what is new.
+    """
 
 
 @final
@@ -209,28 +211,11 @@ class Before:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """Over time: the items of a tick some ticks ago, which a window loses."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Growth:
     """Over time: how a stream differs from what it was in the tick before."""
 
     signed: bool
     """What goes is told, too, with a count; else only what comes."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """By key, which is the whole item: how its first input differs from its second, or from none.
-
-    What `Growth` is over time.
-    """
-
-    signed: bool
 
 
 @final
@@ -259,9 +244,7 @@ OpClass = (
     | History
     | Window
     | Before
-    | Leaving
     | Growth
-    | Compared
     | Commands
 )
 ClassOf = Callable[["Args"], OpClass]

@@ -17,12 +17,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -43,7 +41,7 @@ from hydro_core.catalog.classes import (
 )
 from hydro_core.catalog.spec import Fails, functions_of
 from hydro_core.optimize.loops import cycle_of
-from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
+from hydro_core.optimize.shape import Cycle, Integrate, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 
 Key = int | str
@@ -220,15 +218,15 @@ def _is_part(cls: ShapeClass) -> bool:
             return summary is Summary.LATEST
         case Positional(gives):
             return gives in (Places.FIRST, Places.FIRST_OF_KEY)
-        case Growth(signed) | Compared(signed):
+        case Growth(signed):
             return not signed
-        case History() | Window() | Before() | Leaving():
+        case History() | Window() | Before():
             return True
         case PerItem() | Matching() | Distinct() | Ordering():
             return _gives_its_items(cls) or keeps_first(cls)
         case Given() | Nothing() | Output() | Projection() | Sum() | Product():
             return False
-        case Running() | Commands() | Cycle():
+        case Running() | Commands() | Cycle() | Integrate():
             return False
         case _:
             assert_never(cls)

@@ -18,7 +18,6 @@ from hydro_core.catalog.classes import (
     Compares,
     Gives,
     History,
-    Leaving,
     Matching,
     Meets,
     PerItem,
@@ -135,7 +134,7 @@ class _Narrowing:
 
 def _stores(node: Node) -> bool:
     """Whether the node keeps rows of many ticks as they are."""
-    return node.spec.state in (State.HISTORY, State.WINDOW, State.DELAY)
+    return node.spec.state in (State.HISTORY, State.WINDOW)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
@@ -169,7 +168,7 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
     if len(items) < len(node.inputs):
         return everything
     match node.cls:
-        case Sum() | History() | Window() | Before() | Leaving():
+        case Sum() | History() | Window() | Before():
             return (own,) * len(items)
         case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):
             asked = _all_of(functions_of(node.args))

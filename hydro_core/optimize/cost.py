@@ -17,12 +17,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -35,9 +33,10 @@ from hydro_core.catalog.classes import (
     Running,
     Sum,
     Window,
-    is_itemwise,
 )
-from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
+from hydro_core.catalog.forms import Form
+from hydro_core.optimize.forms import Forms
+from hydro_core.optimize.shape import Cycle, Integrate, Payload, ShapeClass
 from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, is_smaller, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
@@ -83,44 +82,61 @@ class CostModel:
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
-    def costs(self, sizes: Sequence[float]) -> list[float]:
-        """The cost of every node."""
-        kept = {n.cls for n in self.space.nodes if _updates(n.shape.cls)}
-        touched = self._touched(sizes)
-        return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
+    def costs(self, sizes: Sequence[float], forms: Forms | None = None) -> list[float]:
+        """The cost of every node; with `forms`, of every node of their space.
 
-    def _cost_beside(
-        self,
-        node: ENode,
-        sizes: Sequence[float],
-        kept: Collection[ClassId],
-        touched: Mapping[ClassId, float],
+        Args:
+            sizes: the rows of every class of values.
+            forms: the space, in which streams may be wanted by their changes.
+        """
+        if forms is None:
+            return [self.cost(node, sizes) for node in self.space.nodes]
+        stored = {n.cls for n in self.space.nodes if _is_stored(n.shape.cls)}
+        rows = self._rows(sizes, forms)
+        return [self._cost_in(forms, node, rows, stored) for node in forms.space.nodes]
+
+    def _cost_in(
+        self, forms: Forms, node: ENode, rows: Sequence[float], stored: Collection[ClassId]
     ) -> float:
-        """The cost of a node, which may be less for what is running below it."""
+        """The cost of a node that gives its stream in some form."""
         cls = node.shape.cls
-        if isinstance(cls, Before) and node.inputs[0] in kept:
+        into = [rows[c] for c in node.inputs]
+        if isinstance(cls, Integrate):
+            return 0.0 if node.cls not in stored else rows[node.cls]
+        if isinstance(cls, Before) and node.inputs[0] in stored:
             return NODE
-        cost = self.cost(node, sizes)
-        if isinstance(cls, Growth) and node.inputs[0] in touched:
-            return min(cost, NODE + 3 * touched[node.inputs[0]])
-        return cost
+        changes = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
+        if isinstance(cls, Growth) and changes:
+            return NODE + into[0]
+        if forms.streams[node.cls][1] is Form.CHANGES:
+            return NODE + _cost_of_changes(cls, into, rows[node.cls])
+        return self.cost(node, rows)
 
-    def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
-        """How many rows of a running result change in a tick, as the operator itself knows."""
-        found: dict[ClassId, float] = {}
-        for node in self.space.nodes:
-            if _updates(node.shape.cls):
-                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs))
+    def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
+        """The rows of every class in its form: those that a tick changes, where it is changes.
+
+        A class that only feeds itself has all.
+        """
+        space, known = forms.space, len(sizes)
+        found = [*sizes, *(sizes[stream] for stream, _ in forms.streams[known:])]
+        told = [c for c in range(known, len(found)) if forms.streams[c][1] is Form.CHANGES]
         changed = True
         while changed:
             changed = False
-            for node in self.space.nodes:
-                rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
-                if rows is None or node.cls in found or not is_itemwise(node.shape.cls):
-                    continue
-                found[node.cls] = rows
-                changed = True
+            for cls in told:
+                for i in space.of[cls]:
+                    rows = self._changed(space.nodes[i], found, forms)
+                    if rows < found[cls]:
+                        found[cls], changed = rows, True
         return found
+
+    def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
+        """How many rows come and go in a tick."""
+        into = [
+            rows[c] / self._ticks() if forms.streams[c][1] is Form.GROWTH else rows[c]
+            for c in node.inputs
+        ]
+        return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -196,8 +212,8 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
         case History() | Window():
             # it stores the batch and reads the rest
             return into[0] + out
-        case Before() | Leaving():
-            # the batch is kept, and that of an earlier tick read
+        case Before():
+            # the batch is kept, and that of the tick before read
             return 2 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
@@ -221,19 +237,31 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
             | ByKey()
             | Running()
             | Positional()
-            | Compared()
             | Commands()
+            | Integrate()
         ):
             return sum(into)
         case _:
             assert_never(cls)
 
 
-def _updates(cls: ShapeClass) -> bool:
-    """Whether it stores its results of many rows, and knows what it changes.
+def _cost_of_changes(cls: ShapeClass, into: Sequence[float], out: float) -> float:
+    """What a node touches that gives no more than its changes."""
+    match cls:
+        case History():
+            return 0.0
+        case Window():
+            # the batch is stored, and that which leaves is read
+            return out
+        case Running(ByKey(keyed=True)):
+            # the keys of what is new are found in the state, and written again
+            return 2 * sum(into)
+        case _:
+            return _cost_of(cls, into, out)
 
-    Nobody stores them again, or looks at the others to tell.
-    """
+
+def _is_stored(cls: ShapeClass) -> bool:
+    """Whether its results, many rows, are stored by itself: nobody stores them again."""
     return isinstance(cls, Running) and cls.of.keyed
 
 

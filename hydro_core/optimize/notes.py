@@ -71,7 +71,7 @@ def notes_of(
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
-        if _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
+        if cls in plan.in_changes or _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
         if _reads(node, held.histories):
@@ -210,14 +210,16 @@ def _carries(cls: ShapeClass) -> bool:
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:
-    """The least set of classes of which `holds` is true, given those that are in it."""
+    """The least set of classes, wanted by their values, of which `holds` is true, given those that
+    are in it.
+    """
     found: set[ClassId] = set()
     changed = True
     while changed:
         changed = False
         for cls, chosen in plan.choice.items():
             node = space.nodes[chosen]
-            if cls not in found and holds(node, found):
+            if cls not in found and cls not in plan.in_changes and holds(node, found):
                 found.add(cls)
                 changed = True
     return found

@@ -24,8 +24,6 @@ FACTS: Mapping[str, str] = {
     "moving": "PPP",
     "distinct_of": "PPP",
     "apart": "PPPPP",
-    "padded": "PPPP",
-    "padded_both": "PPPPPP",
     "opposite": "PP",
     "join_left": "PPP",
     "join_right": "PPP",

@@ -39,7 +39,12 @@ class Cycle:
     """Only what the ticks before did not have."""
 
 
-ShapeClass = OpClass | Cycle
+@dataclass(frozen=True, slots=True)
+class Integrate:
+    """A stream's values, by one who stores them and knows how they change."""
+
+
+ShapeClass = OpClass | Cycle | Integrate
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,8 @@ BAG = Shape(
     "bag", (Sort.SEQUENCE,), Ordering(sorts=False), linear=(True,), strict=(False,), monotone=True
 )
 """Forgets the order of a sequence."""
+INTEGRATE = Shape("integrate", (Sort.BAG,), Integrate(), strict=(False,))
+"""No operator: whoever gives the changes gives the values, too."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
 NO_ARGS = Args()

@@ -14,10 +14,9 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
     ("Running results", algebra.RUNNING),
-    ("Windows", algebra.WINDOWS),
+    ("Results that go on by changes", algebra.MOVING),
     ("Orders of joins", algebra.ORDERS),
-    ("Changes of what grows, and of windows", changes.COUNTED),
-    ("Joins that keep or drop rows without a match", changes.PADDED),
+    ("Matches in a history", changes.MATCHES),
     ("Filters", functions.FILTERS),
 )
 DERIVED: tuple[Line, ...] = (

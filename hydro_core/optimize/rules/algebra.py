@@ -47,22 +47,19 @@ def _of_aggregates(variant: str = "") -> Iterator[Line]:
     )
 
 
-_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
-
-
-def _of_windows(variant: str = "") -> Iterator[Line]:
-    """Aggregates of the last ticks, with keys or without."""
+def _of_changes(variant: str = "") -> Iterator[Line]:
+    """Aggregates of what is told by its changes, with keys or without."""
     op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
     yield (
-        f"{name}-window-parts",
-        f"({op} ?f (window ?n ?a)) => (aggregate_result ?h ({op} ?g (window ?n ?a)))",
+        f"{name}-moving-parts",
+        f"({op} ?f ?x) => (aggregate_result ?h ({op} ?g ?x))",
         "the aggregates are made of counts and exact totals",
         "(moving ?f ?g ?h)",
     )
     yield (
-        f"{name}-window",
-        f"({op} ?f (window ?n ?a)) => ({MOVING_AGGREGATE.name}{variant} ?f ?a (leaving ?n ?a))",
-        _MOVES,
+        f"{name}-moving",
+        f"({op} ?f ?x) => ({MOVING_AGGREGATE.name}{variant} ?f ?x)",
+        "counts and totals go on by changes: what comes is added, what goes is taken away",
         "(moves ?f)",
     )
 
@@ -122,7 +119,7 @@ RUNNING = (
         "(apart ?f ?g ?h ?j ?p)",
     ),
 )
-WINDOWS = (*_of_windows(), *_of_windows(_OF_ALL))
+MOVING = (*_of_changes(), *_of_changes(_OF_ALL))
 
 ORDERS = (
     (

@@ -63,7 +63,7 @@ AGGREGATED = ROWS + 'n = a -> persist() -> aggregate(by="k", n=count())\n'
 @pytest.mark.parametrize(
     "rest",
     [
-        'n -> flat_map(lambda r: [{"k": r.n}]) -> aggregate(by="k", m=count()) -> out',
+        'n -> flat_map(lambda r: [{"k": r.n}]) -> aggregate(by="k", m=median("k")) -> out',
         "n -> unique() -> out",
         'n -> join(right=n, on="k", suffix="_r") -> out',
     ],

@@ -27,7 +27,9 @@ NAIVE = {
     + "j = pb -> join(right=pc) -> map(lambda k, p: (k, p[1]))\n"
     + "pa -> join(right=j) -> delta() -> out",
     "distinct": PAIRS + "pa -> unique() -> delta() -> out",
-    "outer": PAIRS + 'pa -> join(right=pb, how="outer") -> delta() -> out',
+    "outer": PAIRS
+    + 'pa -> join(right=pb, how="outer") -> map(lambda k, p: (k, 1)) -> reduce_keyed('
+    "lambda m, n: m + n, commutative=True) -> prev() -> out",
     "running": ROWS
     + 'a -> persist() -> aggregate(by="k", n=count(), m=avg("v")) -> delta() -> out',
     "latest": ROWS + 'a -> persist() -> latest(by="k", order="v") -> delta() -> out',
