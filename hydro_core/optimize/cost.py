@@ -35,9 +35,10 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form
+from hydro_core.catalog.properties import Holds
 from hydro_core.optimize.forms import Forms
-from hydro_core.optimize.shape import Cycle, Integrate, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, is_smaller, rows_of
+from hydro_core.optimize.shape import INTEGRATE, Cycle, Payload, ShapeClass
+from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -77,7 +78,9 @@ class CostModel:
         # made of one row for each key, or of the last ticks, does not
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
-            if found[node.cls] is None and (is_smaller(node.shape.cls) or node.shape.single):
+            holds = node.shape.cls.holds
+            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single
+            if found[node.cls] is None and smaller:
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
@@ -91,7 +94,7 @@ class CostModel:
         """
         if forms is None:
             return [self.cost(node, sizes) for node in self.space.nodes]
-        stored = {n.cls for n in self.space.nodes if _is_stored(n.shape.cls)}
+        stored = {n.cls for n in self.space.nodes if n.shape.cls.holds is Holds.STATE}
         rows = self._rows(sizes, forms)
         return [self._cost_in(forms, node, rows, stored) for node in forms.space.nodes]
 
@@ -101,15 +104,15 @@ class CostModel:
         """The cost of a node that gives its stream in some form."""
         cls = node.shape.cls
         into = [rows[c] for c in node.inputs]
-        if isinstance(cls, Integrate):
-            return 0.0 if node.cls not in stored else rows[node.cls]
+        if node.shape is INTEGRATE:
+            return rows[node.cls]
         if isinstance(cls, Before) and node.inputs[0] in stored:
             return NODE
         changes = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
         if isinstance(cls, Growth) and changes:
             return NODE + into[0]
         if forms.streams[node.cls][1] is Form.CHANGES:
-            return NODE + _cost_of_changes(cls, into, rows[node.cls])
+            return NODE + _cost_of(cls, into, rows[node.cls], self.goal, Form.CHANGES)
         return self.cost(node, rows)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
@@ -140,10 +143,8 @@ class CostModel:
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
-        cls = node.shape.cls
-        if self.goal == "range" and _is_free_in_ranges(cls):
-            return NODE
-        return NODE + _cost_of(cls, [sizes[c] for c in node.inputs], sizes[node.cls])
+        into = [sizes[c] for c in node.inputs]
+        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], self.goal)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
@@ -202,13 +203,24 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # noqa: C901, PLR0911 - a closed set of cases
+def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
+    cls: ShapeClass, into: Sequence[float], out: float, goal: Goal, form: Form = Form.VALUES
+) -> float:
     """What a node of the class touches in a tick, given the rows that it reads and gives."""
+    told = form is Form.CHANGES
     match cls:
         case Given() | Output():
             return 0.0
+        case History() | Before() | Growth(signed=False) if goal == "range":
+            # it only changes the ticks at which rows are there
+            return 0.0
         case Sum():
             return 0.01 * out
+        case History() if told:
+            return 0.0
+        case Window() if told:
+            # the batch is stored, and that which leaves is read
+            return out
         case History() | Window():
             # it stores the batch and reads the rest
             return into[0] + out
@@ -217,7 +229,7 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
             return 2 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            return out + 2 * sum(into)
+            return 2 * sum(into) + (0.0 if told else out)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):
@@ -238,33 +250,7 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
             | Running()
             | Positional()
             | Commands()
-            | Integrate()
         ):
             return sum(into)
         case _:
             assert_never(cls)
-
-
-def _cost_of_changes(cls: ShapeClass, into: Sequence[float], out: float) -> float:
-    """What a node touches that gives no more than its changes."""
-    match cls:
-        case History():
-            return 0.0
-        case Window():
-            # the batch is stored, and that which leaves is read
-            return out
-        case Running(ByKey(keyed=True)):
-            # the keys of what is new are found in the state, and written again
-            return 2 * sum(into)
-        case _:
-            return _cost_of(cls, into, out)
-
-
-def _is_stored(cls: ShapeClass) -> bool:
-    """Whether its results, many rows, are stored by itself: nobody stores them again."""
-    return isinstance(cls, Running) and cls.of.keyed
-
-
-def _is_free_in_ranges(cls: ShapeClass) -> bool:
-    """Whether it only changes the ticks at which rows are there."""
-    return isinstance(cls, History | Before) or cls == Growth(signed=False)

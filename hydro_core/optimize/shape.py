@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import OpClass, Ordering, Sum
+from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
+from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
@@ -37,14 +40,11 @@ class Cycle:
 
     new: bool = False
     """Only what the ticks before did not have."""
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
-@dataclass(frozen=True, slots=True)
-class Integrate:
-    """A stream's values, by one who stores them and knows how they change."""
-
-
-ShapeClass = OpClass | Cycle | Integrate
+ShapeClass = OpClass | Cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,16 @@ class Shape:
         return self.flat.removesuffix(GLOBAL)
 
     @property
+    def is_itemwise(self) -> bool:
+        """Whether it goes item by item."""
+        return not isinstance(self.cls, Cycle) and is_itemwise(self.cls)
+
+    @property
+    def makes_aggregates(self) -> bool:
+        """Whether it makes named aggregates, of items or of what is new."""
+        return not isinstance(self.cls, Cycle) and aggregates(self.cls)
+
+    @property
     def is_bags(self) -> bool:
         """Whether all streams at the shape are bags."""
         return self.output is Sort.BAG and Sort.SEQUENCE not in self.inputs
@@ -86,8 +96,8 @@ BAG = Shape(
     "bag", (Sort.SEQUENCE,), Ordering(sorts=False), linear=(True,), strict=(False,), monotone=True
 )
 """Forgets the order of a sequence."""
-INTEGRATE = Shape("integrate", (Sort.BAG,), Integrate(), strict=(False,))
-"""No operator: whoever gives the changes gives the values, too."""
+INTEGRATE = Shape("integrate", (Sort.BAG,), PerItem(Gives.SAME), linear=(True,), strict=(False,))
+"""The same stream, its values by who gives the changes: no operator."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
 NO_ARGS = Args()

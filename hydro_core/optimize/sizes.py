@@ -30,7 +30,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.optimize.shape import Cycle, Integrate, ShapeClass
+from hydro_core.optimize.shape import Cycle, ShapeClass
 
 GROUPS_EXPONENT = 0.8
 """n rows are expected to fall into n**0.8 groups."""
@@ -108,7 +108,7 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: Asked) -> float:  # no
             return into[-1].rows / into[-1].ticks
         case Cycle():
             return into[0].rows if into else 1.0
-        case Output() | Projection() | Ordering() | Before() | Integrate():
+        case Output() | Projection() | Ordering() | Before():
             return into[0].rows
         case _:
             assert_never(cls)
@@ -117,15 +117,6 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: Asked) -> float:  # no
 def groups(rows: float) -> float:
     """Into how many groups so many rows fall."""
     return rows if rows <= 1 else rows**GROUPS_EXPONENT
-
-
-def is_smaller(cls: ShapeClass) -> bool:
-    """Whether the result is smaller than the history that it is made of."""
-    match cls:
-        case ByKey() | Window() | Positional(Places.FIRST | Places.FIRST_OF_KEY):
-            return True
-        case _:
-            return False
 
 
 def _share(gives: Gives, asked: Asked) -> float:

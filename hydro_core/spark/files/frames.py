@@ -13,8 +13,8 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hydro_core.spark.batches_axis import micros, step_of, window_of
 from hydro_core.spark.files.arrived import Arrived, is_exact
+from hydro_core.spark.files.axis import micros, step_of, window_of
 from hydro_core.spark.files.places import Found, find
 from hydro_core.spark.files.rows import (
     CURE,
@@ -31,9 +31,9 @@ from hydro_core.spark.files.rows import (
 )
 from hydro_core.spark.files.rows import Wanted as Made
 from hydro_core.spark.files.workers import read_in_workers, survey
-from hydro_core.spark.paths import literal, quoted
-from hydro_core.spark.relation import ITEM, TICK
-from hydro_core.spark.types import spark_type
+from hydro_core.spark.frames.paths import literal, quoted
+from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.ticks.batches import (
     InputFile,
     TickColumn,

@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.spark.paths import literal
+from hydro_core.spark.frames.paths import literal
 from hydro_core.ticks.arrow import item_type, plain_type
 from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.files import (
@@ -226,7 +226,7 @@ def _by_spark(
     """Parquet files as Spark reads them by itself."""
     from pyspark.sql import types as spark
 
-    from hydro_core.spark.types import spark_type
+    from hydro_core.spark.frames.types import spark_type
 
     fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
     reader = session.read.schema(spark.StructType(fields))

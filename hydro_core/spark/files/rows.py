@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.arrow import arrow_type, to_arrow
+from hydro_core.spark.frames.arrow import arrow_type, to_arrow
 from hydro_core.ticks.arrow import item_type
 from hydro_core.ticks.batches import moment_of
 from hydro_core.ticks.landed import ArrowRows, Landed, asked

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.log import copies
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import copies
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.algebra import all_of, with_keys_of, without_keys_of
 from hydro_core.spark.lower.registry import Lowered, Step, lower
-from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.types.item import ItemType
 
 

@@ -6,14 +6,14 @@ from pyspark.sql import Column
 
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import Aggregate
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.spark.lower.group import fields_of
 from hydro_core.spark.lower.items import make_row, named
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.relation import ITEM, Relation
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import LONG, Decimal, ItemType
 
 
