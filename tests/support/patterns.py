@@ -279,7 +279,7 @@ class Instance:
             found = [_join(how, None) for how in HOWS[condition.name]]
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
-            moving = any("moving" in s or "result" in s for s in self._shape_names())
+            moving = "moving" in self.rule.name
             if not self.known:
                 self.known = list(_known_of_aggregates(self.rng, by, moving=moving))
                 # what is known of the same aggregates over a window comes last
