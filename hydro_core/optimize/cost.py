@@ -2,14 +2,15 @@
 
 Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
 reads, stores and gives. In the tick plan a history is dear, since all of it is read each tick; in
-the range plan all ticks are one relation, so `persist`, `old`, `prev` and `delta` only change a
-column and are free, and a join costs its candidate pairs.
+the range plan all ticks are one relation, so `persist`, `old` and `delta` only change a column and
+are free, and a join costs its candidate pairs; `prev` is not, through which ticks wait for one
+another.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
@@ -35,10 +36,10 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.forms import Form
-from hydro_core.catalog.properties import Holds
+from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.optimize.forms import Forms
 from hydro_core.optimize.shape import INTEGRATE, Cycle, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, rows_of
+from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, groups, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -79,7 +80,8 @@ class CostModel:
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
             holds = node.shape.cls.holds
-            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single
+            kept = node.shape.cls.passes is Passes.SOME and found[node.inputs[0]] is not None
+            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single or kept
             if found[node.cls] is None and smaller:
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
@@ -94,22 +96,20 @@ class CostModel:
         """
         if forms is None:
             return [self.cost(node, sizes) for node in self.space.nodes]
-        stored = {n.cls for n in self.space.nodes if n.shape.cls.holds is Holds.STATE}
         rows = self._rows(sizes, forms)
-        return [self._cost_in(forms, node, rows, stored) for node in forms.space.nodes]
+        return [self._cost_in(forms, node, rows) for node in forms.space.nodes]
 
-    def _cost_in(
-        self, forms: Forms, node: ENode, rows: Sequence[float], stored: Collection[ClassId]
-    ) -> float:
+    def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The cost of a node that gives its stream in some form."""
         cls = node.shape.cls
         into = [rows[c] for c in node.inputs]
         if node.shape is INTEGRATE:
             return rows[node.cls]
-        if isinstance(cls, Before) and node.inputs[0] in stored:
-            return NODE
         changes = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
-        if isinstance(cls, Growth) and changes:
+        if isinstance(cls, Before) and changes:
+            # all of the log is read and summed up, and nothing written
+            return NODE + 2 * rows[node.cls]
+        if isinstance(cls, Growth | Output) and changes:
             return NODE + into[0]
         if forms.streams[node.cls][1] is Form.CHANGES:
             return NODE + _cost_of(cls, into, rows[node.cls], self.goal, Form.CHANGES)
@@ -209,9 +209,12 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     """What a node of the class touches in a tick, given the rows that it reads and gives."""
     told = form is Form.CHANGES
     match cls:
-        case Given() | Output():
+        case Given():
             return 0.0
-        case History() | Before() | Growth(signed=False) if goal == "range":
+        case Output():
+            # what is not told by its changes is stored anew in each tick
+            return into[0]
+        case History() | Growth(signed=False) if goal == "range":
             # it only changes the ticks at which rows are there
             return 0.0
         case Sum():
@@ -225,11 +228,12 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             # it stores the batch and reads the rest
             return into[0] + out
         case Before():
-            # the batch is kept, and that of the tick before read
-            return 2 * into[0]
+            # all of it is written in each tick, and that of the tick before read
+            return 3 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            return 2 * sum(into) + (0.0 if told else out)
+            touched = min(groups(sum(into)), out)
+            return sum(into) + 2 * touched + (0.0 if told else out)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import Growth, Running
+from hydro_core.catalog.classes import Before, Growth, Output, Running
 from hydro_core.catalog.forms import Form, needed
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, Cycle, Sort
@@ -100,7 +100,7 @@ def with_forms(space: Space) -> Forms:
             work.add(ENode(INTEGRATE, None, (work.cls(cls, Form.CHANGES),), cls), -1)
         for i in options:
             node = space.nodes[i]
-            if isinstance(node.shape.cls, Growth) and node.shape.is_bags:
+            if isinstance(node.shape.cls, Growth | Before | Output) and node.shape.is_bags:
                 told = (work.cls(node.inputs[0], Form.CHANGES),)
                 work.add(replace(node, inputs=told), i)
     while work.todo:

@@ -18,6 +18,7 @@ from hydro_core.optimize.shape import Shape
 FACTS: Mapping[str, str] = {
     "growing": "S",
     "resumable": "P",
+    "absorbs": "P",
     "mergeable": "P",
     "moves": "P",
     "parts": "PPP",

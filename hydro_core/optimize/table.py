@@ -13,7 +13,7 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
-    ("Running results", algebra.RUNNING),
+    ("Running results", (*algebra.RUNNING, *algebra.BY_HAND)),
     ("Results that go on by changes", algebra.MOVING),
     ("Orders of joins", algebra.ORDERS),
     ("Matches in a history", changes.MATCHES),

@@ -19,7 +19,6 @@ from hydro_core.catalog.classes import History
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
-from hydro_core.plan.closed_forms import with_closed_forms
 from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
@@ -58,9 +57,6 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
         typed: the program, or an optimized plan of it.
         known: of an optimized plan, the meanings of nodes that compute streams of the program.
     """
-    reading = predecessors(typed.graph)
-    known = meanings(typed, components(reading), known)
-    typed = with_closed_forms(typed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)

@@ -233,6 +233,8 @@ class Instance:
     def schema(self) -> str:
         """What items the rule's operators take."""
         names = {s.removesuffix("!") for s in self._shape_names()}
+        if self.rule.name == "aggregate-global-by-hand":
+            return "v long"
         rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
@@ -264,6 +266,10 @@ class Instance:
                 continue
             if condition.name in KNOWN_TOGETHER:
                 self._arguments_of(condition)
+            elif condition.name == "absorbs" and "aggregate" in self.rule.name:
+                by = None if "global" in self.rule.name else ("k",)
+                made = (("v", Aggregate("sum", ("v",))),)
+                self.payloads["f"] = Args((("by", by), ("aggregates", made)))
             elif condition.name == "growing":
                 name = condition.args[0].name
                 defined = any(

@@ -24,6 +24,19 @@ def _running(op: OpSpec, because: str, when: str = "", variant: str = "") -> Ite
     )
 
 
+def _by_hand(op: OpSpec, variant: str = "") -> Line:
+    """A result that takes the one of the tick before for one more item."""
+    over_all = running(op)
+    assert over_all is not None, f"{op.name} has no running result"
+    return (
+        f"{_title(op, variant)}-by-hand",
+        f"?x => ({over_all.name}{variant} ?f ?d)",
+        "by induction over ticks: a result counts for the items that it was made of",
+        f"?x = ({op.name}{variant} ?f (chain (prev ?x) ?d))",
+        "(absorbs ?f)",
+    )
+
+
 def _title(op: OpSpec, variant: str) -> str:
     return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
 
@@ -118,6 +131,10 @@ RUNNING = (
         "aggregates of one key may be computed apart",
         "(apart ?f ?g ?h ?j ?p)",
     ),
+)
+BY_HAND = (
+    *(_by_hand(op) for op in (REDUCE, REDUCE_KEYED, LATEST, AGGREGATE)),
+    _by_hand(AGGREGATE, _OF_ALL),
 )
 MOVING = (*_of_changes(), *_of_changes(_OF_ALL))
 

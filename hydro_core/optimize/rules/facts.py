@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from hydro_core.catalog.classes import ByKey, Matching, Summary
 from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -57,6 +58,8 @@ def with_facts(loaded: Loaded) -> Problem:
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
+        if all(_absorbs(n) for n in nodes):
+            facts.add("absorbs", payload)
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
@@ -157,6 +160,19 @@ def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, 
         if number is not None and node.inputs:
             found.setdefault(number, []).append(node)
     return found
+
+
+def _absorbs(node: Node) -> bool:
+    """Whether a result counts for the items that it was made of, in any order."""
+    if not isinstance(node.cls, ByKey) or "init" in node.args:
+        return False
+    if "aggregates" in node.args:
+        return all(
+            MERGES.get(a.function) == a.function and a.arguments == (name,)
+            for name, a in node.args["aggregates"]
+        )
+    f = node.args.get("f")
+    return f is None or (f.algebra.associative and f.algebra.commutative)
 
 
 def _resumes(loaded: Loaded, node: Node) -> bool:

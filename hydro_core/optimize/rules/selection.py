@@ -35,6 +35,7 @@ LINES: tuple[Line, ...] = (
     *algebra.IDENTITIES,
     *algebra.BAGS,
     *algebra.RUNNING,
+    *algebra.BY_HAND,
     *algebra.MOVING,
     *algebra.ORDERS,
     *changes.MATCHES,
