@@ -18,7 +18,7 @@ from hydro_core.lang.load import load
 from hydro_core.optimize.cost import Goal
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
-from hydro_core.ticks.batches import Cut, InputFile, Landing, cut, land
+from hydro_core.ticks.batches import Cut, InputFile, LandedInput, cut, land
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.outputs import OutputFiles, OutputFolders
 from hydro_core.ticks.tick import TickInput
@@ -104,7 +104,7 @@ def _folders(
 
 
 def _run(
-    program: Compiled, ticks: Cut, landings: list[Landing], options: Options, out: str | None
+    program: Compiled, ticks: Cut, landings: list[LandedInput], options: Options, out: str | None
 ) -> Rows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []

@@ -38,8 +38,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.forms import Form
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.optimize.forms import Forms
-from hydro_core.optimize.shape import INTEGRATE, Cycle, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, groups, rows_of
+from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
+from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -174,7 +174,7 @@ class CostModel:
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
-        asked = Asked(self._selectivity(args.get("f")), float(args.get("n", 1)))
+        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)))
         rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
 
@@ -241,7 +241,7 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             return sum(into) + 2 * out
         case Ordering(sorts):
             return into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0
-        case Cycle(new):
+        case FeedbackShape(new):
             return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
         case (
             Nothing()

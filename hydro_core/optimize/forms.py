@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from hydro_core.catalog.classes import Before, Growth, Output, Running
 from hydro_core.catalog.forms import Form, needed
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.shape import INTEGRATE, Cycle, Sort
+from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -113,7 +113,7 @@ def _give(work: _Building, stream: ClassId, form: Form) -> None:
     for i in work.space.of[stream]:
         node = work.space.nodes[i]
         cls = node.shape.cls
-        if isinstance(cls, Cycle) or node.shape.output is not Sort.BAG:
+        if isinstance(cls, FeedbackShape) or node.shape.output is not Sort.BAG:
             continue
         wanted = needed(cls, form)
         if wanted is None or not (wanted is Form.VALUES or node.shape.is_bags):

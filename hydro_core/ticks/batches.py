@@ -59,7 +59,7 @@ class InputFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class LandedInput:
     """An input stream and the rows it is made of."""
 
     file: InputFile
@@ -98,12 +98,12 @@ def item_type_of(types: Mapping[str, ItemType], tick_column: str | None) -> Item
     return Row(tuple(Field(name, t) for name, t in types.items()))
 
 
-def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[Landing]:
+def land(files: Sequence[InputFile], declared: Mapping[str, ItemType]) -> list[LandedInput]:
     """Reads the inputs; what a program declares of them must be there."""
     found = []
     for file in files:
         columns = declared_columns(declared.get(file.name, UNKNOWN)) or {}
-        landing = Landing(file, read(file.path, columns, file.column))
+        landing = LandedInput(file, read(file.path, columns, file.column))
         require_columns(file, columns, landing.landed.names)
         found.append(landing)
     return found
@@ -128,7 +128,7 @@ class Cut:
     start: datetime | None
 
     def ticks(
-        self, landings: Sequence[Landing], types: Mapping[str, ItemType]
+        self, landings: Sequence[LandedInput], types: Mapping[str, ItemType]
     ) -> Iterator[TickInput]:
         """The ticks one after the other; items are made when their tick comes."""
         for tick in range(self.count):
@@ -149,7 +149,7 @@ class Cut:
         return self.every.start_of(tick, self.start)
 
 
-def cut(landings: Sequence[Landing], every: Every, start: datetime | None) -> Cut:
+def cut(landings: Sequence[LandedInput], every: Every, start: datetime | None) -> Cut:
     """Cuts the inputs into ticks."""
     columns = {x.file.name: _column(x, x.file.column) for x in landings if x.file.column}
     start = start_of(
@@ -198,7 +198,7 @@ def _summary(file: InputFile, values: Sequence[Any]) -> TickColumn:
     return TickColumn(file, any(isinstance(v, int) for v in values), min(times, default=None))
 
 
-def _column(landing: Landing, column: str) -> list[Any]:
+def _column(landing: LandedInput, column: str) -> list[Any]:
     """The tick column: integers, or times in UTC."""
     if not landing.landed.names:
         return []

@@ -12,10 +12,10 @@ from hydro_core.types.columns import declared_columns
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference
 
-    from .changes import Asked
+    from .changes import DeployOptions
 
 
-def seams(flow: FlowAsset, found: Difference, last: int, asked: Asked) -> Mapping[str, int]:
+def seams(flow: FlowAsset, found: Difference, last: int, asked: DeployOptions) -> Mapping[str, int]:
     """The first restated tick of each output that keeps some of its past; none where all is.
 
     Args:

@@ -16,20 +16,20 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..project.programs import comments_of
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.report import TickReport
 from .client import send
-from .events import Parent, Run
+from .events import LineageRun, Parent
 
 if TYPE_CHECKING:
     from ..runner.runner import TickRunner
 
-Begin = Callable[[Sequence[Window]], Run]
+Begin = Callable[[Sequence[TickWindow]], LineageRun]
 
 
 def begun(
-    runner: TickRunner, flow: FlowAsset, parent: Parent | None, windows: Sequence[Window]
-) -> Run:
+    runner: TickRunner, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
+) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
     pipeline, where = runner.pipeline(flow), runner.landings(flow).sources
     inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
@@ -38,7 +38,7 @@ def begun(
     deployed = runner.deployments.prepared(flow)
     comments = comments_of(flow, deployed)
     asset = runner.asset(flow)
-    return Run(
+    return LineageRun(
         replace(asset, description=asset.description or comments.head),
         shape_of(runner.plan(flow)),
         described(deployed.deployment.program.typed, comments),
@@ -53,7 +53,7 @@ def begun(
 
 def told(
     reports: Iterable[TickReport],
-    windows: Sequence[Window],
+    windows: Sequence[TickWindow],
     begin: Begin,
     project: ProjectSettings,
     log: Callable[[str], None],
@@ -85,7 +85,10 @@ def told(
 
 @contextmanager
 def _run(
-    run: Run, seen: Sequence[TickReport], project: ProjectSettings, log: Callable[[str], None]
+    run: LineageRun,
+    seen: Sequence[TickReport],
+    project: ProjectSettings,
+    log: Callable[[str], None],
 ) -> Iterator[None]:
     to = project.openlineage or ""
     send(run.started(), to, project.openlineage_key, log)

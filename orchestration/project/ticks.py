@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hydro_core.project.flow_asset import Ticks
-from hydro_core.ticks.calendar import Calendar, Window
+from hydro_core.ticks.calendar import Calendar, TickWindow
 
 if TYPE_CHECKING:
     import dagster as dg
 
-__all__ = ["TickAxis", "Window"]
+__all__ = ["TickAxis", "TickWindow"]
 
 
 class TickAxis(Calendar):

@@ -14,13 +14,13 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..quality.changed import changed
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
 from .landed_past import rows_read
 from .late import first_to_correct
-from .looking import Reading, look
+from .looking import LandingReads, look
 from .ranges import Log, Ranges, is_of_the_tick, span
 from .report import TickReport, report_of_error, tables_of
 
@@ -38,9 +38,9 @@ class Planned:
     rows came late for it that have to be corrected.
     """
 
-    asked: Window
-    first: Window
-    last: Window
+    asked: TickWindow
+    first: TickWindow
+    last: TickWindow
     why: str = ""
     """Why another tick than the one that was asked for is the first."""
 
@@ -74,9 +74,9 @@ def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
 def correct(
     runner: TickRunner,
     flow: FlowAsset,
-    first: Window,
+    first: TickWindow,
     log: Log,
-    reading: Reading | None = None,
+    reading: LandingReads | None = None,
 ) -> Iterator[TickReport]:
     """Computes the ticks from `first` to the last committed one again, and reports each.
 
@@ -95,7 +95,7 @@ def correct(
             correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
             before = runner.landings(flow).look_again(rework.first, pipeline.ledger, seen)
-            reading = Reading(runner, flow, before)
+            reading = LandingReads(runner, flow, before)
             ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
             together, told = runner.project.range_ticks, runner.computed_again
             reports = run_beside(rework, ranges, together, told)
@@ -136,7 +136,7 @@ def _replaced(
     ]
 
 
-def _not_committed(flow: FlowAsset, asked: Window, done: int) -> DataError:
+def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
     window = flow.ticks.calendar.window
     return DataError(
         Diagnostic(

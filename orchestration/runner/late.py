@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import Window
-from .looking import After, Reading, look
+from ..project.ticks import TickWindow
+from .looking import After, LandingReads, look
 from .noticed import noticed
 from .ranges import Log, Ranges, is_of_the_tick, overtaken
 from .report import TickReport, report_of_error
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def run_open(
     runner: TickRunner,
     flow: FlowAsset,
-    windows: Sequence[Window],
+    windows: Sequence[TickWindow],
     log: Log,
-    refuse: Callable[[Window], None],
+    refuse: Callable[[TickWindow], None],
     parent: Parent | None,
 ) -> Iterator[TickReport]:
     """Runs open ticks that follow each other, after what came for committed ones had its way.
@@ -38,7 +38,7 @@ def run_open(
     Where these are computed again, they are reported first, as started by `parent`.
     """
     pipeline = runner.pipeline(flow)
-    reading, first = Reading(runner, flow, {}), None
+    reading, first = LandingReads(runner, flow, {}), None
     if windows[0].tick == pipeline.next_tick:
         try:
             # What may not run is told as such, whatever has landed.
@@ -68,7 +68,7 @@ def run_open(
 def _corrected(
     runner: TickRunner,
     flow: FlowAsset,
-    reading: Reading,
+    reading: LandingReads,
     first: int,
     log: Log,
     parent: Parent | None,
@@ -119,17 +119,17 @@ def first_to_correct(
     return min(found, default=None)
 
 
-def seen_again(runner: TickRunner, flow: FlowAsset, reading: Reading) -> Reading:
+def seen_again(runner: TickRunner, flow: FlowAsset, reading: LandingReads) -> LandingReads:
     """The same landings, as they were seen, after committed ticks were computed again with them."""
     ledger = runner.deployments.ledger(flow)
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
     seen = runner.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
-    return Reading(runner, flow, seen, After(last.sequence))
+    return LandingReads(runner, flow, seen, After(last.sequence))
 
 
-def accept(runner: TickRunner, flow: FlowAsset, reading: Reading) -> None:
+def accept(runner: TickRunner, flow: FlowAsset, reading: LandingReads) -> None:
     """Accepts what came or changed for committed ticks, as it was seen: late rows arrive with the
     next tick, and changed ticks stay as they were read. The ledger says so.
 

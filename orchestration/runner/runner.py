@@ -19,7 +19,7 @@ from ..openlineage.events import Parent
 from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..quality.landed import landed_verdicts
 from ..quality.sample import Sample
 from .flows import Flows
@@ -29,7 +29,7 @@ from .report import TickReport, report_of_committed
 
 if TYPE_CHECKING:
     from ..quality.validate import Verdict
-    from .looking import Reading
+    from .looking import LandingReads
 
 
 class TickRunner(Flows):
@@ -39,7 +39,7 @@ class TickRunner(Flows):
         super().__init__(project)
         self._reports: dict[str, TickReport] = {}
         self._samples: dict[str, Sample] = {}
-        self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
+        self.computed_again: Callable[[Sequence[TickWindow]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
         self.told: Callable[[str], None] = lambda _: None
         """Called with what came late or was changed, and with what that has led to."""
@@ -75,7 +75,7 @@ class TickRunner(Flows):
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(
-        self, flow: FlowAsset, windows: Sequence[Window], log: Log, parent: Parent | None = None
+        self, flow: FlowAsset, windows: Sequence[TickWindow], log: Log, parent: Parent | None = None
     ) -> Iterator[TickReport]:
         """Runs ticks, in order, and reports each; after one that is not committed none is run.
 
@@ -105,9 +105,9 @@ class TickRunner(Flows):
     def correct(
         self,
         flow: FlowAsset,
-        first: Window,
+        first: TickWindow,
         log: Log,
-        reading: Reading | None = None,
+        reading: LandingReads | None = None,
         parent: Parent | None = None,
     ) -> Iterator[TickReport]:
         """Computes the committed ticks from `first` on again, in one commit, and reports each.
@@ -126,7 +126,7 @@ class TickRunner(Flows):
             self._reports[flow.name] = report
             yield report
 
-    def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
+    def judge_again(self, flow: FlowAsset, window: TickWindow, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
         from ..quality.judge import judge_again
 
@@ -144,15 +144,15 @@ class TickRunner(Flows):
         return found
 
     def _parts(
-        self, flow: FlowAsset, windows: Sequence[Window], until: int
-    ) -> Iterator[Sequence[Window]]:
+        self, flow: FlowAsset, windows: Sequence[TickWindow], until: int
+    ) -> Iterator[Sequence[TickWindow]]:
         """The ticks that are done, one by one; then the others as ranges, those from `until` on,
         which may not run yet, apart.
         """
         ordered = sorted(windows, key=lambda window: window.tick)
         done = [window for window in ordered if window.tick < self.pipeline(flow).next_tick]
         yield from ([window] for window in done)
-        part: list[Window] = []
+        part: list[TickWindow] = []
         for window in ordered[len(done) :]:
             if part and (
                 window.tick > part[-1].tick + 1
@@ -168,7 +168,7 @@ class TickRunner(Flows):
     def _run_part(
         self,
         flow: FlowAsset,
-        windows: Sequence[Window],
+        windows: Sequence[TickWindow],
         log: Log,
         ready: Ready,
         parent: Parent | None,
@@ -181,7 +181,7 @@ class TickRunner(Flows):
         else:
             yield from run_open(self, flow, windows, log, ready.refuse, parent)
 
-    def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
+    def _committed(self, flow: FlowAsset, window: TickWindow) -> TickReport:
         pipeline = self.pipeline(flow)
         commit = pipeline.ledger.commit_of(window.tick)
         if commit is None:

@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from hydrotick.deployment.changes import Asked, change_of
+from hydrotick.deployment.changes import DeployOptions, change_of
 from hydrotick.deployment.deploying import deploy
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
@@ -21,7 +21,7 @@ def main(home: Path, moment: str) -> None:
     Path(flow.program).write_text(program, encoding="utf-8")
     runner = TickRunner(ProjectSettings(home=home, spark_master="local[2]"))
     runner.pipeline(flow).step = lambda name: die() if name == moment else None
-    change = change_of(flow, runner, Asked())
+    change = change_of(flow, runner, DeployOptions())
     assert change is not None
     deploy(change, runner, lambda _: None)
 

@@ -21,7 +21,7 @@ from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
 from hydrotick.cli.ticking import open_instance, run_ticks
 from hydrotick.code_location.factory import asset_key, project_definitions
-from hydrotick.deployment.changes import Asked, change_of
+from hydrotick.deployment.changes import DeployOptions, change_of
 from hydrotick.deployment.deploying import deploy as take_over
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
@@ -180,7 +180,7 @@ def test_of_two_deployments_at_once_one_is_refused(served: tuple[FlowAsset, Tick
     flow, runner = served
     rewrite(flow, COUNTED)
     first, second = (TickRunner(runner.project) for _ in range(2))
-    changes = [change_of(flow, one, Asked()) for one in (first, second)]
+    changes = [change_of(flow, one, DeployOptions()) for one in (first, second)]
     assert changes[0] is not None
     assert changes[1] is not None
     take_over(changes[0], first, lambda _: None)

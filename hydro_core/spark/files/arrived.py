@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from hydro_core.spark.files.places import Found
+from hydro_core.spark.files.places import FoundFiles
 from hydro_core.spark.files.rows import fits_whole, tells_ticks
 from hydro_core.ticks.batches import InputFile, refuse
 from hydro_core.ticks.landed import misfit
@@ -20,7 +20,7 @@ class Arrived:
     """An input: what lies at its path, and the type of its items."""
 
     file: InputFile
-    found: Found
+    found: FoundFiles
     item: ItemType
 
 

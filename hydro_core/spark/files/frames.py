@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.axis import micros, step_of, window_of
-from hydro_core.spark.files.places import Found, find
+from hydro_core.spark.files.places import FoundFiles, find
 from hydro_core.spark.files.rows import (
     CURE,
     FILE,
@@ -29,7 +29,7 @@ from hydro_core.spark.files.rows import (
     Stage,
     input_error,
 )
-from hydro_core.spark.files.rows import Wanted as Made
+from hydro_core.spark.files.rows import WantedColumns as Made
 from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -75,7 +75,7 @@ def arrive(
     return arrived
 
 
-def _item_type(file: InputFile, found: Found) -> ItemType:
+def _item_type(file: InputFile, found: FoundFiles) -> ItemType:
     try:
         return item_type_of(found.types or {}, file.column)
     except ValueProblem as problem:
@@ -83,7 +83,7 @@ def _item_type(file: InputFile, found: Found) -> ItemType:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class InputSummary:
     """What is known of the rows of an input when all of them have been seen once."""
 
     rows: int
@@ -92,12 +92,12 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class InputRows:
     """The rows of an input: columns `c0 …` of the items, `number` and `moment` of the ticks."""
 
     arrived: Arrived
     frame: DataFrame
-    summary: Summary
+    summary: InputSummary
     checked: bool
     """Whether problems stand beside the rows."""
 
@@ -114,7 +114,7 @@ class Rows:
             self.frame.unpersist()
 
 
-def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
+def rows_of(session: SparkSession, arrived: Arrived) -> InputRows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
     columns = declared_columns(arrived.item) or {}
     native = arrived.found.native
@@ -122,14 +122,14 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
         frame = _native(native(session), arrived, columns)
         # Where there are nulls that may not be, the workers tell their rows.
         if not _has_nulls(arrived, frame):
-            return Rows(arrived, frame, _summary(arrived, frame), checked=False)
+            return InputRows(arrived, frame, _summary(arrived, frame), checked=False)
     made = Made(columns, arrived.file.column, required_columns(arrived.item))
     frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
         refuse_unread(arrived, frame, columns)
-        return Rows(arrived, frame, _summary(arrived, frame), checked=True)
+        return InputRows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
         raise
@@ -218,7 +218,7 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, Item
         refuse_untold(arrived.file, untold[PROBLEM])
 
 
-def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
+def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
     extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
     untold = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
     found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
@@ -227,7 +227,7 @@ def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
         refuse_untold(arrived.file, "a row has no tick: it is null")
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
-    return Summary(rows, numbers, moments)
+    return InputSummary(rows, numbers, moments)
 
 
 def _as_longs(extremes: Sequence[Column]) -> list[Column]:
@@ -269,7 +269,7 @@ class FrameCut:
         return {t: (begin(t, self.start), begin(t + 1, self.start)) for t in ticks}
 
 
-def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> FrameCut:
+def cut(inputs: Sequence[InputRows], every: Every, start: datetime | None) -> FrameCut:
     """Cuts the inputs into ticks; refuses rows that are of none, and values that are no items."""
     columns = [
         TickColumn(
@@ -288,7 +288,7 @@ def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> FrameCu
     return found
 
 
-def _last_tick(rows: Rows, every: Every, start: datetime | None) -> int:
+def _last_tick(rows: InputRows, every: Every, start: datetime | None) -> int:
     """The number of the last tick of an input."""
     summary = rows.summary
     if rows.arrived.file.column is None or not summary.rows:
@@ -303,7 +303,7 @@ def _last_tick(rows: Rows, every: Every, start: datetime | None) -> int:
     return high
 
 
-def _refuse_first_early(rows: Rows, start: datetime | None) -> None:
+def _refuse_first_early(rows: InputRows, start: datetime | None) -> None:
     """Names the first row that is of no tick, as the files have them."""
     value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
     frame, arrived = rows.frame, rows.arrived
@@ -331,7 +331,7 @@ def _file_numbers(arrived: Arrived) -> dict[str, int]:
     return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
 
 
-def _refuse_misfits(inputs: Sequence[Rows], found: FrameCut) -> None:
+def _refuse_misfits(inputs: Sequence[InputRows], found: FrameCut) -> None:
     """Refuses the first value that is no item: of the earliest tick, input, column and row."""
     first: tuple[int, int, Any] | None = None
     for position, rows in enumerate(inputs):

@@ -19,7 +19,7 @@ from hydro_core.spark.files.rows import (
     PLACE,
     PROBLEM,
     ROW,
-    Wanted,
+    WantedColumns,
 )
 from hydro_core.spark.files.workers import read_in_workers
 from hydro_core.spark.frames.column_names import TICK
@@ -28,7 +28,7 @@ from hydro_core.spark.frames.column_names import TICK
 def read_by_workers(
     session: SparkSession,
     arrived: Arrived,
-    made: Wanted,
+    made: WantedColumns,
     axis: Axis | None,
     files: Sequence[Path],
 ) -> tuple[DataFrame, Counter[int]]:

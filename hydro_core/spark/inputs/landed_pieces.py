@@ -29,7 +29,7 @@ from hydro_core.spark.files.rows import (
     ROW,
     STAGE,
     Stage,
-    Wanted,
+    WantedColumns,
     input_error,
     rows_of_file,
 )
@@ -47,7 +47,7 @@ class Here:
     latest: int | datetime | None
 
 
-class Ticks(Protocol):
+class TicksOfRows(Protocol):
     """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
 
     def of_moments(self, moments: pa.Array[Any]) -> Numbers:
@@ -57,7 +57,9 @@ class Ticks(Protocol):
         """The ticks of the values of the column, where it has the number of the tick."""
 
 
-def read_here(arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]) -> Here:
+def read_here(
+    arrived: Arrived, made: WantedColumns, axis: TicksOfRows | None, files: Sequence[Path]
+) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
     Args:
@@ -80,7 +82,7 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
+        self, arrived: Arrived, made: WantedColumns, axis: TicksOfRows | None, files: Sequence[Path]
     ) -> None:
         self._arrived, self._columns, self._axis, self._files = arrived, made.columns, axis, files
         self._kept: list[pa.RecordBatch] = []

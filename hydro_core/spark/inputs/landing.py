@@ -26,12 +26,12 @@ from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.axis import NONE, Axis, Numbers, Window
 from hydro_core.spark.files.frames import tick_columns
-from hydro_core.spark.files.places import DELTA, Found
-from hydro_core.spark.files.rows import Wanted as Made
+from hydro_core.spark.files.places import DELTA, FoundFiles
+from hydro_core.spark.files.rows import WantedColumns as Made
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.spark.inputs.arrivals.landings import Landing, Past, landings_of
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast, landings_of
 from hydro_core.spark.inputs.arrivals.seen import Seen
-from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.landed_by_workers import read_by_workers
 from hydro_core.spark.inputs.landed_pieces import read_here
@@ -53,7 +53,7 @@ _HERE = 64 * MEBIBYTE
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class InputRange:
     """An input at a range of ticks."""
 
     arrived: Arrived
@@ -67,7 +67,7 @@ class Range:
         return self.arrived.file.name
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FoundFiles:
         """Where its rows lie."""
         return self.arrived.found
 
@@ -86,12 +86,12 @@ class InputBatches:
 
     def __init__(
         self,
-        landings: Mapping[str, Landing],
+        landings: Mapping[str, LandingTable],
         items: Mapping[str, ItemType],
         spark: Callable[[], SparkSession],
         small: int = 100_000,
         zone: str = "UTC",
-        past: Past | None = None,
+        past: PipelinePast | None = None,
     ) -> None:
         self._spark, self._small = spark, small
         self._directory = None if past is None else past.directory
@@ -157,7 +157,7 @@ class InputBatches:
                 return self._by_pieces(part, source.zone)
             return self._whole(part, rows)
 
-    def _whole(self, part: Range, rows: ds.Dataset) -> Batch:
+    def _whole(self, part: InputRange, rows: ds.Dataset) -> Batch:
         """Arrow or Spark reads the rows by itself."""
         axis, item = part.axis, part.arrived.item
         where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
@@ -181,7 +181,7 @@ class InputBatches:
         kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
         return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
 
-    def _by_pieces(self, part: Range, zone: str) -> Batch:
+    def _by_pieces(self, part: InputRange, zone: str) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
         required = required_columns(part.arrived.item)
@@ -196,22 +196,22 @@ class InputBatches:
 
 
 def range_of(
-    source: Source, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
-) -> Range:
+    source: LandingSource, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
+) -> InputRange:
     """An input at a range of ticks."""
     file, found = source.file, arrived.found
     axis = file.column and Axis.of(file.column, ticks, times, source.zone)
     read = InputRead(file.name, None, file.path, found.version, found.kind)
-    return Range(arrived, source.columns, axis or None, read)
+    return InputRange(arrived, source.columns, axis or None, read)
 
 
-def _small(part: Range, table: pa.Table, numbers: Numbers) -> Batch:
+def _small(part: InputRange, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
     read = _counted(part, _count(kept))
     return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
 
 
-def _lacks(part: Range, rows: ds.Dataset) -> bool:
+def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
     """Whether there are nulls that may not be, of which the rows tell piece by piece."""
     required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
     if not required:
@@ -232,7 +232,7 @@ def _count(numbers: Numbers) -> Counter[int]:
     return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
-def _counted(part: Range, counts: Counter[int]) -> InputRead:
+def _counted(part: InputRange, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
     axis = part.axis
     ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
@@ -240,14 +240,14 @@ def _counted(part: Range, counts: Counter[int]) -> InputRead:
     return replace(part.read, rows=counts.total(), empty=empty)
 
 
-def _of_range(part: Range) -> Sequence[Path]:
+def _of_range(part: InputRange) -> Sequence[Path]:
     """The files without those whose folder says that they are of other ticks."""
     if part.axis is None or part.found.kind != "Parquet":
         return part.found.files
     return [file for file in part.found.files if _may_hold(file, part)]
 
 
-def _may_hold(file: Path, part: Range) -> bool:
+def _may_hold(file: Path, part: InputRange) -> bool:
     axis = part.axis
     if axis is None:
         return True

@@ -27,7 +27,7 @@ from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
 from hydro_core.spark.store.table import DataFile, StoredTable
-from hydro_core.spark.store.write import Written
+from hydro_core.spark.store.write import WrittenRows
 
 _WRITERS = 4
 
@@ -121,7 +121,7 @@ class Store:
         return {name: self.tables[name].version for name in versions}
 
     def commit(
-        self, written: Mapping[str, Written], ticks: tuple[int, int], step: Step
+        self, written: Mapping[str, WrittenRows], ticks: tuple[int, int], step: Step
     ) -> Mapping[str, int]:
         """Adds what was written to the tables, and gives the versions of all after it."""
         for role in ("state", "output"):
@@ -241,7 +241,7 @@ class Store:
         """How many bytes the files of a table have."""
         return sum(file.size for file in self.tables[name].files())
 
-    def _add(self, written: Written, ticks: tuple[int, int], step: Step) -> None:
+    def _add(self, written: WrittenRows, ticks: tuple[int, int], step: Step) -> None:
         name = written.spec.name
         table = self.tables[name]
         if written.table is not None:

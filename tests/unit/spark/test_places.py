@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.spark.files.places import Found, find
+from hydro_core.spark.files.places import FoundFiles, find
 from hydro_core.ticks.batches import InputFile
 from hydro_core.types.ddl import parse_ddl
 
@@ -17,7 +17,7 @@ MOMENTS = pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})
 NUMBERS = pa.table({"n": pa.array([1], pa.int64())})
 
 
-def _found(path: Path) -> Found:
+def _found(path: Path) -> FoundFiles:
     return find(InputFile("rows", str(path)), {})
 
 

@@ -21,7 +21,7 @@ from hydro_core.errors import DataError
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.files.arrived import Arrived, is_exact
 from hydro_core.spark.files.places import find
-from hydro_core.spark.files.rows import Wanted
+from hydro_core.spark.files.rows import WantedColumns
 from hydro_core.spark.frames.arrow import arrow_type
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -55,7 +55,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LandingSource:
     """Where an input lands, what its items are, and how its rows tell their ticks."""
 
     file: InputFile
@@ -214,8 +214,8 @@ class Source:
         return None if value is None else self.committed(None).tick_of(value)
 
     @property
-    def _made(self) -> Wanted:
-        return Wanted(self.columns, self.file.column, required_columns(self.item), self.zone)
+    def _made(self) -> WantedColumns:
+        return WantedColumns(self.columns, self.file.column, required_columns(self.item), self.zone)
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
