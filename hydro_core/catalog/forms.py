@@ -97,4 +97,34 @@ def hands_on(cls: OpClass) -> bool:
 
 def reads_changes(cls: OpClass) -> bool:
     """Whether an operator looks at the changes of its input alone, where it is told by them."""
-    return isinstance(cls, Growth) or (isinstance(cls, Running) and cls.changes)
+    match cls:
+        case Running(changes=changes):
+            return changes
+        case Growth():
+            return True
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+            return False
+        case Matching() | Distinct() | ByKey() | Ordering() | Positional():
+            return False
+        case History() | Window() | Before() | Commands():
+            return False
+        case _:
+            assert_never(cls)
+
+
+def takes_changes(cls: OpClass) -> bool:
+    """Whether the changes of its input serve an operator as well as its values, or better.
+
+    What is stored of a stream that is told by its changes is a log of them.
+    """
+    match cls:
+        case Growth() | Before() | Output():
+            return True
+        case Given() | Nothing() | PerItem() | Projection() | Sum() | Product() | Matching():
+            return False
+        case Distinct() | ByKey() | Running() | Ordering() | Positional():
+            return False
+        case History() | Window() | Commands():
+            return False
+        case _:
+            assert_never(cls)

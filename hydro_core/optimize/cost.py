@@ -101,19 +101,12 @@ class CostModel:
 
     def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The cost of a node that gives its stream in some form."""
-        cls = node.shape.cls
         into = [rows[c] for c in node.inputs]
         if node.shape is INTEGRATE:
             return rows[node.cls]
-        changes = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
-        if isinstance(cls, Before) and changes:
-            # all of the log is read and summed up, and nothing written
-            return NODE + 2 * rows[node.cls]
-        if isinstance(cls, Growth | Output) and changes:
-            return NODE + into[0]
-        if forms.streams[node.cls][1] is Form.CHANGES:
-            return NODE + _cost_of(cls, into, rows[node.cls], self.goal, Form.CHANGES)
-        return self.cost(node, rows)
+        gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
+        gives = forms.streams[node.cls][1] is Form.CHANGES
+        return NODE + _cost_of(node.shape.cls, into, rows[node.cls], self.goal, told=gets or gives)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.
@@ -204,13 +197,19 @@ class CostModel:
 
 
 def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
-    cls: ShapeClass, into: Sequence[float], out: float, goal: Goal, form: Form = Form.VALUES
+    cls: ShapeClass, into: Sequence[float], out: float, goal: Goal, *, told: bool = False
 ) -> float:
-    """What a node of the class touches in a tick, given the rows that it reads and gives."""
-    told = form is Form.CHANGES
+    """What a node of the class touches in a tick, given the rows that it reads and gives; `told`:
+    these are changes.
+    """
     match cls:
         case Given():
             return 0.0
+        case Growth() | Output() if told:
+            return into[0]
+        case Before() if told:
+            # all of the log is read and summed up, and nothing written
+            return 2 * out
         case Output():
             # what is not told by its changes is stored anew in each tick
             return into[0]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import Before, Growth, Output, Running
-from hydro_core.catalog.forms import Form, needed
+from hydro_core.catalog.classes import Running
+from hydro_core.catalog.forms import Form, needed, takes_changes
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
 from hydro_core.optimize.space import ClassId, ENode, Space
@@ -100,7 +100,7 @@ def with_forms(space: Space) -> Forms:
             work.add(ENode(INTEGRATE, None, (work.cls(cls, Form.CHANGES),), cls), -1)
         for i in options:
             node = space.nodes[i]
-            if isinstance(node.shape.cls, Growth | Before | Output) and node.shape.is_bags:
+            if _takes_changes(node):
                 told = (work.cls(node.inputs[0], Form.CHANGES),)
                 work.add(replace(node, inputs=told), i)
     while work.todo:
@@ -131,6 +131,11 @@ def _alive(work: _Building) -> Forms:
         changed, of = left != of, left
     space = Space(tuple(work.nodes), tuple(of), work.space.roots, work.space.named)
     return Forms(space, tuple(work.streams), tuple(work.origins))
+
+
+def _takes_changes(node: ENode) -> bool:
+    cls = node.shape.cls
+    return not isinstance(cls, FeedbackShape) and node.shape.is_bags and takes_changes(cls)
 
 
 def _reads_changes_alone(node: ENode) -> bool:

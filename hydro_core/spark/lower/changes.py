@@ -70,7 +70,7 @@ def unmatched(
     )
 
 
-FIRST = "first"
+FIRST = "met"
 """The tick of the first match."""
 
 
