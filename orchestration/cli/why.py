@@ -84,9 +84,8 @@ def explain(
 
 
 def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[Any]) -> Where:
-    """If all rows of an input can matter: what else the rows have in their columns, asked for, too.
-
-    But for floating-point numbers, which the program may give with other last bits.
+    """If all rows of an input can matter: what else the rows have in their columns, asked for, too,
+    but for floating-point numbers, which the program may give with other last bits.
     """
     typed = slices.program.typed
     needs = slice_of(typed, output, where).inputs.values()
