@@ -16,8 +16,8 @@ from hydro_core.spark.paths import literal
 from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.store_schema import stored
 from hydro_core.spark.types import spark_type
-from hydro_core.ticks.outputs import POSITION, OutputFolders, columns_of
-from hydro_core.ticks.outputs import TICK as OUTPUT_TICK
+from hydro_core.files.outputs import POSITION, OutputFolders, columns_of
+from hydro_core.files.outputs import TICK as OUTPUT_TICK
 from hydro_core.types.item import Row, Tuple
 
 Counts = Mapping[str, Mapping[int, int]]

@@ -1,4 +1,4 @@
-"""From the values of a tick column to ticks, for a range: in Arrow and in Spark.
+"""From the values of a tick column to ticks, for a range.
 
 A column holds the number of the tick, or a date or time that lies in the tick's window. Dates, and
 times without a zone, are those of the wall clocks of the ticks' own zone.
@@ -22,7 +22,6 @@ from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-    from pyspark.sql import Column
 
 Window = tuple[datetime, datetime]
 Numbers = npt.NDArray[np.int64]
@@ -94,14 +93,6 @@ class Axis:
         found = np.searchsorted(starts, _ints(moments.cast(pa.int64())), side="right") - 1
         return self._known(found + self.first)
 
-    def number(self, number: Column, moment: Column) -> Column:
-        """The tick of a row in Spark, by the number or the moment that its tick column holds."""
-        if not self.starts:
-            return number
-        from pyspark.sql import functions as F
-
-        return F.coalesce(number, window_of(moment, self.starts) + F.lit(self.first))
-
     def _ends(self) -> tuple[datetime, datetime]:
         if not self.starts:
             raise ValueProblem(f"tick {self.first} has no window, so a time cannot tell it")
@@ -135,32 +126,6 @@ def _both(one: ds.Expression, other: ds.Expression) -> ds.Expression:
 def _ints(values: pa.Array[Any]) -> Numbers:
     found: Numbers = values.fill_null(NONE).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
-
-
-def window_of(moment: Column, starts: Sequence[datetime]) -> Column:
-    """The number of the window that holds a moment, by where windows begin.
-
-    It is negative or too large where none does.
-    """
-    from pyspark.sql import functions as F
-
-    begin = [micros(start) for start in starts]
-    steps = {later - start for start, later in pairwise(begin)}
-    if len(steps) == 1:
-        return step_of(moment, begin[0], steps.pop())
-    passed = F.filter(F.array(*map(F.lit, begin)), lambda start: start <= F.unix_micros(moment))
-    return (F.size(passed) - 1).cast("long")
-
-
-def step_of(moment: Column, start: int, step: int) -> Column:
-    """The number of the window that holds a moment, where all are of one length in microseconds.
-
-    It is exact, as a division would not be, which is one of doubles.
-    """
-    from pyspark.sql import functions as F
-
-    since = F.unix_micros(moment) - F.lit(start)
-    return F.call_function("div", since - F.pmod(since, F.lit(step)), F.lit(step))
 
 
 def micros(moment: datetime) -> int:

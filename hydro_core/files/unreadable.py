@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 import pyarrow as pa
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import item_type
+from hydro_core.files.plain import item_type
 from hydro_core.types.values import ValueProblem
 
 UNREADABLE = (

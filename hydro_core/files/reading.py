@@ -1,0 +1,249 @@
+"""The rows of an input that this process reads, piece by piece: those of some ticks, or all of them.
+
+Each value is read by itself, so text that is no number, say, is told of with its file and row. What
+is wrong with the rows of ticks that are not wanted is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.cut import Cut, Misfit, Summary
+from hydro_core.files.inputs import (
+    NO_TICK,
+    Place,
+    refuse_early,
+    refuse_misfit,
+    refuse_mixed,
+    refuse_untold,
+    require_columns,
+)
+from hydro_core.files.rows import (
+    CURE,
+    FILE,
+    MOMENT,
+    NAMES,
+    NUMBER,
+    PLACE,
+    PROBLEM,
+    ROW,
+    STAGE,
+    Stage,
+    Wanted,
+    input_error,
+    rows_of_file,
+)
+from hydro_core.ticks.axis import NONE, Numbers, micros
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.arrow import arrow_type, from_arrow
+from hydro_core.types.columns import required_columns
+from hydro_core.types.item import Row, Tuple
+
+
+class Ticks(Protocol):
+    """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
+
+    def of_moments(self, moments: pa.Array[Any]) -> Numbers:
+        """The ticks of moments in UTC."""
+
+    def numbers(self, values: pa.Array[Any]) -> Numbers:
+        """The ticks of the values of the column, where it has the number of the tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Rows that this process has read: items and their ticks."""
+
+    items: pa.Array[Any]
+    numbers: Numbers
+
+
+def read_here(arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]) -> Here:
+    """The rows of some files that are of the range; without an axis all are of tick 0.
+
+    Args:
+        arrived: the input.
+        made: the columns of its items that are read, and the tick column.
+        axis: the ticks of the range, or others.
+        files: those that may have rows of it.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the range does not fit (code `input`).
+    """
+    table, numbers = _read(arrived, made, axis, files)
+    misfit = _first_misfit(table, numbers)
+    if misfit is not None:
+        place = Place(files[misfit.file], misfit.row)
+        column = list(made.columns)[misfit.place]
+        refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
+    return Here(_items(arrived, table), numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class AllRows:
+    """All rows of an input, before it is known how they are cut into ticks."""
+
+    arrived: Arrived
+    table: pa.Table
+
+    @property
+    def summary(self) -> Summary:
+        """What is known of them."""
+        numbers, moments = (_extremes(self.table[column]) for column in (NUMBER, MOMENT))
+        return Summary(self.table.num_rows, numbers, moments)
+
+    def misfit(self, cut: Cut) -> Misfit | None:
+        """The first value that is no item."""
+        return _first_misfit(self.table, self._ticks(cut))
+
+    def refuse_early(self, start: datetime | None) -> NoReturn:
+        """Names the first row that is of no tick, as the files have them."""
+        column, bound = (NUMBER, 0) if start is None else (MOMENT, micros(start))
+        values = self.table[column].cast(pa.int64())
+        first: Any = pc.index(pc.less(values, bound), pa.scalar(True)).as_py()
+        row = self.table.slice(first, 1).to_pylist()[0]
+        place = Place(self.arrived.found.files[row[FILE]], row[ROW])
+        refuse_early(self.arrived.file, place, row[column], start)
+
+    def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
+        """What gives the items of a tick, in the order of the files; they are made when asked for."""
+        items, numbers = _items(self.arrived, self.table), self._ticks(cut)
+        order = np.argsort(numbers, kind="stable")
+        begins = np.searchsorted(numbers[order], np.arange(cut.count + 1))
+
+        def batch(tick: int) -> list[Any]:
+            places = order[begins[tick] : begins[tick + 1]]
+            return from_arrow(items.take(pa.array(places)), self.arrived.item)
+
+        return batch
+
+    def _ticks(self, cut: Cut) -> Numbers:
+        if self.arrived.file.column is None:
+            return np.zeros(self.table.num_rows, np.int64)
+        return _ticks_of(self.table, cut.axis)
+
+
+def read_all(arrived: Arrived) -> AllRows:
+    """All rows of an input.
+
+    Raises:
+        DataError: a file cannot be read, or a row tells no tick (code `input`).
+    """
+    made = Wanted(arrived.columns, arrived.file.column, required_columns(arrived.item))
+    table, _ = _read(arrived, made, None, arrived.found.files)
+    return AllRows(arrived, table)
+
+
+def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
+    """The ticks one after the other."""
+    batches = {rows.arrived.file.name: rows.batches(cut) for rows in inputs}
+    for tick in range(cut.count):
+        start, end = cut.times(tick, tick).get(tick, (None, None))
+        yield TickInput({name: batch(tick) for name, batch in batches.items()}, start, end)
+
+
+def _read(
+    arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
+) -> tuple[pa.Table, Numbers]:
+    """The rows with what stands beside them, and their ticks."""
+    reading = _Reading(arrived, made, axis)
+    for number, file in enumerate(files):
+        for batch in rows_of_file(file, number, arrived.found.form, made):
+            reading.add(batch)
+    return reading.done()
+
+
+class _Reading:
+    """What has been read so far."""
+
+    def __init__(self, arrived: Arrived, made: Wanted, axis: Ticks | None) -> None:
+        self._arrived, self._made, self._axis = arrived, made, axis
+        self._kept: list[pa.RecordBatch] = []
+        self._numbers: list[Numbers] = [np.array([], np.int64)]
+        self._names: dict[str, None] = {}
+        self._told: set[str] = set()
+        self._untold: str | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """The rows of a piece."""
+        self._note_unread(batch)
+        for names in batch[NAMES].drop_null().to_pylist():
+            self._names |= dict.fromkeys(str(names).split("\n"))
+        if self._axis is None:
+            numbers = np.zeros(batch.num_rows, np.int64)
+        else:
+            numbers = _ticks_of(batch, self._axis)
+        there = numbers != NONE
+        self._kept.append(batch.filter(pa.array(there)))
+        self._numbers.append(numbers[there])
+
+    def done(self) -> tuple[pa.Table, Numbers]:
+        """All of it with the ticks of the rows; what is missing is refused now."""
+        file = self._arrived.file
+        if self._arrived.found.form.declared:
+            require_columns(file, self._made.columns, list(self._names))
+        if self._untold is not None:
+            refuse_untold(file, self._untold)
+        if len(self._told) > 1:
+            refuse_mixed(file, file)
+        schema = pa.schema([(name, arrow_type(of)) for name, of in self._made.made])
+        return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
+
+    def _note_unread(self, batch: pa.RecordBatch) -> None:
+        stages = batch[STAGE].drop_null()
+        if len(stages):
+            for stage, problem, cure in zip(
+                *(batch[column].to_pylist() for column in (STAGE, PROBLEM, CURE)), strict=True
+            ):
+                if stage == Stage.FILE.value:
+                    raise input_error(problem, cure)
+                if stage == Stage.TICK.value:
+                    self._untold = self._untold or problem
+        if self._made.tick is not None:
+            there = {c: batch.num_rows - batch[c].null_count for c in (NUMBER, MOMENT)}
+            self._told |= {column for column, count in there.items() if count}
+            if sum(there.values()) < batch.num_rows:
+                self._untold = self._untold or NO_TICK
+
+
+def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: Ticks) -> Numbers:
+    moments = rows[MOMENT]
+    if moments.null_count < rows.num_rows:
+        return ticks.of_moments(moments)
+    return ticks.numbers(rows[NUMBER])
+
+
+def _first_misfit(rows: pa.Table, ticks: Numbers) -> Misfit | None:
+    """Of the values that are no items the first by tick, column, file and row."""
+    wrong = pc.fill_null(pc.equal(rows[STAGE], Stage.VALUE.value), False)
+    places = np.flatnonzero(wrong.to_numpy())
+    part = rows.select([PLACE, FILE, ROW, PROBLEM]).take(pa.array(places))
+    found = zip(ticks[places].tolist(), *(c.to_pylist() for c in part.columns), strict=True)
+    return min((Misfit(*each) for each in found), default=None)
+
+
+def _extremes(column: pa.ChunkedArray[Any]) -> tuple[Any, Any] | None:
+    found: Any = pc.min_max(column).as_py()
+    return None if found["min"] is None else (found["min"], found["max"])
+
+
+def _items(arrived: Arrived, rows: pa.Table) -> pa.Array[Any]:
+    """The items that the columns `c0 c1 …` make."""
+    item = arrived.item
+    parts: list[Any] = [rows[f"c{i}"].combine_chunks() for i in range(len(arrived.columns))]
+    if not isinstance(item, Row | Tuple):
+        return parts[0]
+    wanted: Any = arrow_type(item)
+    if not parts:
+        return pa.array([{}] * rows.num_rows, wanted)
+    fields = [wanted.field(i) for i in range(wanted.num_fields)]
+    return pa.StructArray.from_arrays(parts, fields=fields)
