@@ -24,13 +24,13 @@ from pyspark.sql import functions as F
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
 from hydro_core.ir.graph import Node
 from hydro_core.plan.tick_plan import StateSlot, TickPlan
-from hydro_core.spark.executor import Run, run_range
-from hydro_core.spark.job import Job
+from hydro_core.spark.executor.executor.executor import Run, run_range
+from hydro_core.spark.executor.executor.job import Job
+from hydro_core.spark.executor.executor.past import NoPast, Past
+from hydro_core.spark.frames.relation import ITEM, TICK, Relation
+from hydro_core.spark.frames.settle import checkpointed, released
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.past import NoPast, Past
-from hydro_core.spark.relation import ITEM, TICK, Relation
-from hydro_core.spark.settle import checkpointed, released
-from hydro_core.spark.types import spark_type
 
 PROGRAM = """
 orders = source("user long, amount long")

@@ -24,9 +24,9 @@ from pyspark.sql.functions import arrow_udf
 from benchmarks.measure import Meter, Ratio, parser_of, report, session
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.columns import to_column
-from hydro_core.spark.types import spark_type
-from hydro_core.spark.udf import udf_column
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply.columns import to_column
+from hydro_core.spark.functions.apply.udf import udf_column
 from hydro_core.types.ddl import parse_ddl
 
 ITEM = parse_ddl("amount long, quantity long, name string, city string, late long")

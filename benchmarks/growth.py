@@ -28,8 +28,8 @@ from pyspark.sql import SparkSession
 from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, session
 from benchmarks.tick import new_customers
 from hydro_core.settings import Settings
-from hydro_core.spark.batches import batch_of
-from hydro_core.spark.pipeline import Pipeline
+from hydro_core.spark.inputs.batches import batch_of
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
 
 GOAL = 1.2
 RANGE = 45

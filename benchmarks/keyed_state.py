@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, session
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.tick_plan import Mode, StateSlot
-from hydro_core.spark.log import live
+from hydro_core.spark.frames.log import live
 from hydro_core.spark.lower.algebra import with_keys_of
-from hydro_core.spark.store import Store
-from hydro_core.spark.store_schema import state_table
+from hydro_core.spark.store.store.schema import state_table
+from hydro_core.spark.store.store.store import Store
 from hydro_core.types.ddl import parse_ddl
 
 COLUMNS = ("k", "total", "n")

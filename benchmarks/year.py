@@ -26,9 +26,9 @@ from assets.flights.landing import FIRST_DAY, land
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.arrivals.landings import Landing
-from hydro_core.spark.batches_landing import InputBatches
-from hydro_core.spark.pipeline import Pipeline
+from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
 
 GOAL = 1.5
 PROGRAM = Path("assets/flights/flights.hydro")

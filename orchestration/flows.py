@@ -24,11 +24,11 @@ from .settings import ProjectSettings
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.arrivals.landings import Landing, Landings, Past
-    from hydro_core.spark.arrivals.seen import Seen
-    from hydro_core.spark.batches import Batch
-    from hydro_core.spark.batches_wanted import SlicedBatches
-    from hydro_core.spark.pipeline import Pipeline
+    from hydro_core.spark.inputs.arrivals.landings import Landing, Landings, Past
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.inputs.wanted import SlicedBatches
+    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
     from hydro_core.types.item import ItemType
 
 
@@ -59,7 +59,7 @@ class Flows:
 
         It is opened once, and again when another deployment has taken over.
         """
-        from hydro_core.spark.deployed import pipeline_of, places_in
+        from hydro_core.spark.pipeline.pipeline.deployed import pipeline_of, places_in
 
         deployed = self.deployments.prepared(flow)
         known = self._pipelines.get(flow.name)
@@ -115,7 +115,7 @@ class Flows:
 
     def landings(self, flow: FlowAsset) -> Landings:
         """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
-        from hydro_core.spark.arrivals.landings import landings_of
+        from hydro_core.spark.inputs.arrivals.landings import landings_of
 
         landings, items, past = self._where(flow, self.plan(flow))
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
@@ -125,7 +125,7 @@ class Flows:
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
     ) -> SlicedBatches:
         """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
-        from hydro_core.spark.batches_wanted import SlicedBatches
+        from hydro_core.spark.inputs.wanted import SlicedBatches
 
         landings, items, past = self._where(flow, plan or self.plan(flow), names)
         small = self.settings.spark.small_write_rows
@@ -145,7 +145,7 @@ class Flows:
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
     ) -> tuple[dict[str, Landing], dict[str, ItemType], Past]:
         """Where the inputs of a plan land, the types of their items, and the pipeline's past."""
-        from hydro_core.spark.arrivals.landings import Landing, Past
+        from hydro_core.spark.inputs.arrivals.landings import Landing, Past
 
         flow = fitted(flow, plan)
         landings, items = {}, {}

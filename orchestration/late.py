@@ -19,7 +19,7 @@ from .report import TickReport, report_of_error
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.arrivals.seen import Seen
+    from hydro_core.spark.inputs.arrivals.seen import Seen
 
     from .openlineage.events import Parent
     from .runner import TickRunner
@@ -89,7 +89,7 @@ def _corrected(
 
 def forget_lists(runner: TickRunner, flow: FlowAsset) -> None:
     """Removes old lists of files, where they take much; those that are read next stay."""
-    from hydro_core.spark.arrivals.listing import clear_listings
+    from hydro_core.spark.inputs.arrivals.listing import clear_listings
 
     directory = runner.directory(flow)
     reads = runner.deployments.ledger(flow).last_reads()

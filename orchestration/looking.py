@@ -13,8 +13,8 @@ from .noticed import NOTHING, Noticed, noticed
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.arrivals.seen import Seen
-    from hydro_core.spark.batches import Batch
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.batches import Batch
 
     from .flows import Flows
 

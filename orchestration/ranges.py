@@ -21,8 +21,8 @@ from .report import TickReport, checks_passed, committed, report_of_error, repor
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.batches import Batch
-    from hydro_core.spark.pipeline import Pipeline
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
 
     from .quality.sample import Sample
 

@@ -22,13 +22,13 @@ from .ticks import Window
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.batches import Batch
-    from hydro_core.spark.input_reads import InputRead
-    from hydro_core.spark.ledger import Commit
-    from hydro_core.spark.pipeline import Pipeline
-    from hydro_core.spark.pipeline_prepared import Prepared
-    from hydro_core.spark.store_schema import TableSpec
-    from hydro_core.spark.store_write import Written
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
+    from hydro_core.spark.store.store.input_reads import InputRead
+    from hydro_core.spark.store.store.ledger import Commit
+    from hydro_core.spark.store.store.schema import TableSpec
+    from hydro_core.spark.store.store.write import Written
 
     from .quality.judge import Judged
 

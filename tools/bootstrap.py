@@ -143,12 +143,13 @@ def spark(environment: Environment) -> bool:
     """
     # The Java of the environment variables is part of it: another one may be used next time.
     machine = f"{os.environ.get('JAVA_HOME')} {shutil.which('java')}"
-    ours = (ROOT / "hydro_core" / "spark" / f"{name}.py" for name in ("java", "jars", "ready"))
+    session = ROOT / "hydro_core" / "spark" / "session"
+    ours = (session / f"{name}.py" for name in ("java", "jars", "ready"))
     fingerprint = f"{fingerprint_of(*ours)} {machine}"
     if environment.is_done("spark", fingerprint):
         return False
     say("Spark", "a Java if there is none, and the jars of Delta")
-    run([environment.python, "-m", "hydro_core.spark.ready"], stdout=subprocess.DEVNULL)
+    run([environment.python, "-m", "hydro_core.spark.session.session.ready"], stdout=subprocess.DEVNULL)
     environment.done("spark", fingerprint)
     return True
 

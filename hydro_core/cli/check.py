@@ -71,7 +71,7 @@ def _functions(typed: Typed) -> list[dict[str, Any]]:
     if not any(True for node in typed.graph for _ in functions_of(node.args)):
         return []
     # Imported here: PySpark takes a second to load.
-    from hydro_core.spark.explained import function_runs
+    from hydro_core.spark.lower.explained import function_runs
 
     return [
         {

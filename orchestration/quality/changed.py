@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from hydro_core.spark.store import Store
-    from hydro_core.spark.store_schema import TableSpec
+    from hydro_core.spark.store.store.schema import TableSpec
+    from hydro_core.spark.store.store.store import Store
 
     Numbers = npt.NDArray[Any]
 
@@ -66,7 +66,7 @@ def _stored(store: Store, spec: TableSpec, ticks: range) -> Numbers:
 
 
 def _hashed(rows: pa.Table, *without: str | None) -> Numbers:
-    from hydro_core.spark.row_hashes import row_hashes
+    from hydro_core.spark.frames.row_hashes import row_hashes
 
     # Where one row comes, all after it have other positions: they are the same rows.
     return row_hashes(rows.select([name for name in rows.column_names if name not in without]))

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.row_hashes import row_hashes
+from hydro_core.spark.frames.row_hashes import row_hashes
 
 from .suites import TableFacts
 
 if TYPE_CHECKING:
-    from hydro_core.spark.ledger import Commit
-    from hydro_core.spark.pipeline import Pipeline
-    from hydro_core.spark.pipeline_prepared import Prepared
-    from hydro_core.spark.store_schema import TableSpec
+    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
+    from hydro_core.spark.store.store.ledger import Commit
+    from hydro_core.spark.store.store.schema import TableSpec
 
 _MODULUS = 2**64
 

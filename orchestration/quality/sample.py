@@ -35,9 +35,9 @@ from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
 
 if TYPE_CHECKING:
-    from hydro_core.spark.input_reads import InputRead
-    from hydro_core.spark.pipeline import Pipeline
-    from hydro_core.spark.pipeline_prepared import Prepared
+    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
+    from hydro_core.spark.store.store.input_reads import InputRead
 
 _MOST_ROWS = 2_000
 """So many landed rows of an input are loaded for the keys of an output; of more, fewer keys are."""
@@ -109,7 +109,7 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
-        from hydro_core.spark.batches_held import HELD
+        from hydro_core.spark.inputs.held import HELD
 
         inputs, most = self.inputs(self.flow, self._plan), Limits(_MOST_ROWS, _MOST_BYTES)
         inputs.held = HELD

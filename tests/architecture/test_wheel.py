@@ -50,7 +50,7 @@ def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert packed == there
-    assert {"hydrotick/template/tests.yaml", "hydro_core/spark/log4j2.properties"} <= packed
+    assert {"hydrotick/template/tests.yaml", "hydro_core/spark/session/log4j2.properties"} <= packed
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.arrivals.landings import Landing, Past
-from hydro_core.spark.batches import Batch, batch_of, ticks_within
-from hydro_core.spark.batches_landing import InputBatches
+from hydro_core.spark.inputs.arrivals.landings import Landing, Past
+from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
+from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

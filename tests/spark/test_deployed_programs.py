@@ -17,11 +17,11 @@ from hydro_core.deploy.difference import Difference, difference
 from hydro_core.deploy.files import name_of, read, write
 from hydro_core.deploy.make import deployment_of
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.spark.batches import batch_of
-from hydro_core.spark.batches_stored import stored_batches
-from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.pipeline_jobs import Tables
-from hydro_core.spark.rework import deployment
+from hydro_core.spark.inputs.batches import batch_of
+from hydro_core.spark.inputs.stored import stored_batches
+from hydro_core.spark.pipeline.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline.rework import deployment
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS
 

@@ -13,10 +13,10 @@ from hydro_core.errors import DataError, Span
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.settings import Settings
-from hydro_core.spark.failures import data_error
-from hydro_core.spark.functions import apply
-from hydro_core.spark.guards import exactly_run
-from hydro_core.spark.items import frame_of
+from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.functions.apply.apply import apply
+from hydro_core.spark.functions.apply.guards import exactly_run
+from hydro_core.spark.session.session.failures import data_error
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import LONG, STRING
 from hydro_core.types.values import conform

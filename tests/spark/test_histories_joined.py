@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from hydro_core.compile import compile_text
 from hydro_core.plan.planner import plan
 from hydro_core.settings import Settings
-from hydro_core.spark.batches import Batch, batch_of
+from hydro_core.spark.frames.relation import ITEM, TICK, Kind, Relation
+from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.lower.algebra import Range, product
 from hydro_core.spark.lower.items import make_tuple
-from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.relation import ITEM, TICK, Kind, Relation
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
 from hydro_core.types.item import LONG, Tuple
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.items import frame_of, items_of
-from hydro_core.spark.types import UnsupportedType, item_type, spark_type
+from hydro_core.spark.frames.items import frame_of, items_of
+from hydro_core.spark.frames.types import UnsupportedType, item_type, spark_type
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import UNKNOWN, Array, ItemType, Tuple
 from hydro_core.types.values import RowItem, Struct

@@ -17,10 +17,10 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark import batches_landing
-from hydro_core.spark.arrivals.landings import Landing
-from hydro_core.spark.batches_landing import InputBatches
-from hydro_core.spark.input_reads import InputRead
+from hydro_core.spark.inputs import landing as batches_landing
+from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.spark.store.store.input_reads import InputRead
 from hydro_core.ticks.batches import InputFile, cut, land
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every

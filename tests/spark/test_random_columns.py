@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import TypeProblem
-from hydro_core.spark.explained import runtime
+from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.differential import compare, function
 from tests.support.random_expressions import DDL, random_expression, random_rows

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.cli.main import main
-from hydro_core.spark import settle
+from hydro_core.spark.frames import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,9 +18,10 @@ from hydro_core.compile import compile_graph, optimized
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.spark import pipeline_jobs, store_write
-from hydro_core.spark.pipeline import Pipeline
-from hydro_core.spark.store_write import Pending, Written
+from hydro_core.spark.pipeline.pipeline import jobs
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.store.store import write
+from hydro_core.spark.store.store.write import Pending, Written
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Batch, batch, contents, opened
 
@@ -50,9 +51,9 @@ def test_what_nothing_can_reach_takes_no_job(
 
     def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Written] | None:
         asked.extend(pending)
-        return store_write.collect_all(pending, bound)
+        return write.collect_all(pending, bound)
 
-    monkeypatch.setattr(pipeline_jobs, "collect_all", collect_all)
+    monkeypatch.setattr(jobs, "collect_all", collect_all)
     pipeline.run_tick(1, {"messages": batch(1)["messages"]})
     assert asked == ["outputs/everybody", "outputs/speakers"]
     assert pipeline.output("greeted").num_rows == 0

@@ -15,10 +15,10 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError, ProgramError
-from hydro_core.spark import store
-from hydro_core.spark.batches import batch_of
-from hydro_core.spark.ledger import LEDGER, Ledger
-from hydro_core.spark.pipeline import Pipeline
+from hydro_core.spark.inputs.batches import batch_of
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.store.store import store
+from hydro_core.spark.store.store.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import (
     OUTPUTS,

@@ -44,9 +44,9 @@ from hydro_core.files.rows import (
 )
 from hydro_core.spark.files.axis import tick_of
 from hydro_core.spark.files.workers import read_in_workers, survey
-from hydro_core.spark.paths import literal, quoted
-from hydro_core.spark.relation import ITEM, TICK
-from hydro_core.spark.types import spark_type
+from hydro_core.spark.frames.paths import literal, quoted
+from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.ticks.axis import micros
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (

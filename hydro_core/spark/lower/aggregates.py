@@ -9,12 +9,12 @@ from pyspark.sql import Column
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items import named, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.lower.sums import checked_sum, mean_of_decimals, sum_of_decimals
-from hydro_core.spark.relation import ITEM, ORD, TICK
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 Argument = tuple[Column, ItemType]

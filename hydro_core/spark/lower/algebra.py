@@ -8,10 +8,19 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.few_rows import together
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.relation import (
+    COUNT,
+    FOREVER,
+    ITEM,
+    ORD,
+    TICK,
+    UNTIL,
+    Narrow,
+    Relation,
+)
 from hydro_core.spark.lower.as_of import as_of, is_there, pays
-from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
 KEY = "key"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
 
 MANY_TICKS = 365
 """From so many ticks on it pays: a key has at most one version a tick, and a join that tries up to

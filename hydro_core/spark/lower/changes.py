@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.registry import Lowered, Step, lower
-from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.types.item import ItemType
 
 

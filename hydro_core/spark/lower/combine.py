@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.few_rows import together
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
@@ -37,7 +38,6 @@ from hydro_core.spark.lower.items import (
 )
 from hydro_core.spark.lower.pairing import key_types, paired
 from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
-from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.types.item import ItemType
 
 Keys = tuple[list[Column], list[Column]]

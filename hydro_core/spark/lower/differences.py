@@ -7,8 +7,10 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.log import consolidated, copies
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import consolidated, copies
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.combine import united
 from hydro_core.spark.lower.failure import NUMBER, fail
@@ -16,8 +18,6 @@ from hydro_core.spark.lower.group import fields_of
 from hydro_core.spark.lower.items import convert, make_row, make_tuple, named
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.state import additions
-from hydro_core.spark.relation import COUNT, ITEM, TICK, Relation
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import LONG, Decimal, ItemType
 
 

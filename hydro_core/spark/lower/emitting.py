@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import convert
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType
 
 Value = tuple[Column, ItemType]

@@ -9,9 +9,9 @@ from pyspark.sql import Column
 from hydro_core.catalog.refusals import Refusal
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.failures import AS_JSON, MARKER, payload
-from hydro_core.spark.relation import TICK
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.session.session.failures import AS_JSON, MARKER, payload
 
 NUMBER = "\0"
 """Where a refusal names the number."""

@@ -18,7 +18,9 @@ from hydro_core.catalog.internal import (
 )
 from hydro_core.catalog.parts import EXTREMES, merging
 from hydro_core.catalog.spec import Aggregate, OpSpec
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,
@@ -34,8 +36,6 @@ from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.running import extreme_part, running_aggregate
-from hydro_core.spark.relation import ITEM
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import ItemType, Row
 
 STATE = "state"

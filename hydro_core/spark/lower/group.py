@@ -9,7 +9,9 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.functions.fn import Fn
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import aggregate_column
 from hydro_core.spark.lower.algebra import cover, key_struct
 from hydro_core.spark.lower.between import between_changes
@@ -32,8 +34,6 @@ from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import Partial, Running
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.running import is_merged, run_over, running_aggregate, runs
-from hydro_core.spark.relation import ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.types import spark_type
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row, Tuple
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items import key_fields, key_of
-from hydro_core.spark.relation import ITEM, Relation
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, Scalar, is_integer
 
 

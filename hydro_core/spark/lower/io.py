@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.few_rows import together
-from hydro_core.spark.items import frame_of
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.relation import ITEM, TICK, Relation
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.relation import ITEM, TICK, Relation
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import TIMESTAMP, ItemType
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyspark.sql import Column
 
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.types import spark_type
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     UNKNOWN,

@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.catalog.refusals import undeclared
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.functions import apply, apply_predicate
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.functions.apply.apply import apply, apply_predicate
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, named, type_at
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 
 

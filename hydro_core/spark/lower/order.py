@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import Column, Window
 
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.folds import scanned
 from hydro_core.spark.lower.group import ACC, accumulator_type, keyed_item, keyed_value
 from hydro_core.spark.lower.items import key_fields, key_of, literal, make_tuple, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.relation import ITEM, ORD, TICK, Relation
 from hydro_core.types.item import ItemType
 
 

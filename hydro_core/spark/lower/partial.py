@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, WindowSpec
 
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
 
 Merge = Callable[[Column], Column]
 """The aggregate that makes one partial result of several."""

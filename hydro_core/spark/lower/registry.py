@@ -18,9 +18,9 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.settle import Settle, checkpointed
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.settle import Settle, checkpointed
 from hydro_core.types.item import ItemType
 
 Lowered = Relation | Mapping[str, Relation]

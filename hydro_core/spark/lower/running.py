@@ -16,15 +16,15 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import reversed_order
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
-from hydro_core.spark.relation import FOREVER, ITEM, TICK, UNTIL
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 

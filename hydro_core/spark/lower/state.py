@@ -9,8 +9,18 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.log import consolidated, copies, live, live_rows
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import consolidated, copies, live, live_rows
+from hydro_core.spark.frames.relation import (
+    COUNT,
+    FOREVER,
+    ITEM,
+    ORD,
+    TICK,
+    UNTIL,
+    Narrow,
+    Relation,
+)
 from hydro_core.spark.lower.algebra import (
     Range,
     guarded,
@@ -24,7 +34,6 @@ from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
-from hydro_core.spark.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Narrow, Relation
 from hydro_core.types.item import ItemType
 
 

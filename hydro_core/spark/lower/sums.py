@@ -8,11 +8,11 @@ from pyspark.sql import Column
 
 from hydro_core.catalog.refusals import digits_beyond, sum_beyond
 from hydro_core.ir.graph import Node
-from hydro_core.spark.columns.dry import F
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.spark.lower.partial import Partial
-from hydro_core.spark.relation import TICK
-from hydro_core.spark.types import spark_type
 from hydro_core.types.item import LONG, Decimal, ItemType
 from hydro_core.types.values import LONG_MAX, LONG_MIN
 

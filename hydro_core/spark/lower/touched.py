@@ -17,8 +17,11 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import result_key
-from hydro_core.spark.columns.dry import F
-from hydro_core.spark.log import live
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import live
+from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
+from hydro_core.spark.frames.settle import checkpointed, held
+from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.folds import scanned, wrapped
@@ -28,9 +31,6 @@ from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.items import convert, key_fields, key_of
 from hydro_core.spark.lower.partial import Partial
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.settle import checkpointed, held
-from hydro_core.spark.types import spark_type
 
 ROW, BEFORE = "row", "before"
 """A row of a key and the one whose place it takes, as `state` is; null where there is none."""

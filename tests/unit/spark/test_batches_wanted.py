@@ -13,9 +13,9 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.arrivals.landings import Landing
-from hydro_core.spark.batches_held import Held
-from hydro_core.spark.batches_wanted import SlicedBatches
+from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.held import Held
+from hydro_core.spark.inputs.wanted import SlicedBatches
 from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Wanted
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import canonical

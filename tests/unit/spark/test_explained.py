@@ -11,7 +11,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.errors import TypeProblem
-from hydro_core.spark.explained import runtime
+from hydro_core.spark.lower.explained import runtime
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.cases import CASES
 from tests.support.functions import text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.spark import java
+from hydro_core.spark.session.session import java
 
 
 def fake_java(home: Path, version: str, *, release: bool = True) -> Path:

@@ -1,0 +1,1 @@
+"""A plan over a range of ticks: the shell, jobs, the pass over the plan, cycles, memory."""

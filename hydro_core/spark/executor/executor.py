@@ -1,0 +1,321 @@
+"""Runs a plan over a range of ticks: one pass, in which the tick is a column.
+
+`run_range` gives DataFrames, and the caller writes or collects them, in one job or several. It
+starts jobs of its own for cycles only, and for streams with many readers behind which a long plan
+stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.demand import additions_only
+from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
+from hydro_core.plan.versions import Key, keys_of
+from hydro_core.settings import Settings
+from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
+from hydro_core.spark.executor.executor.fixpoint import Cycle, fixpoint
+from hydro_core.spark.executor.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor.past import Overlay, Past
+from hydro_core.spark.frames.few_rows import has_few_rows
+from hydro_core.spark.frames.log import consolidated, live_rows
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.frames.settle import exactly, held, settled
+from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.changes import changes_of, told, with_changes
+from hydro_core.spark.lower.combine import united, written_as
+from hydro_core.spark.lower.io import empty_frame
+from hydro_core.spark.lower.registry import (
+    Step,
+    as_kind,
+    fitted,
+    lower,
+    require_lowerings,
+)
+from hydro_core.spark.lower.state import first_seen
+from hydro_core.types.stream import Order, StreamType
+
+ENDLESS = 1 << 60
+"""No limit."""
+
+LONG_PLAN = 40
+"""A stream behind so many operators is computed once, if several operators read it."""
+
+SHORT_PLAN = 2
+"""The same where rows are few: planning them again costs more than they do."""
+
+
+def run_range(job: Job) -> RangeResult:
+    """The outputs and the state of the job's ticks, as they would be computed."""
+    plan = job.plan
+    require_lowerings(plan.graph)
+    setting = Setting(job, additions_only(plan, job.added), keys_of(plan.typed))
+    run = Run(setting, job.first, job.last, job.past)
+    for component in plan.components:
+        run.evaluate(component)
+    outputs = {name: run.output(name, sinks) for name, sinks in plan.graph.sinks.items()}
+    return RangeResult(outputs, {slot.id: run.kept(slot) for slot in plan.slots})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is the same for every part of a run."""
+
+    job: Job
+    additions: frozenset[NodeId]
+    """The histories of which the rows of before the range are not needed."""
+
+    keys: Mapping[NodeId, Key]
+    """Of streams with at most one item of each key in a tick, the key."""
+
+    @property
+    def plan(self) -> TickPlan:
+        """The plan that runs."""
+        return self.job.plan
+
+    def type_of(self, stream: Endpoint) -> StreamType:
+        """The type of a stream; the copies of a `tee` have the type of what it copies."""
+        typed = self.plan.typed
+        return typed.types[stream] if stream in typed.types else typed.of(stream.node)
+
+
+@dataclass(slots=True)
+class Run:
+    """A range of ticks: the streams that are known so far."""
+
+    setting: Setting
+    first: int
+    last: int
+    past: Past
+    streams: dict[Endpoint, Relation] = field(default_factory=dict)
+    state: dict[str, DataFrame] = field(default_factory=dict)
+    """The state of slots that are read in a component that ran tick by tick."""
+    weights: dict[NodeId, int] = field(default_factory=dict)
+
+    def evaluate(self, component: Component) -> None:
+        """Adds the streams of a component; those that it reads are known."""
+        if component.how == "once":
+            self._once(self.setting.plan.graph[component.nodes[0]])
+        elif component.how == "fixpoint":
+            self._fixpoint(component, self.setting.job.settings)
+        elif self.first == self.last:
+            for part in component.parts:
+                self.evaluate(part)
+        elif component.how == "first seen":
+            self._first_seen(component)
+        elif component.how == "across ticks":
+            self._fixpoint(component, self._limits_across_ticks(component))
+        else:
+            self._tick_by_tick(component)
+
+    def stream(self, stream: Endpoint) -> Relation:
+        """A stream that is known; every port of a `tee` is its input."""
+        return (
+            self.streams[stream] if stream in self.streams else self.streams[Endpoint(stream.node)]
+        )
+
+    def is_known(self, stream: Endpoint) -> bool:
+        """Whether the stream has been computed."""
+        return stream in self.streams or Endpoint(stream.node) in self.streams
+
+    def _once(self, node: Node) -> None:
+        inputs = [self.stream(e) for e in node.inputs if self.is_known(e)]
+        found = self.step(node, inputs)
+        weight = 1 + sum(self.weights.get(e.node, 0) for e in node.inputs)
+        longest = SHORT_PLAN if has_few_rows(self.setting.job.spark) else LONG_PLAN
+        if weight > longest and self._is_read_again(node.id):
+            found = {e: self._held(r) for e, r in found.items()}
+            weight = 1
+        self.weights[node.id] = weight
+        self.streams.update(found)
+
+    def _fixpoint(self, component: Component, settings: Settings) -> None:
+        setting = self.setting
+        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.settle)
+        known = {e: self.stream(e) for e in self._entering(component)}
+        self.streams.update(fixpoint(cycle, known, settings))
+
+    def _limits_across_ticks(self, component: Component) -> Settings:
+        """Limits are for a tick; what does not go in circles within a tick has none."""
+        settings, ticks = self.setting.job.settings, self.last - self.first + 1
+        circles = any(part.how == "fixpoint" for part in component.parts)
+        return settings.with_(
+            max_iterations=settings.max_iterations * ticks if circles else ENDLESS,
+            max_cycle_items=settings.max_cycle_items if circles else ENDLESS,
+        )
+
+    def _first_seen(self, component: Component) -> None:
+        """`x = difference(d, old x)`; the members after it are what leads from x back to it."""
+        plan, members = self.setting.plan, set(component.nodes)
+        node, *others = (plan.graph[n] for n in component.nodes)
+        step = self._step(node, [self.stream(node.inputs[0])])
+        [slot] = (s for s in plan.slots if members & set(s.readers))
+        found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
+        self.streams[Endpoint(node.id)] = found
+        for other in others:
+            self._once(other)
+
+    def step(
+        self, node: Node, inputs: Iterable[Relation], *, with_past: bool = True
+    ) -> Mapping[Endpoint, Relation]:
+        """What a node gives for these inputs, by its output ports."""
+        step = self._step(node, inputs)
+        if with_past:
+            step = self._with_past(step)
+        found = lower(step)
+        is_told = isinstance(found, Relation) and found.changes is not None
+        if node.id in self.setting.plan.tells and not is_told:
+            found = with_changes(step, found)
+        if isinstance(found, Relation):
+            return {Endpoint(node.id): found}
+        return {Endpoint(node.id, port): relation for port, relation in found.items()}
+
+    def _step(self, node: Node, inputs: Iterable[Relation]) -> Step:
+        setting, plan = self.setting, self.setting.plan
+        kind = setting.plan.typed.of(node.id)
+        return Step(
+            node=node,
+            inputs=tuple(inputs),
+            item=kind.item,
+            ordered=kind.order is Order.TOTAL,
+            kind=plan.kinds[node.id],
+            first=self.first,
+            last=self.last,
+            spark=setting.job.spark,
+            singles=tuple(setting.type_of(e).single for e in node.inputs),
+            keys=tuple(setting.keys.get(e.node) for e in node.inputs),
+            source=setting.job.sources.get(str(node.args.get("name"))),
+            times=setting.job.times,
+            additions=node.id in setting.additions,
+            settle=setting.job.settle,
+        )
+
+    def _with_past(self, step: Step) -> Step:
+        plan = self.setting.plan
+        slot_id = plan.reads.get(step.node.id)
+        slot = None if slot_id is None else plan.slot(slot_id)
+        rows = None if slot is None else self.past.rows(slot)
+        if slot is None or rows is None or slot.mode is not Mode.CHANGES:
+            return step.with_(past=rows)
+        return step.with_(past=live_rows(rows, self.first - 1), log=rows)
+
+    def empty(self, stream: Endpoint) -> Relation:
+        """The stream without rows."""
+        setting, item = self.setting, self.setting.type_of(stream).item
+        nothing = Relation(Kind.E, empty_frame(setting.job.spark, item), item)
+        return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
+
+    def output(self, name: str, sinks: Iterable[Node]) -> Relation:
+        """What reaches an output.
+
+        Sinks of one name add up, and are in no order if there are several.
+        """
+        found = [self.stream(Endpoint(sink.id)) for sink in sinks]
+        if len(found) == 1:
+            return found[0]
+        tells = all(r.changes or r.kind is Kind.H for r in found) and any(r.changes for r in found)
+        kinds = {r.kind for r in found}
+        kind = kinds.pop() if len(kinds) == 1 else Kind.G
+        item = self.setting.plan.typed.outputs[name].item
+        parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
+        whole = Relation(kind, united([p.frame for p in parts]), item)
+        if not tells:
+            return whole
+        changes = [written_as(changes_of(r, self.first), item) for r in found]
+        return whole.with_(changes=told(item, united([c.frame for c in changes])))
+
+    def kept(self, slot: StateSlot) -> DataFrame:
+        """The rows of a slot that the range adds or leaves."""
+        if slot.id in self.state:
+            return self.state[slot.id]
+        relation = self.stream(slot.stream)
+        if slot.mode is Mode.CHANGES:
+            changes = changes_of(relation, self.first).frame
+            return exactly(consolidated(changes), slot.item).select(ITEM, TICK, COUNT)
+        if slot.mode is Mode.LAST:
+            events = relation.at(self.last)
+        else:
+            events = relation.events(self.first, self.last)
+        frame = positioned(events) if slot.ordered else events.frame.select(ITEM, TICK)
+        return exactly(frame, slot.item)
+
+    def _entering(self, component: Component) -> set[Endpoint]:
+        graph, members = self.setting.plan.graph, set(component.nodes)
+        return {
+            e
+            for n in component.nodes
+            for e in graph[n].inputs
+            if e.node not in members and self.is_known(e)
+        }
+
+    def _tick_by_tick(self, component: Component) -> None:
+        """Only this component; what comes before and after it is run as a range."""
+        plan, members = self.setting.plan, set(component.nodes)
+        slots = [s for s in plan.slots if members & set(s.readers)]
+        outside = self._read_outside(members)
+        overlay = Overlay(self.past, self.setting.job.settle)
+        found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
+        for t in range(self.first, self.last + 1):
+            known = {e: at_tick(self.stream(e), t) for e in self._entering(component)}
+            run = Run(self.setting, t, t, overlay, known)
+            for part in component.parts:
+                run.evaluate(part)
+            for e in outside:
+                found[e].append(run._settled(newly(run.stream(e), t, self.first)))
+            overlay = overlay.after({s: run.kept(s) for s in slots})
+        for e, parts in found.items():
+            self.streams[e] = parts[0].with_(frame=united([p.frame for p in parts]))
+        self.state.update({s.id: overlay.added(s) for s in slots})
+
+    def _read_outside(self, members: set[NodeId]) -> list[Endpoint]:
+        """The members' streams that others read, or that are stored for others."""
+        plan = self.setting.plan
+        read = [e for n in plan.graph if n.id not in members for e in n.inputs]
+        read += [s.stream for s in plan.slots if not members & set(s.readers)]
+        found = dict.fromkeys(e for e in read if e.node in members)
+        found.update(
+            dict.fromkeys(Endpoint(n) for n in members if plan.graph[n].spec.outputs == "none")
+        )
+        return list(found)
+
+    def _is_read_again(self, node: NodeId) -> bool:
+        plan = self.setting.plan
+        stored = sum(slot.stream.node == node for slot in plan.slots)
+        return stored + len(plan.graph.readers(node)) > 1
+
+    def _held(self, relation: Relation) -> Relation:
+        """The stream, or of one that tells its changes these, for several readers."""
+        one = relation if relation.changes is None else relation.changes
+        frame, _ = held(exactly(one.frame, one.item), self.setting.job.settle)
+        new = one.with_(frame=frame)
+        return new if relation.changes is None else relation.with_(changes=new)
+
+    def _settled(self, relation: Relation) -> Relation:
+        if relation.changes is None:
+            return settled(relation, self.setting.job.settle)[0]
+        # Its other rows may be all there is; who reads it may do without them.
+        return relation.with_(changes=settled(relation.changes, self.setting.job.settle)[0])
+
+
+def at_tick(relation: Relation, t: int) -> Relation:
+    """The relation as a range of the single tick t sees it."""
+    if relation.kind is Kind.E:
+        return relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+    frame = relation.frame.where(F.col(TICK) <= t)
+    if relation.kind is Kind.G:
+        frame = frame.where(F.col(UNTIL) > t).withColumn(TICK, F.lit(t).cast("long"))
+    return relation.with_(frame=frame)
+
+
+def newly(relation: Relation, t: int, first: int) -> Relation:
+    """What the single tick t adds to a relation of a range from `first` on."""
+    if relation.kind is Kind.H:
+        return (
+            relation if t == first else relation.with_(frame=relation.frame.where(F.col(TICK) == t))
+        )
+    return as_kind(relation.events(t, t), relation.kind, t)

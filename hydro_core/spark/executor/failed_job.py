@@ -1,0 +1,55 @@
+"""The one place where what fails while Spark works becomes an error that a user can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.errors import DataError
+from hydro_core.faults import fault_of
+from hydro_core.spark.session.session.ended import ended_jvm
+from hydro_core.spark.session.session.failures import data_error, find_failure
+from hydro_core.spark.store.store.ledger import state_error
+
+_BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
+"""Spark's names for files that are not what they should be."""
+
+
+@contextmanager
+def told_failures(typed: Typed | None = None, directory: Path | None = None) -> Iterator[None]:
+    """Failures within become errors for people.
+
+    Args:
+        typed: the program, which tells the operator that failed.
+        directory: where the pipeline's files are, if there is one.
+
+    Raises:
+        DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
+        InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, EOFError) as error:
+        raise _told(error, typed, directory) from error
+
+
+def _told(error: Exception, typed: Typed | None, directory: Path | None) -> DataError:
+    # First of all: of what is gone, nothing else can be asked.
+    ended = ended_jvm(error)
+    if ended is not None:
+        return ended
+    if find_failure(error) is not None:
+        return data_error(error, typed)
+    text = str(error)
+    # A stored file that cannot be read is not the program's fault.
+    if directory and str(directory) in text and any(name in text for name in _BROKEN_FILES):
+        return state_error(
+            f"a file of the pipeline in {directory} cannot be read",
+            "restore the directory from a backup, or remove all of it and run the ticks again",
+        )
+    return fault_of(error, vanished=True) or data_error(error, typed)

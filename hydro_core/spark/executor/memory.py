@@ -1,0 +1,169 @@
+"""Ticks that come and go in memory: what `run --engine spark` and tests use.
+
+State stays in the driver, as Arrow tables.
+
+A tick is one Spark job: all outputs and all new state are collected together, as the columns of
+one wide table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.parts import longest_range
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.settings import Settings
+from hydro_core.spark.executor.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor.shell import run_ticks
+from hydro_core.types.arrow import from_arrow
+from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
+from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK
+from hydro_core.spark.frames.settle import collected, exactly
+from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.session.session.session import shared_session
+from hydro_core.ticks.tick import TickInput
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import sort_key
+
+Outputs = Mapping[str, list[Any]]
+
+
+def run_in_memory(
+    plan: TickPlan,
+    ticks: Iterable[TickInput],
+    settings: Settings | None = None,
+    *,
+    as_range: bool = False,
+    spark: SparkSession | None = None,
+) -> Iterator[Outputs]:
+    """The outputs of every tick, in their order where they have one, else sorted.
+
+    If `as_range`, all ticks are computed in one pass.
+    """
+    settings = settings or Settings()
+    session = few_rows_session(spark or shared_session(settings.spark))
+    memory = Memory(plan, session, settings)
+    given = iter(ticks)
+    if as_range:
+        yield from memory.run(list(given))
+        return
+    while batch := list(islice(given, 1)):
+        yield from memory.run(batch)
+
+
+@dataclass(slots=True)
+class Memory:
+    """A program between two ranges of ticks: what it keeps, and which tick comes next."""
+
+    plan: TickPlan
+    spark: SparkSession
+    settings: Settings
+    next: int = 0
+    kept: dict[str, pa.Table] = field(default_factory=dict)
+    given: Mapping[int, TickInput] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> None:
+        """There are no files."""
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The kept rows of a slot: this is the `Past` of the next range."""
+        table = self.kept.get(slot.id)
+        if table is None or not table.num_rows:
+            return None
+        return together(self.spark.createDataFrame(table))
+
+    def run(self, ticks: Sequence[TickInput]) -> Iterator[Outputs]:
+        """The outputs of the next ticks, as one range or as few as may be.
+
+        If a tick fails, those before it are kept.
+        """
+        self.given = dict(enumerate(ticks, self.next))
+        last = self.next + len(ticks) - 1
+        longest = longest_range(self.plan, self.settings)
+        return chain.from_iterable(run_ticks(self, self.next, last, longest))
+
+    def job(self, first: int, last: int) -> Job:
+        """The job of some of the given ticks."""
+        ticks = {t: self.given[t] for t in range(first, last + 1)}
+        return Job(
+            self.plan,
+            first,
+            last,
+            self.spark,
+            self._sources(ticks),
+            past=self,
+            settings=self.settings,
+            times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
+            settle=collected,
+        )
+
+    def take(self, job: Job, found: RangeResult) -> list[Outputs]:
+        """The outputs of each tick; what else the job gives is kept."""
+        tables = self._collect(found, job.first, job.last)
+        self._keep(tables)
+        self.next = job.last + 1
+        return self._outputs(tables, job.first, job.last)
+
+    def _sources(self, ticks: Mapping[int, TickInput]) -> Mapping[str, DataFrame]:
+        """The batches of each input that has any item."""
+        found = {}
+        for name, node in self.plan.graph.sources.items():
+            item = self.plan.typed.types[Endpoint(node.id)].item
+            pairs = [(t, x) for t, given in ticks.items() for x in given.batches.get(name, ())]
+            if pairs:
+                found[name] = frame_of(self.spark, pairs, item)
+        return found
+
+    def _collect(self, result: RangeResult, first: int, last: int) -> dict[str, pa.Table]:
+        """All outputs and slots, each a table (item, t[, ord]), by one job."""
+        frames = {}
+        for name, relation in result.outputs.items():
+            events = relation.events(first, last)
+            frame = positioned(events) if events.ordered else events.frame.select(ITEM, TICK)
+            frames[_output(name)] = exactly(frame, relation.item)
+        frames |= {_slot(slot): frame for slot, frame in result.state.items()}
+        return collect(frames)
+
+    def _keep(self, tables: Mapping[str, pa.Table]) -> None:
+        for slot in self.plan.slots:
+            new, old = tables[_slot(slot.id)], self.kept.get(slot.id)
+            if slot.mode is not Mode.LAST and old is not None:
+                new = pa.concat_tables([old, new])
+            self.kept[slot.id] = new.combine_chunks()
+
+    def _outputs(self, tables: Mapping[str, pa.Table], first: int, last: int) -> list[Outputs]:
+        types = self.plan.typed.outputs
+        found = {name: _by_tick(tables[_output(name)], t.item) for name, t in types.items()}
+        return [
+            {name: ticks.get(t, []) for name, ticks in found.items()}
+            for t in range(first, last + 1)
+        ]
+
+
+def _output(name: str) -> str:
+    return f"output {name}"
+
+
+def _slot(slot: str) -> str:
+    return f"slot {slot}"
+
+
+def _by_tick(table: pa.Table, item: ItemType) -> dict[int, list[Any]]:
+    """The items of each tick: in their order if the table has one, else sorted."""
+    ordered = ORD in table.column_names
+    if ordered:
+        table = table.sort_by(ORD)
+    found: dict[int, list[Any]] = {}
+    ticks: list[Any] = table[TICK].to_pylist()
+    for t, x in zip(ticks, from_arrow(table[ITEM], item), strict=True):
+        found.setdefault(t, []).append(x)
+    return found if ordered else {t: sorted(items, key=sort_key) for t, items in found.items()}

@@ -1,0 +1,1 @@
+"""Streams and their items as DataFrames: types, Arrow, relations over a range of ticks."""

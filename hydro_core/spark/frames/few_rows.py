@@ -1,0 +1,85 @@
+"""Few rows: what Spark does around them is all that they cost, so it is given little to do.
+
+In a session for few rows everything stands in one partition. There a join, a grouping or a window
+finds its rows together as they come: no exchange is planned, and all results of a range are one
+job of one task. Nothing is sent to other tasks, compiled to Java or planned anew while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from weakref import WeakSet
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.spark.frames.paths import quoted
+
+OPTIONS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # A side that is sent to all tasks is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # Spark takes a join of joins for as large as the product of all that is in it.
+    "spark.sql.maxSinglePartitionBytes": str(2**63 - 1),
+    # It moves a join below what brings the rows into one partition, and then needs an exchange.
+    "spark.sql.optimizer.excludedRules": (
+        "org.apache.spark.sql.catalyst.optimizer.PushDownLeftSemiAntiJoin"
+    ),
+}
+"""What differs in a session for few rows."""
+
+_sessions: WeakSet[SparkSession] = WeakSet()
+
+
+@lru_cache(maxsize=4)
+def few_rows_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one, in the same process, for few rows."""
+    return for_few_rows(spark.newSession())
+
+
+def for_few_rows(session: SparkSession) -> SparkSession:
+    """Makes a session one for few rows, and gives it."""
+    for key, value in OPTIONS.items():
+        session.conf.set(key, value)
+    _sessions.add(session)
+    return session
+
+
+def has_few_rows(session: SparkSession) -> bool:
+    """Whether it is a session for few rows."""
+    return session in _sessions
+
+
+def together(frame: DataFrame) -> DataFrame:
+    """The frame, in one partition where its session is for few rows.
+
+    Whatever reads data asks for it, and joins of which Spark forgets that they have one partition.
+    """
+    return frame.coalesce(1) if has_few_rows(frame.sparkSession) else frame
+
+
+def collect(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """The rows of several frames, by one job."""
+    wide = None
+    for i, frame in enumerate(frames.values()):
+        columns = [F.col(quoted(name)).alias(f"{i}.{name}") for name in frame.columns]
+        one = frame.select(F.lit(i).alias("of"), *columns)
+        wide = one if wide is None else wide.unionByName(one, allowMissingColumns=True)
+    if wide is None:
+        return {}
+    table = wide.toArrow()
+    return {name: _part(table, i, frame.columns) for i, (name, frame) in enumerate(frames.items())}
+
+
+def _part(table: pa.Table, number: int, names: list[str]) -> pa.Table:
+    """The rows of one frame out of the wide table."""
+    rows = table.filter(pc.field("of") == number).select([f"{number}.{name}" for name in names])
+    # Made anew, so that every column may hold nulls whatever Spark knows of it.
+    return pa.Table.from_arrays(rows.columns, names=names)

@@ -1,0 +1,50 @@
+"""Items of Python as DataFrames, and back: exact, whole batches at a time, through Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from hydro_core.types.arrow import from_arrow, to_arrow
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.types.item import LONG, ItemType
+
+ITEM = "item"
+TICK = "t"
+
+
+def frame_of(spark: SparkSession, items: Iterable[tuple[int, Any]], item: ItemType) -> DataFrame:
+    """The DataFrame (item, t) of pairs (tick, item); the items conform to the type."""
+    pairs = list(items)
+    table = pa.table(
+        {
+            ITEM: to_arrow([x for _, x in pairs], item),
+            TICK: pa.array([t for t, _ in pairs], pa.int64()),
+        }
+    )
+    schema = spark_types.StructType(
+        [
+            # Where no item is null, Spark may know it: checks for None then cost nothing.
+            spark_types.StructField(
+                ITEM, spark_type(item), nullable=any(x is None for _, x in pairs)
+            ),
+            spark_types.StructField(TICK, spark_types.LongType()),
+        ]
+    )
+    return together(spark.createDataFrame(table, schema))
+
+
+def items_of(frame: DataFrame, item: ItemType) -> list[tuple[int, Any]]:
+    """The pairs (tick, item) of a DataFrame (item, t), in the order of its rows; runs the job."""
+    # Where Spark knows a field to be never null, Arrow refuses it within a struct that is null.
+    nullable = F.col(ITEM).cast(spark_type(item)).alias(ITEM)
+    table = frame.select(nullable, TICK).toArrow()
+    return list(
+        zip(from_arrow(table.column(TICK), LONG), from_arrow(table.column(ITEM), item), strict=True)
+    )

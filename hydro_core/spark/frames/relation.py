@@ -1,0 +1,117 @@
+"""A stream over a range of ticks, as a DataFrame.
+
+Columns: `item`, one column of the Spark type of the item type; `t`, the tick (long); `until` for
+general rows; `ord`, a column to sort by within a tick, for ordered streams.
+
+What always holds in a range [first, last]: events have first <= t <= last. Rows of a history have
+t <= last, and those from before the range keep their own tick, which is true and needed. General
+rows have first <= t <= last and t < until; they say nothing of the ticks before first.
+
+A general stream may tell its changes: rows `(item, t, n)`, by which its copies differ from those of
+the tick before, with first <= t <= last. They are known by how it is made, so whoever needs no more
+than them never looks at the other rows, of which there may be many that never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import Key
+from hydro_core.spark.frames.column_names import COUNT, ITEM, ORD, TICK, UNTIL
+from hydro_core.spark.frames.dry import F
+from hydro_core.types.item import ItemType
+
+__all__ = ["COUNT", "FOREVER", "ITEM", "ORD", "TICK", "UNTIL", "Kind", "Narrow", "Relation"]
+
+FOREVER = 1 << 60
+"""`until` of a general row of which no end is known."""
+
+Narrow = Callable[[DataFrame], DataFrame]
+"""From a frame with a column `item` to those of its rows that matter, judged by the item alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """The rows of a stream over a range of ticks."""
+
+    kind: Kind
+    frame: DataFrame
+    item: ItemType
+    ordered: bool = False
+    carried: tuple[str, ...] = ()
+    """Columns that ride along with the items, as the ticks do."""
+    changes: Relation | None = None
+    """Of a stream that tells them: events that carry the column `n`."""
+    lies_by: Key | None = None
+    """The key by which a join has brought the rows together.
+
+    What follows may use it, so that they stay where they are, or not: it tells nothing of the rows.
+    """
+    distinct: DataFrame | None = None
+    """The frame with each item in a struct of its own, by which Spark has brought them together."""
+    narrowed: Callable[[Narrow], DataFrame] | None = None
+    """The frame without rows that do not matter, where leaving them out early saves work."""
+
+    def with_(self, **fields: Any) -> Relation:
+        """A copy with some fields replaced; what was known of other rows is not known of these."""
+        if "frame" in fields:
+            fields = {"changes": None, "narrowed": None, "distinct": None, **fields}
+        return replace(self, **fields)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that say when a row is there."""
+        return (TICK, UNTIL) if self.kind is Kind.G else (TICK,)
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """All columns but the item."""
+        order = (ORD,) if self.ordered else ()
+        return (*self.times, *order, *self.carried)
+
+    def unordered(self) -> Relation:
+        """The same rows without their order."""
+        if not self.ordered:
+            return self
+        return Relation(self.kind, self.frame.drop(ORD), self.item, lies_by=self.lies_by)
+
+    def events(self, first: int, last: int) -> Relation:
+        """Every item at every tick of the range at which it is there, as events.
+
+        Rows times ticks.
+        """
+        frame = self.frame
+        if self.kind is Kind.E:
+            return self
+        if first == last:
+            frame = frame if self.kind is Kind.H else frame.where(F.col(UNTIL) > first)
+            times = F.lit(first).cast("long")
+        else:
+            until = F.col(UNTIL) if self.kind is Kind.G else F.lit(FOREVER)
+            start, end = F.greatest(F.col(TICK), F.lit(first)), F.least(until - 1, F.lit(last))
+            times = F.explode(F.sequence(start.cast("long"), end.cast("long")))
+        order = [F.col(ORD)] if self.ordered else []
+        rows = frame.select(F.col(ITEM), times.alias(TICK), *order)
+        return Relation(Kind.E, rows, self.item, self.ordered, lies_by=self.lies_by)
+
+    def at(self, t: int) -> Relation:
+        """The items that are there at tick t, one of the range, as events of that tick."""
+        if self.kind is Kind.E:
+            return self.with_(frame=self.frame.where(F.col(TICK) == t))
+        found = self.frame.where(F.col(TICK) <= t)
+        return self.with_(frame=found).events(t, t)
+
+    def new(self, first: int) -> Relation:
+        """The rows that are of the range and not of the past: what a history adds."""
+        if self.kind is not Kind.H:
+            return self
+        return self.with_(frame=self.frame.where(F.col(TICK) >= first))
+
+    def past(self, first: int) -> Relation:
+        """The rows of a history that are from before the range."""
+        return self.with_(frame=self.frame.where(F.col(TICK) < first))

@@ -1,0 +1,1 @@
+"""Functions of a program on Spark: as guarded columns, else as Arrow UDFs."""

@@ -1,0 +1,51 @@
+"""Functions of a program on Spark: as columns where these are exact, else in Python workers."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import result_type
+from hydro_core.spark.functions.apply.columns import (
+    NotCompilable,
+    predicate_column,
+    to_column,
+    truth_column,
+)
+from hydro_core.spark.functions.apply.udf import udf_column, udf_predicate
+from hydro_core.types.item import ItemType
+
+
+def apply(
+    fn: Fn,
+    column: Column,
+    item: ItemType,
+    *,
+    result: ItemType | None = None,
+    tick: Column | None = None,
+) -> Column:
+    """The results of `fn` on the items of `column`, as items of type `result` (default: what `fn`
+    gives).
+
+    A failing function fails the job; `tick`, where given, is named by the error.
+    """
+    wanted = result if result is not None else result_type(fn, (item,), spread=True)
+    try:
+        return to_column(fn, ((column, item),), result=wanted)
+    except NotCompilable:
+        return udf_column(fn, column, item, wanted, tick)
+
+
+def apply_predicate(
+    fn: Fn, column: Column, item: ItemType, *, tick: Column | None = None
+) -> Column:
+    """Whether what `fn` gives for the items of `column` is true as Python sees it: never null."""
+    try:
+        return predicate_column(fn, ((column, item),))
+    except NotCompilable:
+        return udf_predicate(fn, column, item, tick)
+
+
+def truth(column: Column, item: ItemType) -> Column:
+    """Python's `bool(x)` of the items of a column: never null."""
+    return truth_column(column, item)

@@ -1,0 +1,308 @@
+"""Python's lists on Spark: made, read, cut, joined, looped over and summed up.
+
+A tuple whose fields have one type can be looped over as an array. Elements may be None; a loop's
+body fails where Python's would, and only for the elements that Python reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import Call, Comprehension, Expr
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply.columns import choices, integers, strings, structs
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+    strict,
+)
+from hydro_core.types.common import common_types
+from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
+
+Names = dict[str, Value]
+_COMPARED = (
+    *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
+    *("timestamp_ntz", str(UNKNOWN)),
+)
+"""The types whose values Spark compares as Python does."""
+_MAX_RANGE = 1_000_000
+
+
+def make(scope: Scope, parts: Sequence[Value], *, final: bool = False) -> Value:
+    """`[a, b]`."""
+    types = [p.type for p in parts]
+    if not all(isinstance(t, ItemType) for t in types):
+        raise NotCompilable("a list of what are no items")
+    element = common_types(t for t in types if isinstance(t, ItemType))
+    if element is None:
+        raise NotCompilable("a list of several types")
+    columns = [structs.cast(scope, p, element, final=final) for p in parts]
+    column = F.array(*columns).cast(spark_type(Array(element)))
+    return computed(column, Array(element), *parts, safe=True)
+
+
+def of_tuple(scope: Scope, value: Value) -> Value:
+    """The fields of a tuple as an array."""
+    return make(scope, structs.fields_of(scope, structs.present(scope, value)))
+
+
+def item(array: Value, column: Column) -> Value:
+    """An element of an array; it may be None."""
+    if not isinstance(array.type, Array):
+        raise NotCompilable(f"an element of {array.type}")
+    return Value(column, array.type.element)
+
+
+def size(array: Value) -> Column:
+    """The number of elements."""
+    return F.size(array.column)
+
+
+def element(scope: Scope, value: Value, index: Value) -> Value:
+    """`array[i]`."""
+    if not integers.is_int(index) or not isinstance(value.type, Array):
+        raise NotCompilable(f"{value.type} is indexed by {index.type}")
+    array, i = scope.need(value), integers.bound(scope, index)
+    count = size(array)
+    inside = (i.column < count) & (i.column >= -count)
+    place = F.when(i.column < 0, i.column + count).otherwise(i.column).cast("int")
+    found = F.when(inside, F.get(array.column, place)).otherwise(scope.ask())
+    return computed(found, value.type.element, array, array, array, i, i, nullable=True)
+
+
+def cut(
+    scope: Scope, value: Value, low: Value | None, high: Value | None, step: Value | None
+) -> Value:
+    """`array[low:high:step]`, `tuple[low:high]`."""
+    if isinstance(value.type, Tuple):
+        return _cut_tuple(scope, value, low, high, step)
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a slice of {value.type}")
+    array = scope.need(value)
+    if step is not None and step.constant not in ((None,), (1,)):
+        if step.constant == (-1,) and low is None and high is None:
+            return computed(F.reverse(array.column), value.type, array, safe=True)
+        raise NotCompilable("a slice with a step")
+    start = strings.bound(scope, low, size(array), F.lit(0))
+    end = strings.bound(scope, high, size(array), size(array))
+    column = F.slice(array.column, start + 1, F.greatest(end - start, F.lit(0)))
+    known = [b for b in (low, high) if b is not None]
+    return computed(column, value.type, array, array, *known, safe=all(b.safe for b in known))
+
+
+def concatenate(scope: Scope, a: Value, b: Value) -> Value:
+    """`a + b` of two lists, or of two tuples."""
+    if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
+        sides = (structs.present(scope, a), structs.present(scope, b))
+        return structs.make_tuple([f for side in sides for f in structs.fields_of(scope, side)])
+    if not isinstance(a.type, Array) or not isinstance(b.type, Array):
+        raise NotCompilable(f"`+` of {a.type} and {b.type}")
+    to = common_types((a.type, b.type))
+    if to is None:
+        raise NotCompilable(f"`+` of {a.type} and {b.type}")
+    x, y = scope.need(a), scope.need(b)
+    column = F.concat(structs.cast(scope, x, to), structs.cast(scope, y, to))
+    return computed(column, to, x, y, safe=True)
+
+
+def comprehension(scope: Scope, node: Comprehension) -> Value:
+    """`[element for targets in source if conditions]`."""
+    loop = Loop(scope, node)
+    result: list[Value] = []
+
+    def body(*columns: Column) -> Column:
+        inner = scope.inner(loop.names(*columns))
+        value = structs.whole(inner, inner.compile(node.element), final=scope.is_result(node))
+        if not isinstance(value.type, ItemType) or value.mixed:
+            raise NotCompilable("a list of what are no items")
+        result.append(value)
+        return inner.behind(value.column)
+
+    column = loop.transform(body)
+    element_type = result[0].type
+    if not isinstance(element_type, ItemType):
+        raise NotCompilable("a list of what are no items")
+    return computed(column, Array(element_type), loop.array, *result, *loop.tests)
+
+
+class Loop:
+    """What a comprehension runs over, and under which conditions."""
+
+    def __init__(self, scope: Scope, node: Comprehension) -> None:
+        self.scope, self.node = scope, node
+        self.tests: list[Value] = []
+        self.numbered = False
+        self.start: Value | None = None
+        self.array = self._source(node.source)
+
+    def names(self, *columns: Column) -> Names:
+        """The targets' values for an element, and its position where that is a target."""
+        targets = self.node.targets
+        value = item(self.array, columns[0])
+        if self.numbered:
+            number = Value(columns[1].cast("long"), LONG, nullable=False)
+            return self._number_and(number, value, targets)
+        if len(targets) == 1:
+            return {targets[0]: value}
+        return self._unpacked(value, targets)
+
+    def transform(self, body: Callable[..., Column]) -> Column:
+        """The elements' results."""
+        # Spark counts the parameters of its lambdas: they name as many as the element has.
+        if not self.node.conditions:
+            if self.numbered:
+                return F.transform(self.array.column, lambda e, i: body(e, i))  # noqa: PLW0108
+            return F.transform(self.array.column, lambda e: body(e))  # noqa: PLW0108
+        if self.numbered:
+            raise NotCompilable("`enumerate` with a condition")
+        kept = F.filter(self.array.column, lambda e: self.condition(e))  # noqa: PLW0108
+        return F.transform(kept, lambda e: body(e))  # noqa: PLW0108
+
+    def condition(self, *columns: Column) -> Column:
+        """Whether an element is kept."""
+        inner = self.scope.inner(self.names(*columns))
+        result: Value | None = None
+        for node in self.node.conditions:
+            branch = inner if result is None else inner.inner()
+            kept = choices.test(branch, node)
+            kept = kept if result is None else branch.guarded(kept)
+            result = kept if result is None else choices.both(result, kept)
+        if result is None:
+            return F.lit(True)
+        self.tests.append(result)
+        return inner.behind(result.column)
+
+    def _source(self, node: Expr) -> Value:
+        if isinstance(node, Call) and node.name == "enumerate" and len(node.args) == 1:
+            if node.keywords or len(self.node.targets) != 2:
+                raise NotCompilable("`enumerate` with a start or one target")
+            self.numbered = True
+            return self._source(node.args[0])
+        if isinstance(node, Call) and node.name == "range":
+            return self.scope.sure(sequence(self.scope, node))
+        value = self.scope.compile(node)
+        if isinstance(value.type, Tuple):
+            return of_tuple(self.scope, value)
+        if not isinstance(value.type, Array):
+            raise NotCompilable(f"a loop over {value.type}")
+        return self.scope.need(value)
+
+    def _number_and(self, number: Value, value: Value, targets: tuple[str, ...]) -> Names:
+        return {targets[0]: number, targets[1]: value}
+
+    def _unpacked(self, value: Value, targets: tuple[str, ...]) -> Names:
+        if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
+            raise NotCompilable("a loop unpacks what are no tuples of that many fields")
+        whole = self.scope.need(value)
+        return dict(zip(targets, structs.fields_of(self.scope, whole), strict=True))
+
+
+def sequence(scope: Scope, node: Call) -> Value:
+    """`range(n)`, `range(low, high)`."""
+    if node.keywords or len(node.args) not in (1, 2):
+        raise NotCompilable("a range with a step")
+    bounds = [integers.bound(scope, _int(scope.compile(a))) for a in node.args]
+    low = integers.constant(0) if len(bounds) == 1 else bounds[0]
+    high = bounds[-1]
+    count = F.try_subtract(high.column, low.column)
+    empty = F.array().cast("array<bigint>")
+    column = F.when(high.column <= low.column, empty).when(
+        count <= _MAX_RANGE, F.sequence(low.column, high.column - 1)
+    )
+    return strict(column, Array(LONG), low, high, low, high, doubtful=True)
+
+
+def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
+    """`any(…)` or `all(…)` of a generator: up to the first element that decides."""
+    loop = Loop(scope, node)
+    tests: list[Value] = []
+
+    def body(*columns: Column) -> Column:
+        inner = scope.inner(loop.names(*columns))
+        test = choices.test(inner, node.element)
+        tests.append(test)
+        result = inner.behind(test.column)
+        if not node.conditions:
+            return result
+        return F.when(loop.condition(*columns), result).otherwise(F.lit(every))
+
+    if loop.numbered:
+        raise NotCompilable("`enumerate` within `any` or `all`")
+    function = F.forall if every else F.exists
+    column = function(loop.array.column, lambda e: body(e))  # noqa: PLW0108
+    return boolean(column, loop.array, *tests, *loop.tests, safe=False)
+
+
+def distinct(scope: Scope, value: Value) -> Value:
+    """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
+    # Of −0 alone Spark makes 0.
+    array = _compared(scope, value, lambda e: F.lit(False), least=1)
+    return computed(F.array_distinct(array.column), array.type, array)
+
+
+def ordered(scope: Scope, value: Value) -> Value:
+    """The array, of which Spark orders the elements as Python does."""
+    return _compared(scope, value, lambda e: e.isNull(), least=2)
+
+
+def _compared(
+    scope: Scope, value: Value, refused: Callable[[Column], Column], *, least: int
+) -> Value:
+    """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a builtin runs over {value.type}")
+    element, array = value.type.element, scope.need(value)
+    if element != DOUBLE and str(element) not in _COMPARED:
+        raise NotCompilable(f"elements of {element} are compared")
+
+    def is_odd(e: Column) -> Column:
+        if element != DOUBLE:
+            return refused(e)
+        # To Spark NaN is a number, and −0 another one than 0.
+        return refused(e) | F.isnan(e) | ((e == 0.0) & (e.cast("string") == "-0.0"))
+
+    odd = (F.size(array.column) >= least) & F.exists(array.column, is_odd)
+    column = F.when(odd, scope.ask()).otherwise(array.column)
+    return computed(column, array.type, array, array, array)
+
+
+def array_of(scope: Scope, node: Expr) -> Value:
+    """What a builtin runs over, as an array that is not None."""
+    if isinstance(node, Comprehension) and node.kind != "set":
+        return comprehension(scope, node)
+    if isinstance(node, Call) and node.name == "range":
+        return scope.sure(sequence(scope, node))
+    value = scope.compile(node)
+    if isinstance(value.type, Tuple):
+        return of_tuple(scope, value)
+    if not isinstance(value.type, Array):
+        raise NotCompilable(f"a builtin runs over {value.type}")
+    return scope.need(value)
+
+
+def _int(value: Value) -> Value:
+    if not integers.is_int(value):
+        raise NotCompilable(f"a range of {value.type}")
+    return value
+
+
+def _cut_tuple(
+    scope: Scope, value: Value, low: Value | None, high: Value | None, step: Value | None
+) -> Value:
+    bounds: list[int | None] = []
+    for bound in (low, high, step):
+        known = (None,) if bound is None else bound.constant
+        if known is None or not (known[0] is None or type(known[0]) is int):
+            raise NotCompilable("a tuple is cut at a computed place")
+        bounds.append(known[0])
+    base = structs.present(scope, value)
+    fields = structs.fields_of(scope, base)
+    kept = fields[slice(*bounds)]
+    scope.use(*(f for f in fields if not any(f is k for k in kept)))
+    return structs.make_tuple(kept)

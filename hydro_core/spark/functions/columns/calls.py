@@ -1,0 +1,293 @@
+"""Python's builtins on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
+from hydro_core.functions.tree import Call, Comprehension, Const, Expr
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import (
+    arrays,
+    casing,
+    choices,
+    compare,
+    integers,
+    moments,
+    numbers,
+    strings,
+    structs,
+    sums,
+)
+from hydro_core.spark.functions.apply.columns.constants import constant
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+    long,
+    strict,
+)
+from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Decimal, Row, Tuple
+
+
+def call(scope: Scope, node: Call) -> Value:
+    """A call of a builtin."""
+    folded = _folded(scope, node)
+    if folded is not None:
+        return folded
+    if node.name not in _BUILTINS or (
+        node.keywords and node.name not in ("sum", "min", "max", "sorted", "timedelta")
+    ):
+        raise NotCompilable(f"`{node.name}` has no column")
+    return _BUILTINS[node.name](scope, node)
+
+
+def _folded(scope: Scope, node: Call) -> Value | None:
+    """A call on constants: computed here."""
+    function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
+    if function is None or not callable(function) or (not node.args and not node.keywords):
+        return None
+    values = [_constant(scope, a) for a in (*node.args, *(v for _, v in node.keywords))]
+    if any(v is None for v in values):
+        return None
+    known: list[Any] = [v[0] for v in values if v is not None]
+    args, keywords = (
+        known[: len(node.args)],
+        dict(zip((k for k, _ in node.keywords), known[len(node.args) :], strict=True)),
+    )
+    try:
+        result = function(*args, **keywords)
+    except Exception:  # noqa: BLE001 - it fails when the item comes, if it ever does
+        raise NotCompilable(f"`{node.name}` of these constants fails") from None
+    if result is None or isinstance(result, list | range | zip | enumerate | reversed):
+        return None
+    return constant(result)
+
+
+def _constant(scope: Scope, node: Expr) -> tuple[Any] | None:
+    if isinstance(node, Const):
+        return (node.value,)
+    if isinstance(node, Call):
+        value = _folded(scope, node)
+        return value.constant if value is not None else None
+    return None
+
+
+def _only(scope: Scope, node: Call) -> Value:
+    return scope.compile(_argument(node))
+
+
+def _argument(node: Call) -> Expr:
+    if len(node.args) != 1:
+        raise NotCompilable(f"`{node.name}` of {len(node.args)} arguments")
+    return node.args[0]
+
+
+def _len(scope: Scope, node: Call) -> Value:
+    argument = _argument(node)
+    if isinstance(argument, Call) and argument.name == "set" and len(argument.args) == 1:
+        array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
+    else:
+        value = scope.compile(argument)
+        if value.type == STRING:
+            return strings.length(scope, value)
+        if isinstance(value.type, Tuple | Row):
+            scope.use(value)
+            return integers.constant(structs.arity(structs.present(scope, value)))
+        if not isinstance(value.type, Array):
+            raise NotCompilable(f"the length of {value.type}")
+        array = scope.need(value)
+    return long(F.size(array.column).cast("long"), array, safe=True)
+
+
+def _abs(scope: Scope, node: Call) -> Value:
+    value = scope.doubtfully(_argument(node))
+    if not numbers.is_number(value):
+        raise NotCompilable(f"`abs` of {value.type}")
+    return numbers.absolute(value)
+
+
+def _bool(scope: Scope, node: Call) -> Value:
+    return choices.test(scope, _argument(node))
+
+
+def _str(scope: Scope, node: Call) -> Value:
+    return strings.text_of(scope, _only(scope, node))
+
+
+def _int(scope: Scope, node: Call) -> Value:
+    value = _only(scope, node)
+    if integers.is_int(value):
+        return scope.need(integers.as_long(value))
+    if value.type == STRING:
+        return casing.whole_number(scope, value)
+    if numbers.is_float(value):
+        return _truncated(scope, scope.need(numbers.as_double(value)))
+    if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
+        number = scope.need(value)
+        return long(number.column.cast("long"), number, safe=True)
+    raise NotCompilable(f"`int` of {value.type}")
+
+
+def _truncated(scope: Scope, value: Value) -> Value:
+    return _from_float(scope, value, lambda d: d.cast("long"))
+
+
+def _from_float(scope: Scope, value: Value, convert: Callable[[Any], Any]) -> Value:
+    d = value.column
+    column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
+    return strict(column, LONG, value, value, doubtful=True)
+
+
+def _float(scope: Scope, node: Call) -> Value:
+    value = _only(scope, node)
+    if not (integers.is_int(value) or numbers.is_float(value)):
+        raise NotCompilable(f"`float` of {value.type}")
+    return scope.need(numbers.as_double(value))
+
+
+def _round(scope: Scope, node: Call) -> Value:
+    value = _only(scope, node)
+    if integers.is_int(value):
+        return scope.need(integers.as_long(value))
+    if numbers.is_float(value):
+        number = scope.need(numbers.as_double(value))
+        return _from_float(scope, number, lambda d: F.rint(d).cast("long"))
+    raise NotCompilable(f"`round` of {value.type}")
+
+
+def _extreme(scope: Scope, node: Call) -> Value:
+    op = "<" if node.name == "min" else ">"
+    if len(node.args) == 1:
+        return _extreme_of_array(scope, node, op)
+    if node.keywords:
+        raise NotCompilable(f"`{node.name}` with a key")
+    result, *others = (scope.compile(a) for a in node.args)
+    for other in others:
+        result = _better(scope, op, result, other)
+    return result
+
+
+def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """Python keeps the first unless the next one is surely better."""
+    if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
+        function = F.least if op == "<" else F.greatest
+        x, y = (scope.need(integers.as_long(v)) for v in (a, b))
+        return long(function(x.column, y.column), x, y, safe=True)
+    if a.size + b.size > 200:
+        raise NotCompilable("`min` or `max` of long expressions")
+    test = scope.sure(compare.order(scope, op, b, a))
+    return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
+
+
+def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
+    keywords = dict(node.keywords)
+    if set(keywords) - {"default"}:
+        raise NotCompilable(f"`{node.name}` with a key")
+    array = arrays.ordered(scope, arrays.array_of(scope, node.args[0]))
+    element = array.type.element if isinstance(array.type, Array) else LONG
+    function = F.array_min if op == "<" else F.array_max
+    if "default" in keywords:
+        default = scope.compile(keywords["default"])
+        scope.use(default)
+        empty = structs.cast(scope, default, element)
+    else:
+        empty = scope.ask()
+    column = F.when(F.size(array.column) == 0, empty).otherwise(function(array.column))
+    return computed(column, element, array, array, nullable=True)
+
+
+def _any_all(scope: Scope, node: Call) -> Value:
+    argument = _argument(node)
+    every = node.name == "all"
+    if isinstance(argument, Comprehension) and argument.kind == "generator":
+        return arrays.exists(scope, argument, every=every)
+    array = arrays.array_of(scope, argument)
+    function = F.forall if every else F.exists
+    column = function(array.column, lambda e: compare.truth(scope, arrays.item(array, e)).column)
+    return boolean(column, array)
+
+
+def _sorted(scope: Scope, node: Call) -> Value:
+    keywords = dict(node.keywords)
+    reverse = False
+    if "reverse" in keywords:
+        known = scope.compile(keywords.pop("reverse")).constant
+        if known is None:
+            raise NotCompilable("`sorted` in a computed direction")
+        reverse = bool(known[0])
+    if keywords:
+        raise NotCompilable("`sorted` with a key")
+    argument = _argument(node)
+    if isinstance(argument, Call) and argument.name == "set" and len(argument.args) == 1:
+        array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
+    else:
+        array = arrays.array_of(scope, argument)
+    array = arrays.ordered(scope, array)
+    return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
+
+
+def _list(scope: Scope, node: Call) -> Value:
+    if not node.args:
+        return arrays.make(scope, [])
+    return arrays.array_of(scope, _argument(node))
+
+
+def _tuple(scope: Scope, node: Call) -> Value:
+    value = _only(scope, node)
+    if not isinstance(value.type, Tuple):
+        raise NotCompilable(f"`tuple` of {value.type}")
+    return structs.present(scope, value)
+
+
+def _dict(scope: Scope, node: Call) -> Value:
+    value = _only(scope, node)
+    if not isinstance(value.type, Row):
+        raise NotCompilable(f"`dict` of {value.type}")
+    return structs.present(scope, value)
+
+
+def _unpack(scope: Scope, node: Call) -> Value:
+    value = scope.compile(node.args[0])
+    count, star = (_constant(scope, a) for a in node.args[1:])
+    if not isinstance(value.type, Tuple) or star != (None,) or count != (structs.arity(value),):
+        raise NotCompilable("unpacking what is no tuple of that many fields")
+    return structs.make_tuple(structs.fields_of(scope, structs.present(scope, value)))
+
+
+def _flatten(scope: Scope, node: Call) -> Value:
+    value = arrays.array_of(scope, node.args[0])
+    if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
+        raise NotCompilable("lists that are no lists of lists")
+    # Spark gives null where an inner list is null; these come from comprehensions and are none.
+    return computed(F.flatten(value.column), value.type.element, value, safe=True)
+
+
+def _timedelta(scope: Scope, node: Call) -> Value:
+    return moments.duration(scope, node)
+
+
+_BUILTINS: dict[str, Callable[[Scope, Call], Value]] = {
+    "len": _len,
+    "abs": _abs,
+    "bool": _bool,
+    "str": _str,
+    "int": _int,
+    "float": _float,
+    "round": _round,
+    "min": _extreme,
+    "max": _extreme,
+    "sum": sums.total,
+    "any": _any_all,
+    "all": _any_all,
+    "sorted": _sorted,
+    "list": _list,
+    "tuple": _tuple,
+    "dict": _dict,
+    "timedelta": _timedelta,
+    "(unpack)": _unpack,
+    "(flatten)": _flatten,
+}

@@ -1,0 +1,210 @@
+"""Choices on Spark: conditions, `and` and `or`, local names, chains of comparisons."""
+
+from __future__ import annotations
+
+from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import compare, integers, lookup, numbers, structs
+from hydro_core.spark.functions.apply.columns.parts import surely_reads
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    DURATION,
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+)
+from hydro_core.types.common import common_types
+from hydro_core.types.item import BOOLEAN, DOUBLE, UNKNOWN, ItemType
+
+
+def test(scope: Scope, node: Expr) -> Value:
+    """`bool(node)`, never null: only the truth of it matters."""
+    return scope.sure(_test(scope, node))
+
+
+def _test(scope: Scope, node: Expr) -> Value:
+    match node:
+        case BoolOp(op, values):
+            return _all_tests(scope, op, values)
+        case Unary("not", operand):
+            return compare.negation(_test(scope, operand))
+        case IfElse(condition, then, otherwise):
+            return _chosen_test(scope, condition, then, otherwise)
+        case _:
+            return compare.truth(scope, scope.doubtfully(node))
+
+
+def bool_op(scope: Scope, node: BoolOp) -> Value:
+    """`a and b`, `a or b`: an operand, as Python gives it."""
+    first, *rest = node.values
+    result = scope.compile(first)
+    for following in rest:
+        if result.parts is not None or result.size > 200:
+            raise NotCompilable(f"`{node.op}` of long expressions")
+        result = scope.sure(result)
+        condition = compare.truth(scope, result)
+        other = scope.branch(following)
+        pair = (other, result) if node.op == "and" else (result, other)
+        result = choose(
+            scope, condition, *pair, final=scope.is_result(node) and following is rest[-1]
+        )
+    return result
+
+
+def if_else(scope: Scope, node: IfElse) -> Value:
+    """`then if test else otherwise`."""
+    condition = test(scope, node.test)
+    then, otherwise = scope.branch(node.then), scope.branch(node.otherwise)
+    return choose(scope, condition, then, otherwise, final=scope.is_result(node))
+
+
+def choose(
+    scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
+) -> Value:
+    """The one value where the condition holds, else the other."""
+    if _is_mixed(then, otherwise):
+        return _mixed(scope, condition, then, otherwise)
+    nullable = then.nullable or otherwise.nullable
+    if nullable:
+        then, otherwise = scope.sure(then), scope.sure(otherwise)
+    of, doubtful = (condition, then, otherwise), then.doubtful or otherwise.doubtful
+    if then.type == otherwise.type == DURATION:
+        column = F.when(condition.column, then.column).otherwise(otherwise.column)
+        return computed(column, DURATION, *of, safe=True, nullable=nullable, doubtful=doubtful)
+    if not isinstance(then.type, ItemType) or not isinstance(otherwise.type, ItemType):
+        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    to = common_types((then.type, otherwise.type))
+    if to is None:
+        raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    if to == UNKNOWN:
+        scope.use(*of)
+        return Value(F.lit(None), UNKNOWN)
+    a, b = (
+        structs.cast(scope, v.with_(doubtful=False), to, final=final) for v in (then, otherwise)
+    )
+    column = F.when(condition.column, a).otherwise(b)
+    return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
+
+
+def let(scope: Scope, node: Let) -> Value:
+    """`name = value` and then `body`: the value is computed, needed or not."""
+    value = scope.doubtfully(node.value)
+    if not surely_reads(node.body, node.name):
+        scope.use(value)
+    inner = scope.inner({node.name: value})
+    # The body is evaluated whenever this is: what it checks may be checked before.
+    inner.guards, inner.outer = scope.guards, scope.outer
+    return inner.doubtfully(node.body)
+
+
+def compare_chain(scope: Scope, node: Compare) -> Value:
+    """`a < b < c`: each operand once, up to the first that is False."""
+    left = scope.doubtfully(node.first)
+    (op, right_node), *rest = node.rest
+    right = _operand(scope, op, right_node)
+    result = one(scope, op, left, right)
+    for following, next_node in rest:
+        left = right
+        branch = scope.inner()
+        right = _operand(branch, following, next_node)
+        compared = branch.guarded(one(branch, following, left, right))
+        if left.may_fail and left.size > 50:
+            raise NotCompilable("a chain of long comparisons")
+        result = both(scope.sure(result), compared)
+    return result
+
+
+def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """`a op b`."""
+    if op in ("in", "not in", "is", "is not"):
+        a, b = scope.sure(a), scope.sure(b)
+    match op:
+        case "==":
+            return compare.equal(scope, a, b)
+        case "!=":
+            return compare.negation(compare.equal(scope, a, b))
+        case "in":
+            return lookup.contains(scope, b, a)
+        case "not in":
+            return compare.negation(lookup.contains(scope, b, a))
+        case "is" | "is not":
+            same = _identical(scope, a, b)
+            return same if op == "is" else compare.negation(same)
+        case _:
+            return compare.order(scope, op, a, b)
+
+
+def _operand(scope: Scope, op: str, node: Expr) -> Value:
+    if op in ("in", "not in"):
+        return lookup.container(scope, node)
+    return scope.doubtfully(node)
+
+
+def _identical(scope: Scope, a: Value, b: Value) -> Value:
+    for this, other in ((a, b), (b, a)):
+        if this.constant == (None,):
+            return compare.is_none(scope, other)
+        if this.constant is not None and isinstance(this.constant[0], bool):
+            if other.type == BOOLEAN:
+                return compare.equal(scope, this, other)
+            raise NotCompilable("`is` between values of different kinds")
+    raise NotCompilable("`is` of anything but None, True and False")
+
+
+def _all_tests(scope: Scope, op: str, values: tuple[Expr, ...]) -> Value:
+    first, *rest = values
+    result = _test(scope, first)
+    for following in rest:
+        branch = scope.inner()
+        other = branch.guarded(_test(branch, following))
+        result = (both if op == "and" else _any)(scope.sure(result), other)
+    return result
+
+
+def both(a: Value, b: Value) -> Value:
+    """`a and b` of two truth values, `b`, maybe doubtful, evaluated only where `a` holds."""
+    lazily = F.when(a.column, b.column).otherwise(F.lit(False))
+    column = a.column & b.column if b.safe else lazily
+    return boolean(column, a, b).with_(doubtful=b.doubtful)
+
+
+def _any(a: Value, b: Value) -> Value:
+    lazily = F.when(a.column, F.lit(True)).otherwise(b.column)
+    column = a.column | b.column if b.safe else lazily
+    return boolean(column, a, b).with_(doubtful=b.doubtful)
+
+
+def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> Value:
+    chosen = test(scope, condition)
+    branches = []
+    for node in (then, otherwise):
+        inner = scope.inner()
+        branches.append(inner.guarded(_test(inner, node)))
+    a, b = branches
+    column = F.when(chosen.column, a.column).otherwise(b.column)
+    return boolean(column, chosen, a, b).with_(doubtful=a.doubtful or b.doubtful)
+
+
+def _is_mixed(a: Value, b: Value) -> bool:
+    def real(value: Value) -> bool:
+        return numbers.is_float(value) or value.mixed
+
+    def whole(value: Value) -> bool:
+        return integers.is_integer_type(value) and not value.mixed
+
+    return (real(a) and whole(b)) or (whole(a) and real(b)) or a.mixed or b.mixed
+
+
+def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Value:
+    for value in (then, otherwise):
+        if not (numbers.is_float(value) or integers.is_integer_type(value) or value.mixed):
+            raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
+    a, b = (numbers.as_mixed(scope, v) for v in (then, otherwise))
+    nullable = a.nullable or b.nullable
+    if nullable:
+        a, b = scope.sure(a), scope.sure(b)
+    column = F.when(condition.column, a.column).otherwise(b.column)
+    doubtful = a.doubtful or b.doubtful
+    more = {"nullable": nullable, "doubtful": doubtful, "mixed": True}
+    return computed(column, DOUBLE, condition, a, b, safe=True, **more)

@@ -1,0 +1,304 @@
+"""Python's comparisons and truth on Spark.
+
+`==` never fails: None equals None, NaN does not equal NaN, values of different kinds differ. `<`
+and its kin fail on None. An int is compared with a float exactly, not as two floats.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column
+
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.apply.columns import structs
+from hydro_core.spark.functions.apply.columns.division import EXACT
+from hydro_core.spark.functions.apply.columns.integers import as_long, is_int
+from hydro_core.spark.functions.apply.columns.numbers import is_decimal, is_float, is_number
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    DURATION,
+    NotCompilable,
+    Value,
+    boolean,
+    strict,
+)
+from hydro_core.types.common import common_type
+from hydro_core.types.item import (
+    BOOLEAN,
+    UNKNOWN,
+    Array,
+    Decimal,
+    ItemType,
+    Row,
+    Scalar,
+    Tuple,
+    children,
+)
+
+_FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def truth(scope: Scope, value: Value) -> Value:
+    """`bool(value)`."""
+    if value.type == UNKNOWN:
+        scope.use(value)
+        return boolean(F.lit(False))
+    column = _truth(scope, value)
+    if value.nullable:
+        column = F.coalesce(column, F.lit(False))
+    return boolean(column, value).with_(doubtful=value.doubtful)
+
+
+def equal(scope: Scope, a: Value, b: Value) -> Value:
+    """`a == b`."""
+    if is_number(a) and is_number(b):
+        return _equal_numbers(scope, a.with_(mixed=False), b.with_(mixed=False))
+    a, b = scope.sure(a), scope.sure(b)
+    if UNKNOWN in (a.type, b.type):
+        scope.use(a, b)
+        return boolean(_is_none(a) & _is_none(b), a, b)
+    if (
+        isinstance(a.type, Tuple)
+        and isinstance(b.type, Tuple)
+        and structs.arity(a) == structs.arity(b)
+    ):
+        return _equal_fields(scope, a, b, structs.fields_of(scope, a), structs.fields_of(scope, b))
+    if isinstance(a.type, Row) and isinstance(b.type, Row) and _same_names(a.type, b.type):
+        theirs = dict(zip(b.type.names, structs.fields_of(scope, b), strict=True))
+        pairs = [theirs[name] for name in a.type.names]
+        return _equal_fields(scope, a, b, structs.fields_of(scope, a), pairs)
+    if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
+        if isinstance(a.type, Array) and holds_float(a.type):
+            raise NotCompilable("arrays of floats are compared")
+        plain = not (a.nullable or b.nullable)
+        column = a.column == b.column if plain else a.column.eqNullSafe(b.column)
+        return boolean(column, a, b)
+    if isinstance(a.type, Array) and isinstance(b.type, Array):
+        to = common_type(a.type, b.type)
+        if to is not None and structs.fits(a.type, to) and structs.fits(b.type, to):
+            return equal(scope, _as(a, to), _as(b, to))
+    if a.mixed or b.mixed or isinstance(a.type, Array) or isinstance(b.type, Array):
+        raise NotCompilable(f"{a.type} and {b.type} are compared")
+    scope.use(a, b)
+    return boolean(_is_none(a) & _is_none(b), a, b)
+
+
+def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """`a < b` and its kin."""
+    if is_number(a) and is_number(b):
+        return _order_numbers(scope, op, a.with_(mixed=False), b.with_(mixed=False))
+    if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
+        return _order_tuples(scope, op, a, b)
+    if a.type != b.type or not (isinstance(a.type, Scalar) or a.type == DURATION):
+        raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
+    return strict(_apply(op, a.column, b.column), BOOLEAN, a, b)
+
+
+def is_none(scope: Scope, value: Value) -> Value:
+    """`value is None`."""
+    if not value.nullable:
+        scope.use(value)
+    return boolean(_is_none(value), value)
+
+
+def negation(value: Value) -> Value:
+    """`not value`, of a truth value."""
+    return value.with_(column=~value.column, constant=None, path=None)
+
+
+def _is_none(value: Value) -> Column:
+    if not value.nullable:
+        return F.lit(False)
+    return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
+
+
+def _truth(scope: Scope, value: Value) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
+    match value.type:
+        case Scalar("boolean"):
+            return value.column
+        case Scalar("string" | "binary"):
+            return F.length(value.column) > 0
+        case Scalar("float" | "double"):
+            return value.column != 0.0
+        case Scalar(name) if name not in ("date", "timestamp", "timestamp_ntz"):
+            return value.column != 0
+        case Decimal():
+            return value.column != 0
+        case Array():
+            return F.size(value.column) > 0
+        case Tuple(fields) | Row(fields) if not fields:
+            return F.lit(False)
+        case Tuple() | Row() if value.parts is not None:
+            scope.use(value)
+            return F.lit(True)
+        case _ if value.type == DURATION:
+            return value.column != 0
+        case _ if isinstance(value.type, ItemType):
+            return value.column.isNotNull()
+        case _:
+            raise NotCompilable(f"the truth of {value.type}")
+
+
+def _equal_numbers(scope: Scope, a: Value, b: Value) -> Value:
+    if a.nullable or b.nullable:
+        a, b = scope.sure(a), scope.sure(b)
+    of: tuple[Value, ...] = (a, b)
+    if is_float(a) and is_float(b):
+        if _may_be_nan(a) and _may_be_nan(b):
+            a, b = of = scope.sure(a), scope.sure(b)
+            same = (a.column == b.column) & ~F.isnan(a.column)
+        else:
+            same = a.column == b.column
+    elif is_decimal(a) or is_decimal(b):
+        if is_float(a) or is_float(b):
+            raise NotCompilable("a decimal and a float are compared")
+        same = _decimal_of(a) == _decimal_of(b)
+    elif is_float(a) or is_float(b):
+        number, real = (b, a) if is_float(a) else (a, b)
+        compared = _int_with_float(scope, "==", number, real)
+        of, same = (a, b, compared), compared.column
+    elif a.type == b.type == BOOLEAN:
+        same = a.column == b.column
+    else:
+        same = as_long(a).column == as_long(b).column
+    if not (a.nullable or b.nullable):
+        return strict(same, BOOLEAN, *of)
+    # An operand that is None makes the comparison null.
+    if not (a.nullable and b.nullable):
+        return boolean(F.coalesce(same, F.lit(False)), *of)
+    return boolean(F.coalesce(same, a.column.isNull() & b.column.isNull()), *of)
+
+
+def _order_numbers(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    if is_int(a) and is_int(b):
+        return strict(_apply(op, as_long(a).column, as_long(b).column), BOOLEAN, a, b)
+    if is_decimal(a) or is_decimal(b):
+        if is_float(a) or is_float(b):
+            raise NotCompilable("a decimal and a float are compared")
+        return strict(_apply(op, _decimal_of(a), _decimal_of(b)), BOOLEAN, a, b)
+    if is_float(a) and is_float(b):
+        return _order_floats(scope, op, a, b)
+    a, b = scope.need(a), scope.need(b)
+    if is_float(a):
+        return _int_with_float(scope, _FLIP[op], b, a)
+    return _int_with_float(scope, op, a, b)
+
+
+def _order_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    # To Spark NaN is the largest number, to Python every comparison with it is False.
+    large, small = (b, a) if op in ("<", "<=") else (a, b)
+    compared = _apply(op, a.column, b.column)
+    if not _may_be_nan(large):
+        return strict(compared, BOOLEAN, a, b)
+    # Null and false would be false.
+    sure = scope.need(small)
+    a, b = (sure, b) if small is a else (a, sure)
+    return strict(_apply(op, a.column, b.column) & ~F.isnan(large.column), BOOLEAN, a, b, a)
+
+
+def _int_with_float(scope: Scope, op: str, number: Value, real: Value) -> Value:
+    """`number op real`: Python compares exactly, Spark two floats; null where one is null."""
+    number, real = scope.sure(number), scope.sure(real)
+    x, d = number.column.cast("long").cast("double"), real.column.cast("double")
+    compared = _apply(op, x, d)
+    if _may_be_nan(real):
+        compared = compared & ~F.isnan(d)
+    nullable = number.nullable or real.nullable
+    if any(v.constant is not None and abs(v.constant[0]) < EXACT for v in (number, real)):
+        return boolean(compared, number, real).with_(nullable=nullable)
+    # Only where both are equal as floats may the integer have been rounded to make them so.
+    large = (x == d) & (F.abs(d) >= float(EXACT))
+    column = F.when(large, scope.ask()).otherwise(compared)
+    return boolean(column, number, real, number, real, safe=False).with_(nullable=nullable)
+
+
+def _as(value: Value, to: ItemType) -> Value:
+    return value.with_(column=value.column.cast(spark_type(to)), type=to, path=None, constant=None)
+
+
+def _may_be_nan(value: Value) -> bool:
+    return value.constant is None or value.constant[0] != value.constant[0]
+
+
+def _decimal_of(value: Value) -> Column:
+    if isinstance(value.type, Decimal):
+        if value.type.precision - value.type.scale > 28 or value.type.scale > 18:
+            raise NotCompilable(f"{value.type} is compared")
+        return value.column
+    return as_long(value).column.cast("decimal(20,0)")
+
+
+def _same_names(a: Row, b: Row) -> bool:
+    return set(a.names) == set(b.names)
+
+
+def _equal_fields(
+    scope: Scope, a: Value, b: Value, mine: list[Value], theirs: list[Value]
+) -> Value:
+    if holds_float(a.type) or holds_float(b.type):
+        raise NotCompilable("tuples or rows with floats are compared")
+    scope.use(*_parts(a, b))
+    fields = [equal(scope, x, y) for x, y in zip(mine, theirs, strict=True)]
+    same = reduce(lambda x, y: x & y, [f.column for f in fields], F.lit(True))
+    both = boolean(same, *fields)
+    if not (a.nullable or b.nullable):
+        return both
+    missing, other = _is_none(a), _is_none(b)
+    return boolean(F.when(missing | other, missing & other).otherwise(same), both)
+
+
+def _parts(*values: Value) -> list[Value]:
+    """All fields are computed before the first comparison, which may already decide."""
+    return [part for value in values for part in value.parts or ()]
+
+
+def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    if (
+        structs.arity(a) != structs.arity(b)
+        or not structs.arity(a)
+        or holds_float(a.type)
+        or holds_float(b.type)
+    ):
+        raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
+    scope.use(*_parts(a, b))
+    a, b = scope.need(structs.whole(scope, a)), scope.need(structs.whole(scope, b))
+    pairs = list(zip(structs.fields_of(scope, a), structs.fields_of(scope, b), strict=True))
+    last = scope.sure(order(scope, op, *pairs[-1]))
+    # The last pair decides where all before are equal; equal last pairs may hold None.
+    equal_last = equal(scope, *pairs[-1])
+    column = F.when(equal_last.column, F.lit(op in ("<=", ">="))).otherwise(last.column)
+    values = [last, equal_last]
+    for x, y in reversed(pairs[:-1]):
+        same, before = equal(scope, x, y), scope.sure(order(scope, op, x, y))
+        column = F.when(same.column, column).otherwise(before.column)
+        values += [same, before]
+    return boolean(column, *values, safe=False)
+
+
+def holds_float(item: object) -> bool:
+    """Whether a float stands anywhere in items of this type."""
+    match item:
+        case Scalar("float" | "double"):
+            return True
+        case Array(element):
+            return holds_float(element)
+        case Tuple() | Row():
+            return any(holds_float(child) for _, child in children(item))
+        case _:
+            return False
+
+
+def _apply(op: str, x: Column, y: Column) -> Column:
+    match op:
+        case "==":
+            return x == y
+        case "<":
+            return x < y
+        case "<=":
+            return x <= y
+        case ">":
+            return x > y
+        case _:
+            return x >= y

@@ -1,0 +1,251 @@
+"""The compiler: one case for each kind of tree.
+
+A sub-expression becomes a `Value` (see `value`). What Python evaluates only sometimes stands in a
+branch of a CASE, which Spark evaluates as lazily; only what surely cannot fail is joined by a plain
+AND and OR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column
+
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.tree import (
+    Attribute,
+    Binary,
+    BoolOp,
+    Call,
+    Compare,
+    Comprehension,
+    Const,
+    Expr,
+    FString,
+    IfElse,
+    Index,
+    Let,
+    MakeList,
+    MakeRow,
+    MakeTuple,
+    Method,
+    Opaque,
+    Param,
+    Slice,
+    Unary,
+)
+from hydro_core.spark.functions.apply.columns import (
+    arrays,
+    calls,
+    choices,
+    compare,
+    lookup,
+    methods,
+    moments,
+    numbers,
+    strings,
+    structs,
+)
+from hydro_core.spark.functions.apply.columns.constants import constant
+from hydro_core.spark.functions.apply.columns.parts import result_nodes
+from hydro_core.spark.functions.apply.columns.scope import Scope, Site
+from hydro_core.spark.functions.apply.columns.value import DURATION, NotCompilable, Value
+from hydro_core.spark.functions.apply.guards import runs_in_python
+from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
+
+Argument = tuple[Column, ItemType]
+
+
+def to_column(fn: Fn, args: Sequence[Argument], *, result: ItemType) -> Column:
+    """What `fn` gives for these arguments, as a column of items of type `result`.
+
+    One argument is an item, whose fields are spread over several parameters; of two, the first is
+    the accumulator.
+    """
+    scope, tree = _root(fn, args)
+    value = scope.compile(tree)
+    return scope.behind(structs.cast(scope, value, result, final=True))
+
+
+def predicate_column(fn: Fn, args: Sequence[Argument]) -> Column:
+    """Whether what `fn` gives for these arguments is true as Python sees it: never null."""
+    scope, tree = _root(fn, args)
+    return scope.behind(choices.test(scope, tree).column)
+
+
+def truth_column(column: Column, item: ItemType) -> Column:
+    """Python's `bool(x)` of the items of a column."""
+    nothing = Fn("bool", "bool", ("x",), bool)
+    scope = Scope(Site(nothing, compile_expression), {})
+    return compare.truth(scope, Value(column, item)).column
+
+
+def compile_expression(node: Expr, scope: Scope) -> Value:
+    """The value of an expression; where it cannot be exact, the reason names the smallest part."""
+    case = _CASES.get(type(node))
+    if case is None:
+        raise NotCompilable("a function within the function", node.place)
+    try:
+        return case(node, scope)
+    except NotCompilable as problem:
+        if problem.place == (0, 0):
+            problem.place = node.place
+        raise
+
+
+def _root(fn: Fn, args: Sequence[Argument]) -> tuple[Scope, Expr]:
+    if fn.tree is None:
+        raise NotCompilable("its source cannot be read")
+    if runs_in_python(fn):
+        raise NotCompilable("its guard has failed")
+    scope = Scope(Site(fn, compile_expression, result_nodes(fn.tree)), {})
+    *leading, last = (Value(column, item) for column, item in args)
+    values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
+    if len(values) != len(fn.params):
+        raise NotCompilable("the arguments are not those of the function")
+    scope.names = {
+        name: value.with_(path=(name,)) for name, value in zip(fn.params, values, strict=True)
+    }
+    return scope, fn.tree
+
+
+def _spread(scope: Scope, item: Value, parameters: int) -> list[Value]:
+    if parameters == 1:
+        return [item]
+    if not isinstance(item.type, Tuple | Row) or structs.arity(item) != parameters:
+        raise NotCompilable("the item has not as many fields as the function has parameters")
+    scope.guard("(item)", item.column.isNull())
+    return structs.fields_of(scope, item)
+
+
+def _const(node: Const, scope: Scope) -> Value:
+    if isinstance(node.value, list):
+        return arrays.make(scope, [constant(v) for v in node.value])
+    return constant(node.value)
+
+
+def _param(node: Param, scope: Scope) -> Value:
+    if node.name not in scope.names:
+        raise NotCompilable(f"the name {node.name} is not known")
+    return scope.names[node.name]
+
+
+def _attribute(node: Attribute, scope: Scope) -> Value:
+    base = scope.compile(node.base)
+    if isinstance(base.type, Tuple | Row):
+        return lookup.named(scope, base, node.name)
+    return moments.attribute(scope, base, node.name)
+
+
+def _index(node: Index, scope: Scope) -> Value:
+    return lookup.indexed(scope, scope.compile(node.base), scope.compile(node.index))
+
+
+def _slice(node: Slice, scope: Scope) -> Value:
+    bounds = [None if b is None else scope.compile(b) for b in (node.low, node.high, node.step)]
+    base = scope.compile(node.base)
+    if base.type == STRING:
+        return strings.cut(scope, base, *bounds)
+    return arrays.cut(scope, base, *bounds)
+
+
+def _unary(node: Unary, scope: Scope) -> Value:
+    if node.op == "not":
+        return compare.negation(choices.test(scope, node.operand))
+    value = scope.doubtfully(node.operand)
+    if value.type == DURATION and node.op == "-":
+        return moments.negative(value)
+    if not numbers.is_number(value) or value.mixed:
+        raise NotCompilable(f"`{node.op}` of {value.type}")
+    if node.op == "-":
+        return numbers.minus(value)
+    if node.op == "+" and numbers.is_float(value):
+        return scope.need(value)
+    raise NotCompilable(f"`{node.op}` of {value.type}")
+
+
+def _binary(node: Binary, scope: Scope) -> Value:
+    a, b = scope.doubtfully(node.left), scope.doubtfully(node.right)
+    if numbers.is_number(a) and numbers.is_number(b):
+        return numbers.arithmetic(scope, node.op, a, b)
+    a, b = scope.sure(a), scope.sure(b)
+    if node.op in ("+", "*") and STRING in (a.type, b.type):
+        return strings.concatenate(scope, node.op, a, b)
+    if node.op == "+" and isinstance(a.type, Array | Tuple) and isinstance(b.type, Array | Tuple):
+        return arrays.concatenate(scope, a, b)
+    return moments.arithmetic(scope, node.op, a, b)
+
+
+def _bool_op(node: BoolOp, scope: Scope) -> Value:
+    return choices.bool_op(scope, node)
+
+
+def _compare(node: Compare, scope: Scope) -> Value:
+    return choices.compare_chain(scope, node)
+
+
+def _if_else(node: IfElse, scope: Scope) -> Value:
+    return choices.if_else(scope, node)
+
+
+def _let(node: Let, scope: Scope) -> Value:
+    return choices.let(scope, node)
+
+
+def _call(node: Call, scope: Scope) -> Value:
+    return calls.call(scope, node)
+
+
+def _method(node: Method, scope: Scope) -> Value:
+    return methods.method(scope, node)
+
+
+def _opaque(node: Opaque, scope: Scope) -> Value:
+    raise NotCompilable(f"`{node.name.strip('()')}` runs in Python only")
+
+
+def _make_tuple(node: MakeTuple, scope: Scope) -> Value:
+    return structs.make_tuple(lookup.spread(scope, node.parts))
+
+
+def _make_row(node: MakeRow, scope: Scope) -> Value:
+    return lookup.row(scope, node)
+
+
+def _make_list(node: MakeList, scope: Scope) -> Value:
+    if node.kind == "set":
+        raise NotCompilable("a set that is computed")
+    return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
+
+
+def _comprehension(node: Comprehension, scope: Scope) -> Value:
+    if node.kind == "set":
+        raise NotCompilable("a set that is computed")
+    return arrays.comprehension(scope, node)
+
+
+def _f_string(node: FString, scope: Scope) -> Value:
+    return strings.formatted(scope, node)
+
+
+_CASES: dict[type, Callable[..., Value]] = {
+    Const: _const,
+    Param: _param,
+    Attribute: _attribute,
+    Index: _index,
+    Slice: _slice,
+    Unary: _unary,
+    Binary: _binary,
+    Compare: _compare,
+    BoolOp: _bool_op,
+    IfElse: _if_else,
+    Call: _call,
+    Method: _method,
+    Opaque: _opaque,
+    MakeTuple: _make_tuple,
+    MakeRow: _make_row,
+    MakeList: _make_list,
+    Comprehension: _comprehension,
+    FString: _f_string,
+    Let: _let,
+}

@@ -1,0 +1,81 @@
+"""Python's divisions of integers on Spark: rounded down, the remainder with the divisor's sign."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns.integers import as_long, literal, multiply
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, strict
+from hydro_core.types.item import DOUBLE, LONG
+
+EXACT = 2**53
+"""Integers up to here are floats without a loss, and so is the nearest float to a quotient."""
+
+
+def true_divide(a: Value, b: Value) -> Value:
+    """`a / b`: of larger integers Spark, which divides floats, would round twice."""
+    x, y = as_long(a), as_long(b)
+    quotient = F.try_divide(x.column.cast("double"), y.column.cast("double"))
+    column = F.when(_within(a, x.column) & _within(b, y.column), quotient)
+    return strict(column, DOUBLE, a, b, doubtful=True).with_(size=2 * (a.size + b.size) + 4)
+
+
+def floor_divide(a: Value, b: Value) -> Value:
+    """`a // b`."""
+    x, y = as_long(a).column, _divisor(b)
+    known, rest = _known(b), x % y
+    off = rest < 0 if known is not None and known > 0 else _is_off(rest, y)
+    column = F.call_function("div", x, y) - F.when(off, literal(1)).otherwise(literal(0))
+    if known in (None, -1):
+        # Only the smallest long by −1 passes 64 bits.
+        column = F.when(y == -1, F.try_subtract(literal(0), x)).otherwise(column)
+    return _divided(column, a, b, doubtful=known in (None, -1))
+
+
+def modulo(a: Value, b: Value) -> Value:
+    """`a % b`."""
+    x, y, known = as_long(a).column, _divisor(b), _known(b)
+    if known is not None and known > 0:
+        return strict(F.pmod(x, y), LONG, a, b)
+    rest = x % y
+    column = rest + F.when(_is_off(rest, y), y).otherwise(literal(0))
+    return _divided(column, a, b, doubtful=known is None)
+
+
+def power(scope: Scope, a: Value, exponent: Value) -> Value:
+    """`a ** n` of an integer by a small constant n: a product."""
+    n = exponent.constant[0] if exponent.constant is not None else None
+    if not isinstance(n, int) or not 0 < n <= 16:
+        raise NotCompilable("`**` by anything but a small constant")
+    value = base = as_long(scope.need(a))
+    for _ in range(n - 1):
+        value = multiply(value, base)
+    return value
+
+
+def _divided(column: Column, a: Value, b: Value, *, doubtful: bool) -> Value:
+    return strict(column, LONG, a, b, doubtful=doubtful).with_(size=2 * (a.size + b.size) + 8)
+
+
+def _known(divisor: Value) -> int | None:
+    """The divisor, where it is a constant and not 0."""
+    return int(divisor.constant[0]) or None if divisor.constant is not None else None
+
+
+def _divisor(value: Value) -> Column:
+    """The divisor, null where it is 0."""
+    column = as_long(value).column
+    return column if _known(value) is not None else F.nullif(column, literal(0))
+
+
+def _is_off(rest: Column, divisor: Column) -> Column:
+    """Whether the quotient that Spark rounds towards 0 is rounded down one further."""
+    return (rest != 0) & ((rest < 0) != (divisor < 0))
+
+
+def _within(value: Value, number: Column) -> Column:
+    if value.constant is not None:
+        return F.lit(abs(value.constant[0]) <= EXACT)
+    return number.between(-EXACT, EXACT)

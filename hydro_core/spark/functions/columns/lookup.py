@@ -1,0 +1,206 @@
+"""Parts of values on Spark: fields by name and place, elements, entries of dicts, `in`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple, Spread
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import arrays, compare, integers, strings, structs
+from hydro_core.spark.functions.apply.columns.constants import constant
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    Generator,
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+)
+from hydro_core.types.common import common_types
+from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, ItemType, Row, Tuple
+
+_POSITION = re.compile(r"_([1-9][0-9]*)")
+_MAX_ENTRIES = 2_000
+
+
+def named(scope: Scope, base: Value, name: str) -> Value:
+    """`base.name`: a column of a row, or `_1 … _n` of a tuple."""
+    if isinstance(base.type, Row):
+        if name not in base.type.by_name:
+            raise NotCompilable(f"the row has no column {name}")
+        return structs.field_at(scope, base, base.type.names.index(name))
+    found = _POSITION.fullmatch(name)
+    if not found or int(found[1]) > structs.arity(base):
+        raise NotCompilable(f"the tuple has no field {name}")
+    return structs.field_at(scope, base, int(found[1]) - 1)
+
+
+def indexed(scope: Scope, base: Value, index: Value) -> Value:
+    """`base[index]`."""
+    key = index.constant[0] if index.constant is not None else None
+    table = table_of(base)
+    if table is not None and not (isinstance(base.type, Row) and key in base.type.names):
+        return entry(scope, table, index, None)
+    match base.type:
+        case Row() if isinstance(key, str):
+            return named(scope, base, key)
+        case Tuple(fields) if isinstance(key, int) and not isinstance(key, bool):
+            if not -len(fields) <= key < len(fields):
+                raise NotCompilable("the tuple has no such field")
+            return structs.field_at(scope, base, key % len(fields))
+        case Tuple():
+            return arrays.element(scope, arrays.of_tuple(scope, base), index)
+        case Array():
+            return arrays.element(scope, base, index)
+        case _ if base.type == STRING:
+            return strings.character(scope, base, index)
+        case _:
+            raise NotCompilable(f"an index into {base.type}")
+
+
+def table_of(value: Value) -> dict[Any, Any] | None:
+    """The constant dict that a value is, None if it is none: one with names is a row, too."""
+    if value.constant is not None and isinstance(value.constant[0], dict):
+        return value.constant[0]
+    if isinstance(value.type, Row) and value.parts is not None:
+        known = [part.constant for part in value.parts]
+        if all(known):
+            return dict(zip(value.type.names, (k[0] for k in known if k), strict=True))
+    return None
+
+
+def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None) -> Value:
+    """`table[key]` of a constant dict, or `table.get(key, default)`."""
+    if not table or len(table) > _MAX_ENTRIES:
+        raise NotCompilable("a dict that is empty or very large")
+    values = [constant(v) for v in table.values()]
+    types = [v.type for v in (*values, *([default] if default else []))]
+    if not all(isinstance(t, ItemType) for t in types):
+        raise NotCompilable("a dict of values that are no items")
+    to = common_types(t for t in types if isinstance(t, ItemType))
+    if to is None:
+        raise NotCompilable("a dict of values of several types")
+    columns = [structs.cast(scope, v, to) for v in values]
+    if default is not None:
+        scope.use(default)
+    column_of_default = scope.ask() if default is None else structs.cast(scope, default, to)
+    nullable = any(v.nullable for v in values) or (default is not None and default.nullable)
+    of = (key, default) if default is not None else (key,)
+    column = _chosen(scope, list(table), columns, key, column_of_default)
+    return computed(column, to, *of, nullable=nullable).with_(size=key.size + len(table))
+
+
+def spread(scope: Scope, parts: Sequence[Expr | Spread]) -> list[Value]:
+    """The parts of a tuple or list, `*x` spread out."""
+    values: list[Value] = []
+    for part in parts:
+        if not isinstance(part, Spread):
+            values.append(scope.compile(part))
+            continue
+        value = scope.compile(part.value)
+        if not isinstance(value.type, Tuple):
+            raise NotCompilable("`*` of anything but a tuple")
+        values += structs.fields_of(scope, structs.present(scope, value))
+    return values
+
+
+def row(scope: Scope, node: MakeRow) -> Value:
+    """`{"a": x, **r}`: a later field replaces an earlier one in its place."""
+    fields: dict[str, Value] = {}
+    for part in node.parts:
+        if isinstance(part, Spread):
+            value = scope.compile(part.value)
+            if not isinstance(value.type, Row):
+                raise NotCompilable("`**` of anything but a row")
+            values = structs.fields_of(scope, structs.present(scope, value))
+            new = dict(zip(value.type.names, values, strict=True))
+        else:
+            new = {part[0]: scope.compile(part[1])}
+        scope.use(*(fields[name] for name in new if name in fields))
+        fields |= new
+    return structs.make_row(fields)
+
+
+def container(scope: Scope, node: Expr) -> Value:
+    """What stands after `in`: the elements of a display are not made into an array first."""
+    if isinstance(node, MakeList | MakeTuple):
+        return structs.make_tuple(spread(scope, node.parts))
+    if isinstance(node, Const) and isinstance(node.value, list | set | frozenset | dict):
+        if not all(v is None or isinstance(v, bool | int | float | str) for v in node.value):
+            raise NotCompilable("`in` a constant of tuples")
+        return structs.make_tuple([constant(v) for v in node.value])
+    return scope.compile(node)
+
+
+def contains(scope: Scope, within: Value, value: Value) -> Value:
+    """`value in within`."""
+    if within.type == STRING:
+        return strings.contains(scope, within, value)
+    if isinstance(within.type, Array):
+        array = scope.need(within)
+        if compare.holds_float(array.type) or compare.holds_float(value.type):
+            raise NotCompilable("`in` with floats")
+        scope.use(value)
+        found = F.exists(
+            array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
+        )
+        return boolean(found, array, value)
+    if isinstance(within.type, Row):
+        raise NotCompilable("`in` a row")
+    if isinstance(within.type, Generator) or not isinstance(within.type, Tuple):
+        raise NotCompilable(f"`in` {within.type}")
+    fields = structs.fields_of(scope, structs.present(scope, within))
+    # All elements are computed before the first comparison; of none the value alone.
+    scope.use(*fields, *(() if fields else (value,)))
+    plain = _literals(fields, value)
+    if plain is not None:
+        found = value.column.isin(plain) if plain else F.lit(False)
+        return boolean(F.coalesce(found, F.lit(False)) if value.nullable else found, value)
+    # A NaN is in a tuple that holds the very same object: nobody can tell here.
+    if any(compare.holds_float(v.type) for v in (value, *fields)):
+        raise NotCompilable("`in` with floats")
+    tests = [compare.equal(scope, field, value) for field in fields]
+    found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
+    return boolean(found, *tests)
+
+
+def _literals(fields: list[Value], value: Value) -> list[Any] | None:
+    """The constants, if all are of the value's kind and a plain IN decides."""
+    kind = str if value.type == STRING else int if value.type == LONG else None
+    constants = [f.constant for f in fields]
+    if kind is None or not all(c is not None and type(c[0]) is kind for c in constants):
+        return None
+    return [c[0] for c in constants if c is not None]
+
+
+def _chosen(
+    scope: Scope, keys: list[Any], columns: list[Column], key: Value, default: Column
+) -> Column:
+    plain = _literals([constant(k) for k in keys], key)
+    if plain is not None and len(keys) > 8 and not key.nullable:
+        pairs = [
+            c
+            for k, v in zip(keys, columns, strict=True)
+            for c in (F.lit(k) if isinstance(k, str) else integers.literal(k), v)
+        ]
+        table = F.create_map(*pairs)
+        found = F.map_contains_key(table, key.column)
+        return F.when(found, F.try_element_at(table, key.column)).otherwise(default)
+    if (
+        not all(k is None or isinstance(k, bool | int | str) for k in keys)
+        or key.mixed
+        or key.type == UNKNOWN
+    ):
+        raise NotCompilable("a dict with keys of another kind")
+    if compare.holds_float(key.type) or key.type == BOOLEAN:
+        raise NotCompilable("a dict that is read by a float or a boolean")
+    result: Column | None = None
+    for k, column in zip(keys, columns, strict=True):
+        test = compare.equal(scope, key, constant(k)).column
+        result = F.when(test, column) if result is None else result.when(test, column)
+    return default if result is None else result.otherwise(default)

@@ -1,0 +1,223 @@
+"""Methods of values on Spark, by the kind of the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import Expr, Method
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import arrays, casing, lookup, moments, structs
+from hydro_core.spark.functions.apply.columns.constants import constant
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    NotCompilable,
+    Value,
+    boolean,
+    computed,
+    long,
+    string,
+)
+from hydro_core.types.item import STRING, Array, Row
+
+_REGEX_SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#")
+
+
+def method(scope: Scope, node: Method) -> Value:
+    """`base.name(arguments)`."""
+    if node.keywords:
+        raise NotCompilable(f"`.{node.name}` with named arguments")
+    base = scope.compile(node.base)
+    table = lookup.table_of(base)
+    if table is not None:
+        if node.name == "get" and len(node.args) in (1, 2):
+            values = [scope.compile(a) for a in node.args]
+            default = values[1] if len(values) == 2 else constant(None)
+            return lookup.entry(scope, table, values[0], default)
+        raise NotCompilable(f"`.{node.name}` of a dict")
+    if isinstance(base.type, Row):
+        return _of_row(scope, base, node)
+    if base.type == STRING:
+        return _of_text(scope, base, node)
+    return moments.method(scope, base, node.name, len(node.args))
+
+
+def _of_row(scope: Scope, base: Value, node: Method) -> Value:
+    keys = [a.constant for a in map(scope.compile, node.args)]
+    if node.name != "get" or not keys or keys[0] is None or not isinstance(base.type, Row):
+        raise NotCompilable(f"`.{node.name}` of a row")
+    if keys[0][0] in base.type.names:
+        return structs.field_at(scope, base, base.type.names.index(keys[0][0]))
+    raise NotCompilable("`.get` of a column that is not there")
+
+
+def _of_text(scope: Scope, base: Value, node: Method) -> Value:
+    if node.name in ("upper", "lower") and not node.args:
+        return casing.changed(scope, base, node.name)
+    if node.name in casing.KINDS and not node.args:
+        return casing.has_kind(scope, base, node.name)
+    if node.name == "isascii" and not node.args:
+        return casing.is_ascii(scope, base)
+    if node.name == "join" and len(node.args) == 1:
+        return _join(scope, base, node.args[0])
+    if node.name not in _TEXT_METHODS:
+        raise NotCompilable(f"`.{node.name}` of a text")
+    arguments = [scope.compile(a) for a in node.args]
+    return _TEXT_METHODS[node.name](scope, scope.need(base), arguments)
+
+
+def _join(scope: Scope, base: Value, node: Expr) -> Value:
+    separator, array = scope.need(base), arrays.array_of(scope, node)
+    if array.type != Array(STRING):
+        raise NotCompilable(f"`.join` of {array.type}")
+    joined = F.call_function("array_join", array.column, separator.column)
+    column = F.when(F.exists(array.column, lambda e: e.isNull()), scope.ask()).otherwise(joined)
+    return string(column, separator, array, array)
+
+
+def _strip(trim: Callable[[Column, Column], Column]) -> TextMethod:
+    def stripped(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+        if not arguments or arguments[0].constant == (None,):
+            characters = casing.blanks()
+        else:
+            characters = _text_constant(arguments, 0)
+        if characters == "":
+            return text
+        return string(trim(text.column, F.lit(characters)), text, safe=True)
+
+    return stripped
+
+
+def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
+    def begun(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+        if len(arguments) != 1 or arguments[0].type != STRING:
+            raise NotCompilable("`.startswith` or `.endswith` of other than a text")
+        part = scope.need(arguments[0])
+        return boolean(test(text.column, part.column), text, part)
+
+    return begun
+
+
+def _replace(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    old = _text_constant(arguments, 0)
+    if len(arguments) != 2 or arguments[1].type != STRING or old == "":
+        raise NotCompilable("`.replace` of an empty text, or a number of times")
+    new = scope.need(arguments[1])
+    return string(F.replace(text.column, F.lit(old), new.column), text, new, safe=True)
+
+
+def _split(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    limit = -1
+    if len(arguments) == 2:
+        known = arguments[1].constant
+        if known is None or type(known[0]) is not int:
+            raise NotCompilable("`.split` a computed number of times")
+        limit = known[0] + 1 if known[0] >= 0 else -1
+    if not arguments or arguments[0].constant == (None,):
+        if limit != -1:
+            raise NotCompilable("`.split` at blanks a number of times")
+        return computed(casing.words(text.column), Array(STRING), text, text, safe=True)
+    separator = _text_constant(arguments, 0)
+    if separator == "" or limit > 2**31 - 1:
+        raise NotCompilable("`.split` at an empty text")
+    column = F.split(text.column, _quoted(separator), limit)
+    return computed(column, Array(STRING), text, safe=True)
+
+
+def _find(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    part = _only_text(scope, arguments)
+    found = F.call_function("locate", part.column, text.column)
+    return long((found - 1).cast("long"), text, part, safe=True)
+
+
+def _count(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    part = _text_constant(arguments, 0)
+    if len(arguments) != 1 or part == "":
+        raise NotCompilable("`.count` of an empty text")
+    without = F.length(F.replace(text.column, F.lit(part), F.lit("")))
+    column = F.call_function("div", F.length(text.column) - without, F.lit(len(part)))
+    return long(column.cast("long"), text, text, safe=True)
+
+
+def _without(scope: Scope, text: Value, arguments: list[Value], *, first: bool) -> Value:
+    part = _text_constant(arguments, 0)
+    size = len(part)
+    if first:
+        test, rest = F.startswith(text.column, F.lit(part)), F.substr(text.column, F.lit(size + 1))
+    else:
+        test = F.endswith(text.column, F.lit(part))
+        rest = F.substr(text.column, F.lit(1), F.length(text.column) - size)
+    return string(F.when(test, rest).otherwise(text.column), text, text, text, safe=True)
+
+
+def _remove_prefix(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    return _without(scope, text, arguments, first=True)
+
+
+def _remove_suffix(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    return _without(scope, text, arguments, first=False)
+
+
+def _padded(*, left: bool) -> TextMethod:
+    def padded(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+        fill = _text_constant(arguments, 1) if len(arguments) == 2 else " "
+        width = arguments[0].constant if arguments else None
+        if width is None or type(width[0]) is not int or len(fill) != 1 or width[0] > 10_000:
+            raise NotCompilable("a text is padded to a computed width")
+        missing = F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0))
+        filling = F.repeat(F.lit(fill), missing)
+        parts = (filling, text.column) if left else (text.column, filling)
+        return string(F.concat(*parts), text, text, safe=True)
+
+    return padded
+
+
+def _zero_filled(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    width = arguments[0].constant if len(arguments) == 1 else None
+    if width is None or type(width[0]) is not int or width[0] > 10_000:
+        raise NotCompilable("a text is filled to a computed width")
+    missing = F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0))
+    zeros = F.repeat(F.lit("0"), missing)
+    sign = F.rlike(text.column, F.lit("\\A[+-]"))
+    signed = F.concat(
+        F.substr(text.column, F.lit(1), F.lit(1)), zeros, F.substr(text.column, F.lit(2))
+    )
+    column = F.when(sign, signed).otherwise(F.concat(zeros, text.column))
+    return string(column, text, text, text, safe=True)
+
+
+def _text_constant(arguments: list[Value], position: int) -> str:
+    known = arguments[position].constant if len(arguments) > position else None
+    if known is None or not isinstance(known[0], str):
+        raise NotCompilable("a method of a text with a computed argument")
+    return known[0]
+
+
+def _only_text(scope: Scope, arguments: list[Value]) -> Value:
+    if len(arguments) != 1 or arguments[0].type != STRING:
+        raise NotCompilable("a method of a text with other arguments")
+    return scope.need(arguments[0])
+
+
+def _quoted(text: str) -> str:
+    return "".join(f"\\{c}" if c in _REGEX_SPECIAL else c for c in text)
+
+
+TextMethod = Callable[[Scope, Value, list[Value]], Value]
+_TEXT_METHODS: dict[str, TextMethod] = {
+    "strip": _strip(F.btrim),
+    "lstrip": _strip(F.ltrim),
+    "rstrip": _strip(F.rtrim),
+    "startswith": _begins(F.startswith),
+    "endswith": _begins(F.endswith),
+    "replace": _replace,
+    "split": _split,
+    "find": _find,
+    "count": _count,
+    "removeprefix": _remove_prefix,
+    "removesuffix": _remove_suffix,
+    "ljust": _padded(left=False),
+    "rjust": _padded(left=True),
+    "zfill": _zero_filled,
+}

@@ -1,0 +1,185 @@
+"""Python's dates, timestamps and timedeltas on Spark.
+
+A timedelta is a long of microseconds. Spark's calendar reaches further than Python's: what leaves
+the years 1 to 9999 fails, as it does in Python. Timestamps are read in UTC, the zone of every
+session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import Call
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import division, integers
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    DURATION,
+    NotCompilable,
+    Value,
+    computed,
+    long,
+    strict,
+    string,
+)
+from hydro_core.types.item import DATE, LONG, TIMESTAMP, TIMESTAMP_NTZ
+
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+_UNITS = {
+    "days": _DAY,
+    "seconds": _SECOND,
+    "microseconds": 1,
+    "milliseconds": 1_000,
+    "minutes": 60 * _SECOND,
+    "hours": 3_600 * _SECOND,
+    "weeks": 7 * _DAY,
+}
+_POSITIONS = ("days", "seconds", "microseconds", "milliseconds", "minutes", "hours", "weeks")
+_FIELDS: dict[str, Callable[[Column], Column]] = {
+    "year": F.year,
+    "month": F.month,
+    "day": F.dayofmonth,
+    "hour": F.hour,
+    "minute": F.minute,
+    "second": F.second,
+}
+
+
+def is_moment(value: Value) -> bool:
+    """Whether it is a date or a timestamp."""
+    return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def attribute(scope: Scope, base: Value, name: str) -> Value:
+    """`date.year` and its like."""
+    if base.type == DURATION:
+        return _of_duration(scope, base, name)
+    if not is_moment(base):
+        raise NotCompilable(f"`.{name}` of {base.type}")
+    if name == "microsecond" and base.type != DATE:
+        value = scope.need(base)
+        return long(F.pmod(_microseconds(value), F.lit(_SECOND)), value, safe=True)
+    if name not in _FIELDS or (base.type == DATE and name in ("hour", "minute", "second")):
+        raise NotCompilable(f"`.{name}` of {base.type}")
+    value = scope.need(base)
+    return long(_FIELDS[name](value.column).cast("long"), value, safe=True)
+
+
+def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
+    """`timestamp.date()` and its like, without arguments."""
+    if base.type == DURATION and name == "total_seconds" and not arguments:
+        microseconds = base.with_(type=LONG, constant=None)
+        return division.true_divide(microseconds, integers.constant(_SECOND))
+    if not is_moment(base) or arguments:
+        raise NotCompilable(f"`.{name}` of {base.type}")
+    value = scope.need(base)
+    day = value.column.cast("date")
+    match name:
+        case "weekday":
+            return long(F.weekday(day).cast("long"), value, safe=True)
+        case "isoweekday":
+            return long(F.weekday(day).cast("long") + 1, value, safe=True)
+        case "toordinal":
+            return long(
+                F.unix_date(day).cast("long") + date(1970, 1, 1).toordinal(), value, safe=True
+            )
+        case "date" if base.type != DATE:
+            return computed(day, DATE, value, safe=True)
+        case "isoformat" if base.type == DATE:
+            return string(value.column.cast("string"), value, safe=True)
+        case "timestamp" if base.type == TIMESTAMP:
+            microseconds = long(_microseconds(value), value, safe=True)
+            return division.true_divide(microseconds, integers.constant(_SECOND))
+        case _:
+            raise NotCompilable(f"`.{name}` of {base.type}")
+
+
+def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """`a op b` with a date, a timestamp or a timedelta."""
+    if op == "+" and a.type == DURATION and is_moment(b):
+        a, b = b, a
+    if is_moment(a) and b.type == DURATION and op in ("+", "-"):
+        return _moved(scope, op, a, b)
+    if is_moment(a) and a.type == b.type and op == "-":
+        x, y = scope.need(a), scope.need(b)
+        if a.type == DATE:
+            days = F.datediff(x.column, y.column).cast("long")
+            return computed(days * _DAY, DURATION, x, y, safe=True)
+        return computed(_microseconds(x) - _microseconds(y), DURATION, x, y, safe=True)
+    raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
+
+
+def negative(value: Value) -> Value:
+    """`-timedelta`."""
+    return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
+
+
+def duration(scope: Scope, node: Call) -> Value:
+    """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
+    parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
+    total = integers.literal(0)
+    values = []
+    for name, expression in parts:
+        value = scope.compile(expression)
+        if name not in _UNITS or not integers.is_int(value):
+            raise NotCompilable("a timedelta of other than integers")
+        number = integers.bound(scope, value)
+        values.append(number)
+        total = F.try_add(total, F.try_multiply(number.column, integers.literal(_UNITS[name])))
+    return strict(total, DURATION, *values, doubtful=bool(values))
+
+
+def _of_duration(scope: Scope, base: Value, name: str) -> Value:
+    value = scope.need(base)
+    whole = value.with_(type=LONG, constant=None)
+    day, second = integers.constant(_DAY), integers.constant(_SECOND)
+    match name:
+        case "days":
+            return division.floor_divide(whole, day)
+        case "seconds":
+            return division.floor_divide(division.modulo(whole, day), second)
+        case "microseconds":
+            return division.modulo(whole, second)
+        case _:
+            raise NotCompilable(f"`.{name}` of a timedelta")
+
+
+def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    x, d = scope.need(a), scope.need(b)
+    if a.type == DATE:
+        # Python takes the whole days of the timedelta, rounded down.
+        down = F.when(d.column % _DAY < 0, F.lit(1)).otherwise(F.lit(0))
+        days = _whole(d.column, _DAY) - down
+        start = F.unix_date(x.column).cast("long")
+        moved = start + days if op == "+" else start - days
+        low, high = (
+            date(*d_).toordinal() - date(1970, 1, 1).toordinal()
+            for d_ in ((1, 1, 1), (9999, 12, 31))
+        )
+        column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
+        return strict(column, DATE, x, d, d, x, d, doubtful=True)
+    combine = F.try_add if op == "+" else F.try_subtract
+    moved = combine(_microseconds(x), d.column)
+    first, last = (
+        datetime(1, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+    )
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    low, high = ((m - epoch) // (epoch.resolution) for m in (first, last))
+    stamp = F.timestamp_micros(moved)
+    stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
+    column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)
+    return strict(column, a.type, x, d, x, d, doubtful=True)
+
+
+def _microseconds(value: Value) -> Column:
+    stamp = value.column if value.type == TIMESTAMP else value.column.cast("timestamp")
+    return F.unix_micros(stamp)
+
+
+def _whole(a: Column, b: int) -> Column:
+    return F.call_function("div", a, integers.literal(b))

@@ -1,0 +1,174 @@
+"""Python's texts on Spark: by code point, as Python counts them.
+
+Case mappings are those of ICU in Spark, of the Unicode database in Python. They agree but for
+characters that only the newer of the two knows (`casing`). What `isdigit` and its like say is read
+from the running Python.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from hydro_core.functions.tree import FString
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.functions.apply.columns import integers
+from hydro_core.spark.functions.apply.columns.scope import Scope
+from hydro_core.spark.functions.apply.columns.value import (
+    NotCompilable,
+    Value,
+    boolean,
+    long,
+    strict,
+    string,
+)
+from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal
+
+_INT = 2**31 - 1
+
+
+def length(scope: Scope, value: Value) -> Value:
+    """`len(text)`."""
+    text = scope.need(value)
+    return long(F.length(text.column).cast("long"), text, safe=True)
+
+
+def concatenate(scope: Scope, op: str, a: Value, b: Value) -> Value:
+    """`a + b` of two texts, `a * n`."""
+    if op == "+":
+        if not a.type == b.type == STRING:
+            raise NotCompilable(f"`+` of {a.type} and {b.type}")
+        x, y = scope.need(a), scope.need(b)
+        return string(F.concat(x.column, y.column), x, y, safe=True)
+    text, times = (a, b) if a.type == STRING else (b, a)
+    if not integers.is_int(times):
+        raise NotCompilable(f"`*` of {a.type} and {b.type}")
+    text, times = scope.need(text), integers.bound(scope, times)
+    count = F.greatest(times.column, F.lit(0))
+    bounded = F.when(count <= _INT, count).cast("int")
+    return strict(F.repeat(text.column, bounded), STRING, text, times, doubtful=True)
+
+
+def contains(scope: Scope, text: Value, part: Value) -> Value:
+    """`part in text`."""
+    if part.type != STRING:
+        raise NotCompilable(f"`in` of {part.type} and a text")
+    x, y = scope.need(text), scope.need(part)
+    return boolean(F.contains(x.column, y.column), x, y)
+
+
+def character(scope: Scope, text: Value, index: Value) -> Value:
+    """`text[i]`."""
+    if not integers.is_int(index):
+        raise NotCompilable(f"a text is indexed by {index.type}")
+    x, i = scope.need(text), integers.bound(scope, index)
+    known = i.constant[0] if i.constant is not None else None
+    if known is not None and abs(known) < _INT:
+        found = F.substring(x.column, int(known) + 1 if known >= 0 else int(known), 1)
+        return string(F.when(found == "", scope.ask()).otherwise(found), x, x)
+    size = F.length(x.column)
+    inside = (i.column < size) & (i.column >= -size)
+    place = F.when(i.column < 0, i.column + size).otherwise(i.column) + 1
+    found = F.substr(x.column, place.cast("int"), F.lit(1))
+    return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
+
+
+def cut(
+    scope: Scope, text: Value, low: Value | None, high: Value | None, step: Value | None
+) -> Value:
+    """`text[low:high:step]`."""
+    x = scope.need(text)
+    if step is not None and step.constant not in ((None,), (1,)):
+        if step.constant == (-1,) and low is None and high is None:
+            return string(F.reverse(x.column), x, safe=True)
+        raise NotCompilable("a slice with a step")
+    size = F.length(x.column)
+    start = bound(scope, low, size, F.lit(0))
+    end = bound(scope, high, size, size)
+    known = [b for b in (low, high) if b is not None]
+    if high is None:
+        taken = F.substr(x.column, start + 1)
+    else:
+        taken = F.substr(x.column, start + 1, F.greatest(end - start, F.lit(0)))
+    return string(taken, x, *known, x, safe=all(b.safe for b in known))
+
+
+def bound(scope: Scope, value: Value | None, size: Column, default: Column) -> Column:
+    """A bound of a slice as an int between 0 and the size."""
+    if value is None or value.constant == (None,):
+        return default
+    if not integers.is_int(value):
+        raise NotCompilable(f"a slice by {value.type}")
+    if value.nullable:
+        return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
+    if value.constant is not None:
+        number = max(-_INT, min(_INT, int(value.constant[0])))
+        if number >= 0:
+            return F.least(F.lit(number), size)
+        return F.greatest(size + F.lit(number), F.lit(0))
+    return _inside(value, size)
+
+
+def formatted(scope: Scope, node: FString) -> Value:
+    """An f-string without format specifications."""
+    parts: list[Value] = []
+    for part in node.parts:
+        if isinstance(part, str):
+            parts.append(Value(F.lit(part), STRING, nullable=False))
+            continue
+        expression, conversion, specification = part
+        value = scope.compile(expression)
+        if specification or conversion not in ("", "s"):
+            raise NotCompilable("a format specification")
+        parts.append(text_of(scope, value))
+    if not parts:
+        return Value(F.lit(""), STRING, nullable=False, constant=("",))
+    return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
+
+
+def text_of(scope: Scope, value: Value) -> Value:
+    """`str(value)`."""
+    if value.mixed:
+        raise NotCompilable("the text of an int for some items and a float for others")
+    if value.constant is not None and isinstance(
+        value.constant[0], bool | int | str | float | None
+    ):
+        return Value(
+            F.lit(str(value.constant[0])),
+            STRING,
+            nullable=False,
+            constant=(str(value.constant[0]),),
+        )
+    if value.type == UNKNOWN:
+        return string(F.lit("None"), value, safe=True)
+    if integers.is_integer_type(value):
+        return _or_none(value, value.column.cast("string"))
+    if value.type == STRING:
+        return _or_none(value, value.column)
+    if value.type == BOOLEAN:
+        return _or_none(
+            value, F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
+        )
+    if value.type == DATE:
+        return _or_none(value, value.column.cast("string"))
+    if isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None:
+        # What is computed may be −0, or have fewer digits after the point than its type.
+        return _or_none(value, value.column.cast("string"))
+    raise NotCompilable(f"the text of {value.type}")
+
+
+def _inside(value: Value, size: Column) -> Column:
+    return _clamped(_as_int(integers.as_long(value).column), size)
+
+
+def _as_int(number: Column) -> Column:
+    """The number within 32 bits; null stays null."""
+    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
+
+
+def _clamped(limit: Column, size: Column) -> Column:
+    return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
+
+
+def _or_none(value: Value, column: Column) -> Value:
+    text = F.coalesce(column, F.lit("None")) if value.nullable else column
+    return string(text, value, safe=True)

@@ -1,0 +1,83 @@
+"""Bags of rows compared by their hashes: which rows are new, and which ticks have lost some."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hydro_core.ticks.axis import Numbers
+from hydro_core.spark.inputs.arrivals.listing import Hashed
+from hydro_core.spark.store.store.input_reads import Change
+
+Mask = npt.NDArray[np.bool_]
+
+
+def unmatched(rows: Any, others: Any) -> Mask:
+    """Which rows, by their hashes, are not among the others: each of these is one row."""
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    places = np.arange(len(ordered))
+    begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
+    rank = places - np.maximum.accumulate(np.where(begins, places, 0))
+    keys, counts = np.unique(others, return_counts=True)
+    at = np.searchsorted(keys, ordered)
+    known = np.append(keys, 0)[at] == ordered
+    there = np.where((at < len(keys)) & known, np.append(counts, 0)[at], 0)
+    found: Mask = np.empty(len(rows), np.bool_)
+    found[order] = rank >= there
+    return found
+
+
+def changes_of(gone: Hashed, new: Numbers) -> list[Change]:
+    """The ticks that have lost rows, with how many are gone, and how many of those new are theirs.
+
+    Args:
+        gone: the rows that are there no more.
+        new: the ticks of the rows that were not there.
+    """
+    removed, added = Counter(gone.ticks.tolist()), Counter(new.tolist())
+    return joined(Change(tick, tick, removed[tick], added[tick]) for tick in removed)
+
+
+def joined(changes: Iterable[Change]) -> list[Change]:
+    """The same changes, those of ticks that follow each other as one, and each tick told once."""
+    found: list[Change] = []
+    for change in sorted(changes, key=lambda one: (one.first, one.last)):
+        last = found[-1] if found else None
+        if last is None or change.first > last.last + 1:
+            found.append(change)
+        elif change != last:
+            found[-1] = _both(last, change)
+    return found
+
+
+def within(ticks: Numbers, changes: Sequence[Change]) -> Mask:
+    """Which of the ticks have changed."""
+    found: Mask = np.zeros(len(ticks), np.bool_)
+    for change in changes:
+        found |= (ticks >= change.first) & (ticks <= change.last)
+    return found
+
+
+def before(changes: Iterable[Change], tick: int) -> tuple[Change, ...]:
+    """The changes of the ticks before one."""
+    found = [change for change in changes if change.first < tick]
+    return tuple(
+        change if change.last < tick else Change(change.first, tick - 1) for change in found
+    )
+
+
+def _both(one: Change, other: Change) -> Change:
+    def total(a: int | None, b: int | None) -> int | None:
+        return None if a is None or b is None else a + b
+
+    return Change(
+        one.first,
+        max(one.last, other.last),
+        total(one.removed, other.removed),
+        total(one.added, other.added),
+    )

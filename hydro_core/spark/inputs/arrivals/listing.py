@@ -1,0 +1,234 @@
+"""The files of a landing as they were at a time: what they were, and hashes of the rows of a few.
+
+A list stands beside the ledger in a file that is named by what it holds, so one that stays the same
+is kept once. Hashes tell which rows of a file are new when it is written anew. They are kept of
+small files, the latest ones first, up to a number of rows in all: a landing that is written as a
+whole is small, and in a large one files come and stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hydro_core.settings import MEBIBYTE
+from hydro_core.ticks.axis import Numbers
+
+LISTINGS = "_landings"
+"""The directory, in a pipeline's, that has the lists."""
+
+_MOST_ROWS = 250_000
+"""So many rows of a landing have hashes, in all."""
+_LARGEST = 8 * MEBIBYTE
+"""Rows of files that take more than this have none."""
+_KEPT = 256 * MEBIBYTE
+"""Lists that no input has read last stay up to this size: earlier ticks may be computed again."""
+
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("path", pa.string()),
+    ("size", pa.int64()),
+    ("written", pa.int64()),
+    ("first", pa.int64()),
+    ("last", pa.int64()),
+    ("ticks", pa.binary()),
+    ("hashes", pa.binary()),
+]
+_SCHEMA = pa.schema(_COLUMNS)
+_READ_AS = b"read_as"
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """The ticks and the hashes of rows."""
+
+    ticks: Numbers
+    hashes: Any
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+
+NOTHING = Hashed(np.array([], np.int64), np.array([], np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file: its size, when it was written (ns), its first and last tick as far as that is known
+    without reading it, and its rows, if they are kept.
+    """
+
+    size: int
+    written: int
+    first: int | None = None
+    last: int | None = None
+    rows: Hashed | None = None
+
+    def without_rows(self) -> Entry:
+        """The same, of which only the first and the last tick are known."""
+        if self.rows is None:
+            return self
+        if not len(self.rows):
+            return replace(self, rows=None)
+        first, last = int(self.rows.ticks.min()), int(self.rows.ticks.max())
+        return replace(self, first=first, last=last, rows=None)
+
+    def is_like(self, other: Entry | None) -> bool:
+        """Whether both are of the same file, as far as the file system tells."""
+        return other is not None and (self.size, self.written) == (other.size, other.written)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files by their paths below a folder; `read_as` names the columns that hashes are of."""
+
+    base: Path
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    read_as: str = ""
+
+    @property
+    def files(self) -> list[Path]:
+        """The files."""
+        return [self.base / path for path in self.entries]
+
+    def changed(self, files: Iterable[Path]) -> Path | None:
+        """The first of some of its files that is not what it was; None: all are."""
+        for file in files:
+            if not self.entries[_name(file, self.base)].is_like(_entry(file)):
+                return file
+        return None
+
+    def described(
+        self,
+        before: Listing | None,
+        bounds: Callable[[Path], tuple[int | None, int | None]],
+        hashed: Callable[[Path], Hashed | None],
+    ) -> Listing:
+        """The same with what is kept of each file; what is known is taken from a list of before.
+
+        Args:
+            before: the list of before.
+            bounds: tells the first and the last tick of a file, where that is to be had.
+            hashed: reads the rows of a file; None: they cannot be read.
+        """
+        known = {} if before is None or before.read_as != self.read_as else before.entries
+        latest = sorted(self.entries.items(), key=lambda one: one[1].written, reverse=True)
+        left = _MOST_ROWS
+        found: dict[str, Entry] = {}
+        for path, entry in latest:
+            old, file = known.get(path), self.base / path
+            one = entry if old is None or not entry.is_like(old) else old
+            if left <= 0 or entry.size > _LARGEST:
+                one = one.without_rows()
+            elif one.rows is None:
+                one = replace(one, rows=hashed(file))
+            if one.rows is None and one.first is None and one is not old:
+                first, last = bounds(file)
+                one = replace(one, first=first, last=last)
+            left -= 0 if one.rows is None else len(one.rows)
+            found[path] = one
+        return replace(self, entries=found)
+
+    def saved(self, directory: Path) -> str:
+        """Puts the list below a pipeline's directory, if it is not there; gives its name."""
+        table = self._table()
+        name = _digest(table)
+        place = directory / LISTINGS / f"{name}.parquet"
+        if not place.exists():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            scratch = place.with_suffix(f".{os.getpid()}.tmp")
+            pq.write_table(table, scratch)
+            scratch.replace(place)
+        return name
+
+    def _table(self) -> pa.Table:
+        rows = [
+            {
+                "path": path,
+                "size": entry.size,
+                "written": entry.written,
+                "first": entry.first,
+                "last": entry.last,
+                "ticks": None if entry.rows is None else entry.rows.ticks.tobytes(),
+                "hashes": None if entry.rows is None else entry.rows.hashes.tobytes(),
+            }
+            for path, entry in sorted(self.entries.items())
+        ]
+        table = pa.Table.from_pylist(rows, schema=_SCHEMA)
+        return table.replace_schema_metadata({_READ_AS: self.read_as.encode()})
+
+
+def listing_of(files: Sequence[Path], base: str, read_as: str) -> Listing:
+    """The files as they are now; what went away meanwhile is not among them."""
+    found = ((_name(file, Path(base)), _entry(file)) for file in files)
+    return Listing(Path(base), {name: entry for name, entry in found if entry}, read_as)
+
+
+def saved_listing(directory: Path, name: str, base: str) -> Listing | None:
+    """A list that was saved below a pipeline's directory; None: it is not there any more."""
+    found = _saved(directory / LISTINGS / f"{name}.parquet")
+    return None if found is None else replace(found, base=Path(base))
+
+
+def clear_listings(directory: Path, needed: Collection[str | None]) -> None:
+    """Removes the oldest lists where they take much, but for those that are needed."""
+    lists = [
+        (found.st_mtime_ns, found.st_size, file)
+        for file in (directory / LISTINGS).glob("*.parquet")
+        if file.stem not in needed
+        for found in [file.stat()]
+    ]
+    taken = 0
+    for _, size, file in sorted(lists, reverse=True):
+        taken += size
+        if taken > _KEPT:
+            file.unlink(missing_ok=True)
+
+
+@lru_cache(maxsize=16)
+def _saved(place: Path) -> Listing | None:
+    try:
+        table = pq.ParquetFile(place).read()
+    except FileNotFoundError:
+        return None
+    entries = {
+        row["path"]: Entry(row["size"], row["written"], row["first"], row["last"], _rows(row))
+        for row in table.to_pylist()
+    }
+    metadata = table.schema.metadata or {}
+    return Listing(Path(), entries, metadata.get(_READ_AS, b"").decode())
+
+
+def _rows(row: Mapping[str, Any]) -> Hashed | None:
+    if row["ticks"] is None:
+        return None
+    return Hashed(np.frombuffer(row["ticks"], np.int64), np.frombuffer(row["hashes"], np.uint64))
+
+
+def _digest(table: pa.Table) -> str:
+    found = hashlib.blake2b(digest_size=16)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    found.update(sink.getvalue())
+    return found.hexdigest()
+
+
+def _entry(file: Path) -> Entry | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return Entry(found.st_size, found.st_mtime_ns)
+
+
+def _name(file: Path, base: Path) -> str:
+    return str(file.relative_to(base))

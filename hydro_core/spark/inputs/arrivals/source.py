@@ -1,0 +1,244 @@
+"""An input where it lands, as it is now or was: what lies there, and the rows of some files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from hydro_core.errors import DataError
+from hydro_core.settings import MEBIBYTE
+from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.places import find
+from hydro_core.files.rows import Wanted
+from hydro_core.types.arrow import arrow_type
+from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.spark.frames.row_hashes import row_hashes
+from hydro_core.spark.inputs.arrivals.committed import Committed
+from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
+from hydro_core.files.reading import read_here
+from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
+from hydro_core.ticks.batches import InputFile, moment_of, refuse_untold
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.files.kinds import base_of
+from hydro_core.files.pieces import pieces
+from hydro_core.types.columns import declared_columns, required_columns
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this are read by Spark's workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What lay in a landing: a version of a Delta table, or files as they were."""
+
+    kind: str
+    version: int | None = None
+    table: str | None = None
+    listing: Listing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an input lands, what its items are, and how its rows tell their ticks."""
+
+    file: InputFile
+    item: ItemType
+    spark: Callable[[], SparkSession]
+    zone: str = "UTC"
+    calendar: Calendar | None = None
+
+    @property
+    def columns(self) -> Mapping[str, ItemType]:
+        """The columns that the items are made of."""
+        return declared_columns(self.item) or {}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether something is there, or may be: a pattern of names."""
+        path = self.file.path
+        return Path(path).exists() or bool(set("*?[") & set(path))
+
+    def refuse_missing(self) -> None:
+        """Raises where nothing is there.
+
+        Raises:
+            DataError: says so (code `input`).
+        """
+        if not self.is_there:
+            refuse_input(self.file.name, f"{self.file.path} is not there", "land its data first")
+
+    def arrived(self, of: Snapshot | None = None) -> Arrived:
+        """What lies there, now or as it was seen."""
+        files = None if of is None or of.listing is None else set(of.listing.files)
+        version = None if of is None else of.version
+        found = find(self.file, self.columns, version=version, only=files)
+        return Arrived(self.file, found, self.item)
+
+    def latest(self) -> int | datetime | None:
+        """The last tick, or the last moment, that a row is of; None: there are no rows.
+
+        Raises:
+            DataError: the input cannot be read (code `input`).
+        """
+        column = self.file.column
+        if column is None or not self.is_there:
+            return None
+        arrived = self.arrived()
+        refuse_unfit(arrived, None)
+        rows = arrived.found.dataset
+        if rows is None or not is_exact(arrived, {}):
+            values = (v for file in arrived.found.files for v in _distinct(file, arrived, column))
+        else:
+            values = (pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column]))
+            values = (value for value in values if value is not None)
+        try:
+            return max((moment_of(value, self.zone) for value in values), default=None)
+        except ValueProblem as problem:
+            refuse_untold(self.file, str(problem))
+
+    def snapshot(self, arrived: Arrived) -> Snapshot:
+        """What is there now; of files without what is kept of each."""
+        found = arrived.found
+        if found.version is not None:
+            return Snapshot(found.kind, found.version, found.table)
+        read_as = f"{self.file.column}: {self.item}"
+        return Snapshot(
+            found.kind, listing=listing_of(found.files, base_of(self.file.path), read_as)
+        )
+
+    def committed(self, until: int | None) -> Committed:
+        """The ticks before `until`."""
+        return Committed(self.file.column, self.calendar, until, self.zone)
+
+    def rows(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> pa.Table:
+        """The rows (item, t) of some files that are of the ticks before `until`, or of all."""
+        if not files:
+            nothing: Any = pa.array([], arrow_type(self.item))
+            return pa.table({ITEM: nothing, TICK: pa.array([], pa.int64())})
+        axis = self.committed(until) if self.file.column else None
+        read = read_here(arrived, self._made, axis, files)
+        return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
+
+    def many(
+        self, arrived: Arrived, files: Sequence[Path], until: int
+    ) -> tuple[pa.Table | DataFrame, Counter[int]]:
+        """The same, by Spark's workers if they are many; and how many each tick has."""
+        if sum(file.stat().st_size for file in files) <= _HERE:
+            table = self.rows(arrived, files, until)
+            ticks: list[Any] = table[TICK].to_pylist()
+            return table, Counter(ticks)
+        from hydro_core.spark.inputs.landed_by_workers import read_by_workers
+
+        axis = self.committed(until).axis(0) if self.file.column else None
+        frame, counts = read_by_workers(self.spark(), arrived, self._made, axis, files)
+        return frame.select(ITEM, TICK), counts
+
+    def hashed(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> Hashed:
+        """The hashes of the same rows."""
+        table = self.rows(arrived, files, until)
+        return Hashed(table[TICK].to_numpy(), row_hashes(table))
+
+    def described(self, arrived: Arrived, now: Listing, before: Listing | None) -> Listing:
+        """A list of files with what is kept of each."""
+
+        def hashed(file: Path) -> Hashed | None:
+            try:
+                return self.hashed(arrived, [file], None)
+            except DataError:
+                # What is wrong with the rows of later ticks is told when these run.
+                return None
+
+        return now.described(before, lambda file: self.bounds(arrived, file), hashed)
+
+    def bounds(self, arrived: Arrived, file: Path) -> tuple[int | None, int | None]:
+        """The first and the last tick that a file may hold, as far as that is told outside of its
+        rows: by the log, the names of folders, or Parquet's statistics.
+        """
+        column = self.file.column
+        if column is None:
+            return 0, 0
+        constant = arrived.found.form.constants.get(file, {}).get(column)
+        if constant is not None:
+            return self._ticks(constant.as_py(), constant.as_py())
+        for folder in file.parent.parts:
+            name, equals, value = folder.partition("=")
+            if equals and name == column:
+                return self._ticks(value, value)
+        if arrived.found.form.kind != "Parquet":
+            return None, None
+        return self._ticks(*_statistics(file, column))
+
+    def ticks_at(self, version: int, paths: Sequence[str]) -> tuple[int | None, int | None]:
+        """The first and the last tick of some files of a Delta table at a version, by its log."""
+        column = self.file.column
+        if column is None:
+            return 0, 0
+        try:
+            table = DeltaTable(self.file.path, version=version)
+            found = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        except DeltaError:
+            return None, None
+        actions = [action for action in found if unquote(action["path"]) in paths]
+        if len(actions) < len(paths):
+            return None, None
+        constant = f"partition.{column}"
+        ends = [
+            self._ticks(action.get(f"min.{column}", one), action.get(f"max.{column}", one))
+            for action, one in ((action, action.get(constant)) for action in actions)
+        ]
+        lows, highs = [low for low, _ in ends], [high for _, high in ends]
+        return (
+            None if None in lows else min(low for low in lows if low is not None),
+            None if None in highs else max(high for high in highs if high is not None),
+        )
+
+    def tick_of(self, value: Any) -> int | None:
+        """The tick of what the tick column holds."""
+        return None if value is None else self.committed(None).tick_of(value)
+
+    @property
+    def _made(self) -> Wanted:
+        return Wanted(self.columns, self.file.column, required_columns(self.item), self.zone)
+
+    def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
+        return self.tick_of(low), self.tick_of(high)
+
+
+def _distinct(file: Path, arrived: Arrived, column: str) -> Iterator[Any]:
+    """The values of a column of a file, those of a piece once."""
+    for piece in pieces(file, arrived.found.form):
+        values = piece.values(column) if column in piece.names else ()
+        with suppress(TypeError):  # a list in a file of JSON lines, which tells no tick
+            values = list(dict.fromkeys(values))
+        yield from values
+
+
+def _statistics(file: Path, column: str) -> tuple[Any, Any]:
+    """The least and the greatest value of a column, by a Parquet file's footer."""
+    metadata = pq.read_metadata(file)
+    names = [metadata.schema.column(i).path for i in range(len(metadata.schema))]
+    if column not in names:
+        return None, None
+    place = names.index(column)
+    groups = [metadata.row_group(n).column(place) for n in range(metadata.num_row_groups)]
+    found: list[Any] = [group.statistics for group in groups]
+    if not found or not all(one is not None and one.has_min_max for one in found):
+        return None, None
+    return min(one.min for one in found), max(one.max for one in found)

@@ -1,0 +1,263 @@
+"""The batch of a tick: rows from the caller or from a landing table, as items with their ticks.
+
+What is small is read as Arrow, which counts it for the ledger on the way; what is large stays with
+Spark. A Delta table is read at one version, which the ledger keeps, so that a tick that runs again
+finds the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from hydro_core.catalog.io import SOURCE
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.rows import column_of
+from hydro_core.types.arrow import arrow_type
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.frames.relation import ITEM, TICK
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.store.store.input_reads import InputRead
+from hydro_core.spark.store.store.schema import flattened
+from hydro_core.ticks.arrow import plain_table
+from hydro_core.files.landed import ArrowRows, misfit
+from hydro_core.types.columns import required_columns
+from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.values import ValueProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The items of one input in a range of ticks: columns `item` and `t`, as Arrow or in Spark."""
+
+    rows: pa.Table | DataFrame
+    item: ItemType
+    read: InputRead
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The batch as a DataFrame (item, t)."""
+        if isinstance(self.rows, pa.Table):
+            # What is left of a selection may be a table without any array, which Spark refuses.
+            rows = self.rows if self.rows.num_rows else self.rows.schema.empty_table()
+            return together(spark.createDataFrame(rows, relation_schema(self.item)))
+        return self.rows
+
+    def within(self, first: int, last: int) -> Batch:
+        """The items of some of the ticks."""
+        if isinstance(self.rows, pa.Table):
+            rows = self.rows.filter((pc.field(TICK) >= first) & (pc.field(TICK) <= last))
+            return replace(self, rows=rows, read=replace(self.read, rows=rows.num_rows))
+        there = F.col(TICK).between(first, last)
+        return replace(self, rows=self.rows.where(there), read=replace(self.read, rows=None))
+
+    def with_late(self, rows: pa.Table | DataFrame, tick: int) -> Batch:
+        """The same with rows (item, t) of earlier ticks, which arrive at `tick`, after its own."""
+        if isinstance(rows, pa.Table):
+            arrive: Any = pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows)
+            items: Any = rows[ITEM]
+            late: pa.Table | DataFrame = pa.table({ITEM: items, TICK: arrive})
+        else:
+            late = rows.select(F.col(ITEM), F.lit(tick).cast("long").alias(TICK))
+        if isinstance(self.rows, pa.Table) and isinstance(late, pa.Table):
+            return replace(self, rows=pa.concat_tables([self.rows, late]))
+        frames = [rows for rows in (self.rows, late) if isinstance(rows, DataFrame)]
+        session = frames[0].sparkSession
+        own, come = (replace(self, rows=part).frame(session) for part in (self.rows, late))
+        return replace(self, rows=own.unionByName(come))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it surely has no rows."""
+        return isinstance(self.rows, pa.Table) and self.rows.num_rows == 0
+
+    @property
+    def rows_at_hand(self) -> int | None:
+        """The number of rows, if they are at hand."""
+        return self.rows.num_rows if isinstance(self.rows, pa.Table) else None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the rows are at hand, and so their number is known."""
+        return isinstance(self.rows, pa.Table)
+
+
+def relation_schema(item: ItemType) -> spark_types.StructType:
+    """The Spark schema of a batch."""
+    return spark_types.StructType(
+        [
+            spark_types.StructField(ITEM, spark_type(item)),
+            spark_types.StructField(TICK, spark_types.LongType()),
+        ]
+    )
+
+
+def batch_of(
+    name: str,
+    data: pa.Table | DataFrame,
+    item: ItemType,
+    tick: int | str | pa.Array[Any],
+    read: InputRead | None = None,
+) -> Batch:
+    """The batch that the columns of `data` make: those that the item's type declares, no others.
+
+    Args:
+        name: the input's name, for errors.
+        data: its rows; a scalar stands in the column `item`, or in the only one.
+        item: the declared type of its items.
+        tick: the tick of all rows, the ticks of Arrow rows, or the column that holds them.
+        read: what the ledger is to keep of the reading.
+
+    Raises:
+        DataError: a column is missing or does not fit (code `input`).
+    """
+    if isinstance(data, pa.Table):
+        rows = _arrow_rows(name, data, item, tick)
+        return Batch(rows, item, read or InputRead(name, data.num_rows))
+    return Batch(_spark_rows(name, data, item, tick), item, read or InputRead(name))
+
+
+def _arrow_rows(
+    name: str, data: pa.Table, item: ItemType, tick: int | str | pa.Array[Any]
+) -> pa.Table:
+    wanted: Any = arrow_type(item)
+    found = _columns(name, item, data.column_names)
+    try:
+        rows = ArrowRows(plain_table(data.select(found)), found)
+        parts = [
+            _part(rows, column, of, required=name in required_columns(item))
+            for column, (name, of) in zip(found, flattened(item), strict=True)
+        ]
+    except ValueProblem as problem:
+        raise _unfit(name, item, str(problem)) from problem
+    items: Any = parts[0] if parts else None
+    if isinstance(item, Row | Tuple):
+        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+        nothing = pa.array([{}] * data.num_rows, wanted)
+        items = pa.StructArray.from_arrays(parts, fields=fields) if fields else nothing
+    return pa.table({ITEM: items, TICK: _ticks(data, tick)})
+
+
+def _part(rows: ArrowRows, column: str, of: ItemType, *, required: bool) -> pa.Array[Any]:
+    """A column of the items, by the rules of data in files."""
+    misfits: list[ValueProblem] = []
+
+    def note(row: int, why: str) -> None:
+        misfits.append(misfit(why, row, column))
+
+    found = column_of(rows, column, of, note, required=required)
+    if misfits:
+        raise misfits[0]
+    return found
+
+
+def _ticks(data: pa.Table, tick: int | str | pa.Array[Any]) -> pa.Array[Any]:
+    if isinstance(tick, int):
+        return pa.repeat(pa.scalar(tick, pa.int64()), data.num_rows)
+    if isinstance(tick, str):
+        column: pa.Array[Any] = data[tick].combine_chunks().cast(pa.int64())
+        return column
+    return tick
+
+
+def _spark_rows(
+    name: str, data: DataFrame, item: ItemType, tick: int | str | pa.Array[Any]
+) -> DataFrame:
+    found = _columns(name, item, data.columns)
+    schema = data.schema
+    columns = []
+    for column, (field, wanted) in zip(found, flattened(item), strict=True):
+        data_type = spark_type(wanted)
+        if not _fits(schema[column].dataType, data_type):
+            raise _unfit(
+                name,
+                item,
+                f"its column `{column}` is {schema[column].dataType.simpleString()}",
+            )
+        columns.append(F.col(quoted(column)).cast(data_type).alias(field))
+    items = F.struct(*columns) if isinstance(item, Row | Tuple) else columns[0]
+    if not isinstance(tick, int | str):
+        raise TypeError("the ticks of a DataFrame are one number or one of its columns")
+    when = F.col(tick) if isinstance(tick, str) else F.lit(tick)
+    return data.select(items.alias(ITEM), when.cast("long").alias(TICK))
+
+
+def _columns(name: str, item: ItemType, there: list[str]) -> list[str]:
+    """The columns of the data that make an item, in the order of its type."""
+    wanted = [column for column, _ in flattened(item)]
+    if not isinstance(item, Row | Tuple) and ITEM not in there and len(there) == 1:
+        return list(there)
+    missing = [column for column in wanted if column not in there]
+    if not missing:
+        return wanted
+    listed = ", ".join(f"`{column}`" for column in missing)
+    has = ", ".join(f"`{column}`" for column in there)
+    raise DataError(
+        Diagnostic(
+            code="input",
+            message=f"the input `{name}` has no column {listed}; it has {has or 'none'}",
+            operator=SOURCE.name,
+            help="declare the columns that the data has, or rename them in the data",
+        )
+    )
+
+
+_WIDER = ("byte", "short", "integer", "long")
+_NAMES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+
+
+def _fits(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:
+    """Whether values of one Spark type are values of the other without a loss."""
+    if isinstance(found, spark_types.NullType):
+        return True
+    if isinstance(found, spark_types.StructType) and isinstance(wanted, spark_types.StructType):
+        return found.names == wanted.names and all(
+            _fits(a.dataType, b.dataType) for a, b in zip(found.fields, wanted.fields, strict=True)
+        )
+    if isinstance(found, spark_types.ArrayType) and isinstance(wanted, spark_types.ArrayType):
+        return _fits(found.elementType, wanted.elementType)
+    one, other = (_NAMES.get(t.simpleString(), t.simpleString()) for t in (found, wanted))
+    if one in _WIDER and other in _WIDER:
+        return _WIDER.index(one) <= _WIDER.index(other)
+    return one == other or (other == "double" and one in (*_WIDER, "float"))
+
+
+def _unfit(name: str, item: ItemType, why: str) -> DataError:
+    return DataError(
+        Diagnostic(
+            code="input",
+            message=f"the input `{name}` does not hold items of type {item}: {why}",
+            operator=SOURCE.name,
+            help="declare the type that the data has, or convert the data before it lands",
+        )
+    )
+
+
+def ticks_within(batches: Mapping[str, Batch], first: int, last: int) -> None:
+    """Refuses rows of other ticks than those of the range, where they can be seen.
+
+    Raises:
+        DataError: which input, and which tick (code `input`).
+    """
+    for name, batch in batches.items():
+        if not isinstance(batch.rows, pa.Table) or batch.rows.num_rows == 0:
+            continue
+        found: Any = pc.min_max(batch.rows[TICK]).as_py()
+        nulls = batch.rows[TICK].null_count
+        if nulls or found["min"] < first or found["max"] > last:
+            wrong = "no tick" if nulls else f"ticks from {found['min']} to {found['max']}"
+            raise DataError(
+                Diagnostic(
+                    code="input",
+                    message=f"the input `{name}` has rows of {wrong}, not of {first} to {last}",
+                    operator=SOURCE.name,
+                    help="give each range the rows of its own ticks",
+                )
+            )

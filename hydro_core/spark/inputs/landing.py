@@ -1,0 +1,266 @@
+"""Batches from landing tables: the rows whose column says that they are of a tick.
+
+A landing is what `hydrotick run --input` reads, read the same way: a Delta table, or files of
+Parquet, CSV or JSON lines. Its column tells the ticks; without one it arrives whole at tick 0. Of a
+Delta table the version is fixed when a range is first read, and what an input once was it stays.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.settings import MEBIBYTE
+from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.ticks.axis import NONE, Axis, Numbers, Window
+from hydro_core.spark.files.frames import tick_columns
+from hydro_core.files.places import DELTA, Found
+from hydro_core.files.rows import Wanted as Made
+from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.spark.inputs.arrivals.landings import Landing, Past, landings_of
+from hydro_core.spark.inputs.arrivals.seen import Seen
+from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
+from hydro_core.spark.inputs.batches import Batch, batch_of
+from hydro_core.spark.inputs.landed_by_workers import read_by_workers
+from hydro_core.files.reading import read_here
+from hydro_core.spark.inputs.landed_refusals import (
+    refuse_input,
+    refuse_nulls,
+    told,
+)
+from hydro_core.spark.store.store.input_reads import InputRead
+from hydro_core.spark.store.store.schema import flattened
+from hydro_core.ticks.arrow import plain_table
+from hydro_core.ticks.batches import moment_of
+from hydro_core.types.columns import required_columns
+from hydro_core.types.item import ItemType
+from hydro_core.types.values import ValueProblem
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this, if Arrow cannot read them whole, are read by Spark's workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An input at a range of ticks."""
+
+    arrived: Arrived
+    columns: Mapping[str, ItemType]
+    axis: Axis | None
+    read: InputRead
+
+    @property
+    def name(self) -> str:
+        """The input's name."""
+        return self.arrived.file.name
+
+    @property
+    def found(self) -> Found:
+        """Where its rows lie."""
+        return self.arrived.found
+
+
+class InputBatches:
+    """The batches of a pipeline's inputs, range by range.
+
+    Args:
+        landings: where each input lands.
+        items: the items' types, by the inputs' names.
+        spark: gives the session, when rows are too many to be collected.
+        small: up to this many rows a batch is read without Spark.
+        zone: the time zone of dates, and of times that name none.
+        past: how the rows of committed ticks are known; without it, these are not looked for.
+    """
+
+    def __init__(
+        self,
+        landings: Mapping[str, Landing],
+        items: Mapping[str, ItemType],
+        spark: Callable[[], SparkSession],
+        small: int = 100_000,
+        zone: str = "UTC",
+        past: Past | None = None,
+    ) -> None:
+        self._spark, self._small = spark, small
+        self._directory = None if past is None else past.directory
+        self.landings = landings_of(landings, items, spark, zone, past)
+        """What came, went and changed there."""
+
+    def read(
+        self,
+        first: int,
+        last: int,
+        times: Mapping[int, Window] | None = None,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> Mapping[str, Batch]:
+        """The batches of a range, as the inputs were seen; late rows come with its first tick.
+
+        Args:
+            first: the first tick of the range.
+            last: its last tick.
+            times: the windows of its ticks.
+            seen: the inputs as they were looked at; the late rows are for the tick that was open
+                then, and for no later one.
+
+        Raises:
+            DataError: an input is not there, or its rows do not fit (`input`).
+            InfrastructureError: a file was written while it was read.
+        """
+        found = self.landings.look(first) if seen is None else seen
+        return {name: self._batch(one, (first, last), times or {}) for name, one in found.items()}
+
+    def rows_there(self, name: str, version: int | None = None) -> int | None:
+        """How many rows an input has, all ticks together; None where only reading them tells.
+
+        Raises:
+            DataError: it is not there, or not at that version any more (code `input`).
+        """
+        source = self.landings.sources[name]
+        source.refuse_missing()
+        try:
+            found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
+            return None if found.dataset is None else found.dataset.count_rows()
+        except FileNotFoundError as gone:
+            where = f" at version {version}" if version is not None else ""
+            refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
+
+    def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+        own = self._own(seen, ticks, times)
+        late = seen.arrivals.rows if ticks[0] == seen.until else None
+        batch = own if late is None else own.with_late(late, ticks[0])
+        seen.refuse_changed()
+        return replace(batch, read=seen.noted(own.read, self._directory, first=ticks[0]))
+
+    def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+        """The rows of the range itself."""
+        source = seen.source
+        file, item = source.file, source.item
+        part = range_of(source, seen.arrived, ticks, times)
+        if file.column is None and ticks[0] > 0:
+            nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
+            return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
+        with told(file):
+            rows = part.found.dataset
+            if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
+                return self._by_pieces(part, source.zone)
+            return self._whole(part, rows)
+
+    def _whole(self, part: Range, rows: ds.Dataset) -> Batch:
+        """Arrow or Spark reads the rows by itself."""
+        axis, item = part.axis, part.arrived.item
+        where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
+        if axis is not None:
+            refuse_nulls(part.arrived, rows, axis.column)
+        native = part.found.native
+        if native is None or rows.count_rows(filter=where) <= self._small:
+            columns = [*part.columns, *([axis.column] if axis else [])]
+            names = list(dict.fromkeys(columns)) or None
+            table = plain_table(rows.to_table(columns=names, filter=where))
+            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
+            return _small(part, table.filter(pa.array(numbers != NONE)), numbers)
+        frame = native(self._spark())
+        if axis is None:
+            counts = Counter({0: rows.count_rows()})
+            return batch_of(part.name, frame, item, 0, _counted(part, counts))
+        counts = Counter[int]()
+        for batch in rows.to_batches(columns=[axis.column], filter=where):
+            counts.update(_count(axis.numbers(batch[axis.column])))
+        numbered = frame.withColumn("__tick", axis.number(*tick_columns(part.arrived, axis.zone)))
+        kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
+        return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
+
+    def _by_pieces(self, part: Range, zone: str) -> Batch:
+        """The rows are read piece by piece, as what they are is told by each of them."""
+        files = _of_range(part)
+        required = required_columns(part.arrived.item)
+        made = Made(part.columns, part.arrived.file.column, required, zone)
+        if sum(file.stat().st_size for file in files) > _HERE:
+            frame, counts = read_by_workers(self._spark(), part.arrived, made, part.axis, files)
+            return Batch(frame, part.arrived.item, _counted(part, counts))
+        rows = read_here(part.arrived, made, part.axis, files)
+        read = _counted(part, _count(rows.numbers))
+        table = pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)})
+        return Batch(table, part.arrived.item, read)
+
+
+def range_of(
+    source: Source, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
+) -> Range:
+    """An input at a range of ticks."""
+    file, found = source.file, arrived.found
+    axis = file.column and Axis.of(file.column, ticks, times, source.zone)
+    read = InputRead(file.name, None, file.path, found.version, found.kind)
+    return Range(arrived, source.columns, axis or None, read)
+
+
+def _small(part: Range, table: pa.Table, numbers: Numbers) -> Batch:
+    kept = numbers[numbers != NONE]
+    read = _counted(part, _count(kept))
+    return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
+
+
+def _lacks(part: Range, rows: ds.Dataset) -> bool:
+    """Whether there are nulls that may not be, of which the rows tell piece by piece."""
+    required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
+    if not required:
+        return False
+    some = reduce(or_, required)
+    axis = part.axis
+    if axis is not None:
+        some &= axis.within(rows.schema.field(axis.column).type)
+    return bool(rows.count_rows(filter=some))
+
+
+def _zeros(table: pa.Table) -> Numbers:
+    return np.zeros(table.num_rows, np.int64)
+
+
+def _count(numbers: Numbers) -> Counter[int]:
+    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
+def _counted(part: Range, counts: Counter[int]) -> InputRead:
+    """What the ledger is to keep: how many rows there were, and the ticks that had none."""
+    axis = part.axis
+    ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
+    empty = tuple(tick for tick in ticks if not counts[tick])
+    return replace(part.read, rows=counts.total(), empty=empty)
+
+
+def _of_range(part: Range) -> Sequence[Path]:
+    """The files without those whose folder says that they are of other ticks."""
+    if part.axis is None or part.found.kind != "Parquet":
+        return part.found.files
+    return [file for file in part.found.files if _may_hold(file, part)]
+
+
+def _may_hold(file: Path, part: Range) -> bool:
+    axis = part.axis
+    if axis is None:
+        return True
+    for folder in file.parent.parts:
+        column, equals, value = folder.partition("=")
+        if not equals or column != axis.column:
+            continue
+        try:
+            moment = moment_of(unquote(value), axis.zone)
+        except ValueProblem:
+            return True
+        if not isinstance(moment, datetime):
+            return True
+        found = axis.of_moments(pa.array([moment.astimezone(UTC)], pa.timestamp("us", "UTC")))
+        return bool(found[0] != NONE)
+    return True

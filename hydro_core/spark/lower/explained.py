@@ -1,0 +1,122 @@
+"""How the functions of a program run on Spark: said by the compiler itself, without a Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import ByKey, Gives, PerItem, Positional, Summary
+from hydro_core.catalog.spec import functions_of
+from hydro_core.errors import TypeProblem
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.result_type import result_type
+from hydro_core.functions.tree import Place
+from hydro_core.ir.graph import Node
+from hydro_core.plan.kinds import Kind, is_in_order
+from hydro_core.spark.frames.dry import BLANK, dry_run
+from hydro_core.spark.frames.relation import Relation
+from hydro_core.spark.functions.apply.columns import NotCompilable, predicate_column, to_column
+from hydro_core.spark.lower.folds import wrapped
+from hydro_core.spark.lower.group import accumulator_type, keyed_value
+from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.registry import Step
+from hydro_core.types.item import ItemType
+from hydro_core.types.stream import Order
+
+How = Literal["column", "aggregate", "arrow udf", "nowhere"]
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """How a function runs, and why as Python if it does."""
+
+    how: How
+    reason: str | None = None
+    place: Place = (0, 0)
+    """Line and column of what cannot be a column; (0, 0) where it is the function as a whole."""
+
+    def __str__(self) -> str:
+        """For people: `arrow udf: a format of its own (line 3)`."""
+        line = f" (line {self.place[0]})" if self.place[0] else ""
+        return self.how if self.reason is None else f"{self.how}: {self.reason}{line}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRun:
+    """A function of a node, and how it runs."""
+
+    node: Node
+    fn: Fn
+    runtime: Runtime
+
+
+def function_runs(typed: Typed) -> Iterator[FunctionRun]:
+    """Every function of a program with how it runs on Spark."""
+    for node in typed.graph:
+        for fn in functions_of(node.args):
+            yield FunctionRun(node, fn, _runtime_at(typed, node, fn))
+
+
+def runtime(fn: Fn, inputs: tuple[ItemType, ...], *, result: ItemType | None = None) -> Runtime:
+    """How `fn` runs on items of these types; two types are those of an accumulator and an item."""
+
+    def compiled() -> None:
+        wanted = result if result is not None else result_type(fn, inputs, spread=True)
+        to_column(fn, [(BLANK, item) for item in inputs], result=wanted)
+
+    return _tried(compiled)
+
+
+def _tried(compiled: Callable[[], Any]) -> Runtime:
+    try:
+        with dry_run():
+            compiled()
+    except NotCompilable as problem:
+        return Runtime("arrow udf", problem.reason, problem.place)
+    return Runtime("column")
+
+
+def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
+    item = (typed.types.get(node.inputs[0]) or typed.of(node.inputs[0].node)).item
+    match node.cls:
+        case PerItem(Gives.SAME):
+            return Runtime("nowhere", "Spark gives no place to look from")
+        case PerItem(Gives.SOME):
+            return _tried(lambda: predicate_column(fn, ((BLANK, item),)))
+        case PerItem(Gives.ONE | Gives.UP_TO_ONE):
+            return runtime(fn, (item,), result=typed.of(node.id).item)
+        case Positional():
+            return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
+        case ByKey() as cls if cls.is_fold:
+            return _fold(typed, node, cls, fn, item)
+        case _:
+            return runtime(fn, (item,))
+
+
+def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runtime:
+    """An aggregate of Spark, or else a fold of the array of a group's items."""
+    out = typed.of(node.id)
+    ordered = typed.of(node.inputs[0].node).order is Order.TOTAL
+    given = Relation(Kind.E, BLANK, item, ordered)  # type: ignore[arg-type]
+    nothing: Any = None
+    step = Step(node, (given,), out.item, out.order is Order.TOTAL, Kind.E, 0, 0, nothing)
+    try:
+        with dry_run():
+            value, of = keyed_value(step) if cls.keyed else (BLANK, item)
+            acc = accumulator_type(step) if cls.keyed else out.item
+            if cls.summary is Summary.REDUCTION:
+                native = native_reduction(step, acc, wrapped(value), of)
+            else:
+                native = native_fold(step, BLANK, acc, wrapped(value), of)
+        if native is not None:
+            return Runtime("aggregate")
+    except TypeProblem as problem:
+        return Runtime("arrow udf", problem.message, problem.place)
+    found = runtime(fn, (acc, of), result=acc)
+    where = "in their order" if is_in_order(node, ordered) else "in any order"
+    gathered = f"over the items of a group, gathered {where}"
+    if found.reason is None:
+        return Runtime("column", gathered)
+    return Runtime("arrow udf", f"{gathered}: {found.reason}", found.place)

@@ -1,0 +1,151 @@
+"""Copies a stored pipeline as of its last commit, while ticks may run.
+
+Files of a Delta table never change: a copy has the log up to the versions that a commit names, and
+the files that it speaks of. Where they are removed meanwhile, a later commit is there to be copied.
+A copy is whole, verified, and in its place, or it is not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from hydro_core.delta_path import refuse_path
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.spark.pipeline.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.pipeline.verify import Verified, verify
+from hydro_core.spark.store.store.delta_actions import data_files
+from hydro_core.spark.store.store.ledger import LEDGER, Ledger, state_error
+from hydro_core.spark.store.store.ledger_lock import LOCK_FILE
+
+_ATTEMPTS = 5
+_NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE)
+"""What is copied table by table, and what belongs to a process that runs."""
+_LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
+
+Step = Callable[[str], None]
+"""Called with the name of each table before it is copied."""
+
+
+def copy_pipeline(directory: Path, to: Path, step: Step = lambda _: None) -> Verified:
+    """Copies the pipeline in a directory to another, which is not there or is empty.
+
+    Returns:
+        What the copy has, which was read as a whole.
+
+    Raises:
+        DataError: there is nothing to copy, or it is broken (code `state`); the other directory is
+            in use, or no place for it (`config`).
+    """
+    directory, to = directory.absolute(), to.absolute()
+    _refuse_place(directory, to)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".hydrotick-", dir=to.parent))
+    try:
+        found = _copied(directory, scratch / to.name, step)
+        (scratch / to.name).rename(to)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return found
+
+
+def _refuse_place(directory: Path, to: Path) -> None:
+    refuse_path(to)
+    problem = None
+    if directory == to or directory in to.parents:
+        problem = f"{to} is within the pipeline that is to be copied"
+    elif to.exists() and not (to.is_dir() and not any(to.iterdir())):
+        problem = f"{to} is there already"
+    if problem:
+        raise DataError(
+            Diagnostic(code="config", message=problem, help="name a directory that is not there")
+        )
+
+
+def _copied(directory: Path, to: Path, step: Step) -> Verified:
+    """Copies until all of a copy is of one commit; what is wrong then, is wrong in the pipeline."""
+    problem, sequence = "", -1
+    for _ in range(_ATTEMPTS):
+        ledger = Ledger(directory)
+        if ledger.last is None:
+            raise state_error(f"no tick was committed in {directory}", "run some ticks first")
+        if problem and ledger.last.sequence == sequence:
+            break
+        shutil.rmtree(to, ignore_errors=True)
+        to.mkdir(mode=directory.stat().st_mode)
+        sequence = ledger.last.sequence
+        for name, version in ledger.last.versions.items():
+            step(name)
+            _copy_table(directory / name, to / name, version)
+        _copy_table(directory / LEDGER, to / LEDGER, ledger.version)
+        _copy_others(directory, to)
+        found = verify(to)
+        if not found.problems:
+            return found
+        problem = found.problems[0].replace(str(to), str(directory))
+    raise state_error(
+        f"the pipeline in {directory} cannot be copied: {problem}",
+        "restore it from an older copy, or start the flow over; "
+        "`hydrotick status --verify` tells all that is wrong",
+    )
+
+
+def _copy_table(table: Path, to: Path, version: int) -> None:
+    """The table up to a version: its log, and those files that the log adds and that are there."""
+    (to / _LOG).mkdir(parents=True)
+    names = _held(table, version)
+    # What is lost here, or while it is copied, is found when the copy is verified.
+    with contextlib.suppress(FileNotFoundError):
+        for file in _log_until(table, version):
+            shutil.copy2(file, to / _LOG / file.name)
+            if file.suffix == ".json":
+                names |= set(_added(file))
+    for name in names:
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copy2(table / name, to / name)
+
+
+def _held(table: Path, version: int) -> set[str]:
+    """The files of a version; those that earlier ones held as well, the log tells."""
+    try:
+        files = data_files(DeltaTable(table, version=version), "path")
+    except DeltaError:
+        return set()
+    return {str(file["path"]) for file in files}
+
+
+def _log_until(table: Path, version: int) -> Iterator[Path]:
+    for file in sorted((table / _LOG).iterdir()):
+        number = file.name.partition(".")[0]
+        if file.name == _CHECKPOINT:
+            number = str(json.loads(file.read_bytes())["version"])
+        if number.isdecimal() and int(number) <= version:
+            yield file
+
+
+def _added(entry: Path) -> Iterator[str]:
+    """The files that an entry of a log adds."""
+    for line in entry.read_bytes().splitlines():
+        action = json.loads(line)
+        if "add" in action:
+            yield unquote(action["add"]["path"])
+
+
+def _copy_others(directory: Path, to: Path) -> None:
+    """What else belongs to the pipeline."""
+    for place in sorted(directory.iterdir()):
+        if place.name in _NOT_COPIED or place.name.startswith("."):
+            continue
+        if place.is_dir():
+            shutil.copytree(place, to / place.name)
+        else:
+            shutil.copy2(place, to / place.name)

@@ -1,0 +1,243 @@
+"""From the batches of a range to the rows of its tables: which Spark jobs run, and how.
+
+A small range is mostly overhead, so it runs without what serves large ones, and rows that a slot
+keeps as they came in need no job at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from hydro_core.plan.nothing import surely_empty
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.settings import MEBIBYTE, Settings
+from hydro_core.spark.executor.executor.job import Job, RangeResult
+from hydro_core.spark.executor.executor.shell import attempt
+from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
+from hydro_core.spark.frames.relation import ITEM, TICK, Kind
+from hydro_core.spark.inputs.batches import Batch
+from hydro_core.spark.pipeline.pipeline.prepared import Run
+from hydro_core.spark.store.store.ledger import Commit
+from hydro_core.spark.store.store.schema import TableSpec
+from hydro_core.spark.store.store.store import CommittedPast, Store
+from hydro_core.spark.store.store.table import DataFile
+from hydro_core.spark.store.store.write import (
+    Pending,
+    Written,
+    collect_all,
+    output_frame,
+    settled_within,
+    write_all,
+)
+
+_QUICK = {
+    # Its estimates and its stages cost more than a small job does; sizes of files are known.
+    "spark.sql.adaptive.enabled": "false",
+}
+"""What differs in the session for small ranges."""
+
+_QUICK_STATE = 64 * MEBIBYTE
+"""State of more bytes than this wants the session for large ranges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a plan, by the slots' ids and by the outputs' names."""
+
+    state: Mapping[str, TableSpec]
+    outputs: Mapping[str, TableSpec]
+
+    @property
+    def all(self) -> tuple[TableSpec, ...]:
+        """All of them, the state first."""
+        return (*self.state.values(), *self.outputs.values())
+
+
+class RangeJobs:
+    """Computes ranges of a plan over the tables of a store."""
+
+    def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
+        self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
+
+    def compute(
+        self, run: Run, inputs: Mapping[str, Batch], spark: SparkSession, before: Commit | None
+    ) -> Mapping[str, Written]:
+        """What each table gets, by the tables' names; `before` is the last commit.
+
+        Raises:
+            DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
+            InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
+        """
+        known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
+        sessions = [self._session(spark, inputs)]
+        if self._has_few_rows(inputs):
+            sessions.insert(0, few_rows_session(spark))
+        for session in sessions:
+            storage = _Range(self, run, inputs, session, before, known)
+            found = attempt(storage, run.first, run.last)
+            if found is not None:
+                return {**known, **found}
+        raise AssertionError("any number of rows fits the last session")
+
+    def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
+        """Whether little arrives, and little is stored that it can meet."""
+        most = min(self.settings.spark.few_rows, self.settings.spark.small_write_rows)
+        counts = [
+            *(batch.rows_at_hand for batch in inputs.values()),
+            *(file.rows for file in self._stored()),
+        ]
+        return sum(most + 1 if count is None else count for count in counts) <= most
+
+    def _stored(self) -> list[DataFile]:
+        """The files of the state."""
+        tables = (self.store.tables[spec.name] for spec in self.tables.state.values())
+        return [file for table in tables for file in table.files()]
+
+    def _session(self, spark: SparkSession, inputs: Mapping[str, Batch]) -> SparkSession:
+        """The session that suits the size of the range; all its DataFrames belong to it."""
+        if (
+            not all(batch.is_small for batch in inputs.values())
+            or sum(file.size for file in self._stored()) > _QUICK_STATE
+        ):
+            return spark
+        return _quick_session(spark)
+
+    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+        """The tables that get no rows, since nothing came that could reach them."""
+        there = {name for name, batch in inputs.items() if not batch.is_empty}
+        empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)
+        state, outputs = self.tables.state, self.tables.outputs
+        sinks = self.plan.graph.sinks
+        return {
+            spec.name: Written(spec, 0, spec.arrow_schema.empty_table())
+            for spec in (
+                *(state[slot.id] for slot in self.plan.slots if slot.stream.node in empty),
+                *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
+            )
+        }
+
+    def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+        """What the slots keep that store an input, where its rows are at hand."""
+        sources = {node.id: name for name, node in self.plan.graph.sources.items()}
+        found = {}
+        for slot in self.plan.slots:
+            if slot.ordered or slot.stream.node not in sources:
+                continue
+            spec = self.tables.state[slot.id]
+            batch = inputs.get(sources[slot.stream.node])
+            if batch is None:
+                found[spec.name] = Written(spec, 0, spec.arrow_schema.empty_table())
+            elif isinstance(batch.rows, pa.Table):
+                rows = _kept(batch.rows, slot, run.last).cast(spec.arrow_schema)
+                found[spec.name] = Written(spec, rows.num_rows, rows)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The tables of a pipeline, as what one range reads and writes."""
+
+    of: RangeJobs
+    run: Run
+    inputs: Mapping[str, Batch]
+    session: SparkSession
+    before: Commit | None
+    known: Collection[str]
+    """The tables whose rows are known without a job."""
+
+    @property
+    def plan(self) -> TickPlan:
+        """The pipeline's plan."""
+        return self.of.plan
+
+    @property
+    def settings(self) -> Settings:
+        """The limits of the jobs."""
+        return self.of.settings
+
+    @property
+    def directory(self) -> Path:
+        """The pipeline's directory."""
+        return self.of.store.directory
+
+    def job(self, first: int, last: int) -> Job:
+        """The range as a job."""
+        names = {slot: spec.name for slot, spec in self.of.tables.state.items()}
+        outputs = self.of.tables.outputs
+        return Job(
+            self.plan,
+            first,
+            last,
+            self.session,
+            {name: batch.frame(self.session) for name, batch in self.inputs.items()},
+            past=CommittedPast(self.of.store, names, self.session, first),
+            settings=self.of.settings,
+            times=self.run.times,
+            settle=settled_within(self._bound),
+            added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
+        )
+
+    def take(self, job: Job, found: RangeResult) -> Mapping[str, Written] | None:
+        """The rows of the tables that are not known.
+
+        None where they are more than few, in a session for few rows.
+        """
+        pending = self._pending(job, found)
+        if has_few_rows(self.session):
+            return collect_all(pending, self._bound)
+        return write_all(pending, self._bound, (job.first, job.last))
+
+    @property
+    def _bound(self) -> int:
+        return self.of.settings.spark.small_write_rows
+
+    def _pending(self, job: Job, found: RangeResult) -> Mapping[str, Pending]:
+        state, outputs = self.of.tables.state, self.of.tables.outputs
+        frames = {state[slot].name: frame for slot, frame in found.state.items()}
+        for output, spec in outputs.items():
+            frames[spec.name] = output_frame(found.outputs[output], spec, job.first, job.last)
+        arrived = sum(batch.read.rows or 0 for batch in self.inputs.values())
+        return {
+            name: Pending(
+                self.of.store.tables[name],
+                frame,
+                max(arrived, _expected(self.before, name, self.run)) <= self._bound,
+            )
+            for name, frame in frames.items()
+            if name not in self.known
+        }
+
+
+def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
+    if slot.mode is Mode.LAST:
+        rows = rows.filter(pc.field(TICK) == last)
+    return rows.select([TICK, ITEM])
+
+
+def _expected(before: Commit | None, table: str, run: Run) -> float:
+    """How many rows a table is to get if the range is as the one before."""
+    if before is None or not before.ticks:
+        return 0
+    return before.rows.get(table, 0) / len(before.ticks) * (run.last - run.first + 1)
+
+
+@lru_cache(maxsize=4)
+def _quick_session(spark: SparkSession) -> SparkSession:
+    """A session beside the given one, in the same process, for small ranges."""
+    session = spark.newSession()
+    for key, value in {**_settings_of(spark), **_QUICK}.items():
+        session.conf.set(key, value)
+    return session
+
+
+def _settings_of(spark: SparkSession) -> Mapping[str, str]:
+    """What was set on the session after it was started, which a new one does not inherit."""
+    keys = ("spark.sql.shuffle.partitions",)
+    return {key: value for key in keys if (value := spark.conf.get(key, None)) is not None}

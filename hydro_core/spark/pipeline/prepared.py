@@ -1,0 +1,173 @@
+"""A range of ticks that is computed but not committed: to be looked at, then kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from hydro_core.faults import told_faults
+from hydro_core.spark.lower.registry import Times
+from hydro_core.spark.store.store.input_reads import InputRead
+from hydro_core.spark.store.store.ledger import Commit, Ledger
+from hydro_core.spark.store.store.store import Step, Store
+from hydro_core.spark.store.store.write import Written
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is known of a range before it is computed."""
+
+    first: int
+    last: int
+    times: Times
+    plan: str
+    inputs: tuple[InputRead, ...]
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+class Prepared:
+    """The results of a range; as a context manager it is abandoned unless it was committed."""
+
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        ledger: Ledger,
+        written: Mapping[str, Written],
+        done: Callable[[], None],
+        step: Step,
+    ) -> None:
+        self.run = run
+        self.written = written
+        """What each table gets, by the tables' names."""
+        self._store, self._ledger, self._done, self._step = store, ledger, done, step
+        self._decided = False
+        self._versions: Mapping[str, int] | None = None
+
+    def __enter__(self) -> Prepared:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.abandon()
+
+    @property
+    def ticks(self) -> range:
+        """The ticks of the range."""
+        return range(self.run.first, self.run.last + 1)
+
+    @property
+    def inputs(self) -> tuple[InputRead, ...]:
+        """What was read."""
+        return self.run.inputs
+
+    @property
+    def state(self) -> Mapping[str, Written]:
+        """What the state slots get, by their ids."""
+        return {w.spec.of: w for w in self.written.values() if w.spec.role == "state"}
+
+    @property
+    def outputs(self) -> Mapping[str, Written]:
+        """What the outputs get, by their names."""
+        return {w.spec.of: w for w in self.written.values() if w.spec.role == "output"}
+
+    @property
+    def rows(self) -> Mapping[str, int]:
+        """The number of rows that each table gets."""
+        return {name: written.rows for name, written in self.written.items()}
+
+    def stored_rows(self, table: str) -> int:
+        """The number of rows that a table has now, by its name: these among them once written.
+
+        Of a log, how many its changes sum up to.
+        """
+        return self._store.row_count(table)
+
+    def read_back(self, table: str) -> pa.Table:
+        """The rows of the range as a table holds them, by its name; `write` comes before."""
+        return self._store.arrow(table, self.run.first, self.run.last)
+
+    def read_before(self, table: str) -> pa.Table:
+        """The rows of the ticks before the range as a table holds them, by its name."""
+        return self._store.arrow(table, 0, self.run.first - 1)
+
+    def shown(self, output: str) -> pa.Table:
+        """The rows that an output has at the ticks of the range; `write` comes before."""
+        written = self.outputs[output]
+        if not written.spec.is_log:
+            return written.arrow()
+        return self._store.rows(written.spec.name, self.run.first, self.run.last)
+
+    def write(self) -> None:
+        """Puts the rows into the tables, ahead of the ledger: readable, not yet of the past.
+
+        Checks may look at what was written before `commit` or `abandon` decides.
+        """
+        if self._versions is None:
+            ticks = (self.run.first, self.run.last)
+            with self._told_faults():
+                self._versions = self._store.commit(self.written, ticks, self._step)
+            self._step("tables")
+
+    def commit(self, checks: Mapping[str, Any] | None = None) -> Commit:
+        """Makes the range part of the past; `checks` are kept in the ledger as they are.
+
+        Raises:
+            DataError: another writer was faster (code `state`); then nothing of this range counts.
+        """
+        if self._decided:
+            raise RuntimeError("the range is committed or abandoned already")
+        self._decided = True
+        try:
+            with self._told_faults():
+                return self._commit(checks or {})
+        finally:
+            self._done()
+
+    def abandon(self) -> None:
+        """Gives the results up; nothing remains of them."""
+        if self._decided:
+            return
+        self._decided = True
+        try:
+            for written in self.written.values():
+                written.discard()
+            if self._versions is not None:
+                self._store.recover(self._ledger.last)
+        finally:
+            self._done()
+
+    def _told_faults(self) -> AbstractContextManager[None]:
+        return told_faults(f"the pipeline in {self._store.directory}")
+
+    def _commit(self, checks: Mapping[str, Any]) -> Commit:
+        run, last = self.run, self._ledger.last
+        self.write()
+        commit = Commit(
+            sequence=0 if last is None else last.sequence + 1,
+            first=run.first,
+            last=run.last,
+            plan=run.plan,
+            versions=self._versions or {},
+            rows=self.rows,
+            started=run.started,
+            committed=datetime.now(UTC),
+            inputs=run.inputs,
+            start=run.times[run.first][0] if run.first in run.times else None,
+            end=run.times[run.last][1] if run.last in run.times else None,
+            checks=checks,
+            tables={name: t.spec.record() for name, t in self._store.tables.items()},
+        )
+        self._ledger.append(commit)
+        self._step("ledger")
+        return commit

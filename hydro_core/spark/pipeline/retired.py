@@ -1,0 +1,39 @@
+"""Tables that no deployment needs any more: those of earlier ones, after a while."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from hydro_core.spark.store.store.ledger import Commit
+
+
+def retired_since(commits: Sequence[Commit]) -> dict[str, datetime]:
+    """When each table that the last commit does not name was given up, by the tables' names."""
+    known: set[str] = set()
+    found: dict[str, datetime] = {}
+    for commit in commits:
+        for name in known - set(commit.tables):
+            found.setdefault(name, commit.committed)
+        for name in commit.tables:
+            found.pop(name, None)
+        known |= set(commit.tables)
+    return found
+
+
+def drop_retired(
+    directory: Path, commits: Sequence[Commit], now: datetime, keep: timedelta
+) -> tuple[str, ...]:
+    """Removes the tables of a pipeline that were given up longer ago than `keep`.
+
+    The pipeline's lock is held. Gives their names; there is no going back to the deployments that
+    had them.
+    """
+    gone = []
+    for name, since in retired_since(commits).items():
+        if now - since >= keep and (directory / name).exists():
+            shutil.rmtree(directory / name)
+            gone.append(name)
+    return tuple(gone)

@@ -1,0 +1,352 @@
+"""Ticks computed again beside the tables that serve, then put in their place by one commit.
+
+A correction, a restated output and a state that a new program needs have this in common: a past
+that is not the one that serves has to be computed, however long that takes, and nobody may see half
+of it. So it grows in a pipeline of its own, below the directory of the one that serves, which
+starts with the tables as they were before the first of those ticks. Files are shared, not copied.
+At the end each table takes its files over with one commit of its log, and a row of the ledger
+makes all of them count. What ends a process before that row leaves the past as it was: the tables
+are set back like those of any tick, and the directory is removed by whoever comes next.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hydro_core.plan.bootstrap import Bootstrap, Wanted
+from hydro_core.spark.pipeline.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline.tables import output_tables, refuse_another_program, state_tables
+from hydro_core.spark.store.store.as_it_was import Base, base_before, begin, held_at, moved, summed
+from hydro_core.spark.store.store.input_reads import InputRead
+from hydro_core.spark.store.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.store.seam import join_at
+
+BESIDE = "_beside"
+"""The directory, within a pipeline's, in which ticks are computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The ticks that are computed again."""
+
+    first: int
+    """The one that runs first."""
+    last: int
+    """The one that has to be reached."""
+    changed: int
+    """The first of which somebody has seen another result; after `last`: none is."""
+
+
+class Rework:
+    """A past that is computed beside the tables that serve, until it takes their place.
+
+    It holds the pipeline's lock until `replace` or `abandon`; as a context manager it is abandoned
+    unless it was taken over. `correction`, `deployment` and `rollback` make one.
+    """
+
+    def __init__(
+        self,
+        serving: Pipeline,
+        target: Pipeline,
+        beside: Pipeline,
+        past: Past,
+        taken: Collection[str],
+        *,
+        since: Mapping[str, int] | None = None,
+    ) -> None:
+        self.serving = serving
+        self.target = target
+        """The pipeline that is to serve: the same one, or one of another program."""
+        self.beside = beside
+        """The pipeline that runs the ticks."""
+        self.first, self.last = past.first, past.last
+        """The tick that runs first, and the one that has to be reached."""
+        self._first_changed = past.changed
+        self._taken = taken
+        self._since = since
+        """Of a deployment, the first tick of each of its outputs that is another than before."""
+        self._now = serving.ledger.last
+        self._made: list[str] = []
+        self._started = datetime.now(UTC)
+        self._decided = False
+
+    def __enter__(self) -> Rework:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.abandon()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all ticks have run beside; there may be none to run."""
+        made = self.beside.ledger.refresh()
+        return not self._taken or (made is not None and made.last >= self.last)
+
+    def replace(self, checks: Mapping[str, Any] | None = None) -> Commit:
+        """Puts the tables beside in the place of those that serve, by one row of the ledger.
+
+        Args:
+            checks: what the ledger keeps for the checks of the next tick; without it, what the last
+                commit beside has kept.
+
+        Raises:
+            DataError: another writer was faster (code `state`); then nothing of this counts.
+        """
+        if self._decided or not self.is_complete:
+            raise RuntimeError("what is taken over is complete, and taken over once")
+        self._take_over()
+        commit = self._commit(checks)
+        self.serving.ledger.append(commit)
+        self.target.step("ledger")
+        self._end()
+        return commit
+
+    def abandon(self) -> None:
+        """Gives the results up; the pipeline is as it was."""
+        if self._decided:
+            return
+        self.serving.store.recover(self._now)
+        for name in self._made:
+            self.target.store.tables[name].drop()
+        self._end()
+
+    def _take_over(self) -> None:
+        for name, table in self.target.store.tables.items():
+            if not table.exists:
+                table.create()
+                self._made.append(name)
+        for name in self._taken:
+            made, table = self.beside.store.tables[name], self.target.store.tables[name]
+            tick = (self._since or {}).get(table.spec.of, 0) if table.spec.role == "output" else 0
+            if tick:
+                join_at(tick, self.serving.store.tables[name], made)
+            files = [replace(f, path=moved(f.path, made.path, table.path)) for f in made.files()]
+            table.hold(files, summed_to=made.summed_to() if made.spec.is_log else -1)
+            self.target.step(name)
+
+    def _commit(self, checks: Mapping[str, Any] | None) -> Commit:
+        now, made = self._now, self.beside.ledger.last
+        if now is None:
+            raise AssertionError("only what is committed is computed again")
+        commits = self.beside.ledger.commits(since=self.first) if self._taken else ()
+        tables = self.target.store.tables
+        return replace(
+            now,
+            sequence=now.sequence + 1,
+            first=self._first_changed,
+            last=self.last,
+            plan=self.target.fingerprint,
+            versions={name: table.version for name, table in tables.items()},
+            rows=_added_up(commits),
+            inputs=tuple(self._reads(commits)),
+            start=commits[0].start if commits else None,
+            started=self._started,
+            committed=datetime.now(UTC),
+            checks=self._checks(now, checks or (made.checks if made else {})),
+            tables={name: table.spec.record() for name, table in tables.items()},
+        )
+
+    def _checks(self, now: Commit, made: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the ledger keeps for the checks: of tables, what is known of all ticks at once.
+
+        The next tick measures the others.
+        """
+        whole = self._first_changed == self.first
+        facts = made.get("tables", {}) if whole else {}
+        names = self.target.store.tables
+        return {**now.checks, **made, "tables": {n: facts[n] for n in names if n in facts}}
+
+    def _reads(self, commits: Sequence[Commit]) -> Iterator[InputRead]:
+        """What has been read of the inputs: what ticks have read stands where a program changes."""
+        read = {one.name: one for one in _read_in_all(commits)}
+        known = {one.name: one for one in self.serving.ledger.last_reads()}
+        if self._since is not None:
+            # How many rows they are of all its ticks, nobody has counted.
+            known = {name: replace(one, rows=None, late={}) for name, one in known.items()}
+            read |= known
+        for name in self.target.plan.graph.sources:
+            if name in read or name in known:
+                yield read.get(name) or known[name]
+
+    def _end(self) -> None:
+        self._decided = True
+        shutil.rmtree(self.beside.directory, ignore_errors=True)
+        self.serving.lock.release()
+
+
+def correction(pipeline: Pipeline, first: int) -> Rework:
+    """The ticks of a pipeline from `first` on, to be computed again.
+
+    Where the past before that tick is not to be had any more, an earlier tick is the first.
+
+    Args:
+        pipeline: the one that serves.
+        first: the first tick to compute again.
+
+    Raises:
+        DataError: the tick is not committed, or another writer is at work (code `state`).
+    """
+    with _locked(pipeline):
+        now = _committed(pipeline, first)
+        base = base_before(pipeline.store, pipeline.ledger, first)
+        beside = _begun(pipeline, base)
+        first = base.tick + 1
+        past = Past(first, now.last, first)
+        return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
+
+
+def first_again(pipeline: Pipeline, first: int) -> int:
+    """The tick with which a correction from a committed tick on begins; nothing is changed."""
+    commit = pipeline.ledger.refresh()
+    pipeline.store.check(commit)
+    return base_before(pipeline.store, pipeline.ledger, first).tick + 1
+
+
+def deployment(
+    serving: Pipeline,
+    target: Pipeline,
+    made_by: Bootstrap,
+    wanted: Wanted,
+    since: Mapping[str, int] | None = None,
+) -> Rework:
+    """The tables that another program wants, to be made from the past.
+
+    Its other tables are those that serve, as they stand, or empty where there are none. Nothing
+    wanted is nothing to run.
+
+    Args:
+        serving: the pipeline of the program that serves.
+        target: that of the other program, in the same directory.
+        made_by: what makes the tables, run from tick 0 on.
+        wanted: which tables are taken over.
+        since: the outputs among them that keep their rows of the ticks before one, with that tick.
+
+    Raises:
+        DataError: nothing is committed, or another writer is at work (code `state`).
+    """
+    with _locked(serving):
+        now = _committed(serving, 0)
+        slots = {slot: target.state_tables[slot] for slot in wanted.slots}
+        outputs = {name: target.output_tables[name] for name in wanted.outputs}
+        own = Tables(state_tables(made_by.plan), output_tables(made_by.plan))
+        named = Tables({**own.state, **slots}, {**own.outputs, **outputs})
+        beside = Pipeline(
+            _emptied(serving), made_by.plan, serving.settings, serving.spark, tables=named
+        )
+        taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
+        changed = {name: (since or {}).get(name, 0) for name in outputs}
+        # A new state is of no tick that anybody has seen.
+        past = Past(0, now.last, min(changed.values(), default=now.last + 1))
+        return Rework(serving, target, beside, past, taken, since=changed)
+
+
+def rollback(serving: Pipeline, target: Pipeline) -> Rework:
+    """The tables of an earlier program as it left them, and the ticks since then by that program.
+
+    Raises:
+        DataError: its tables are not there any more, or another writer is at work (code `state`).
+    """
+    with _locked(serving):
+        now = _committed(serving, 0)
+        base = _left_by(target, serving.ledger)
+        beside = _begun(target, base)
+        first = base.tick + 1
+        past = Past(first, now.last, min(first, _undone_from(serving.ledger, base)))
+        return Rework(serving, target, beside, past, tuple(target.store.tables))
+
+
+@contextmanager
+def _locked(pipeline: Pipeline) -> Iterator[None]:
+    """The pipeline's lock, which a rework that comes of it keeps."""
+    pipeline.lock.acquire()
+    try:
+        yield
+    except BaseException:
+        pipeline.lock.release()
+        raise
+
+
+def _emptied(pipeline: Pipeline) -> Path:
+    directory = pipeline.directory / BESIDE
+    shutil.rmtree(directory, ignore_errors=True)
+    return directory
+
+
+def _begun(target: Pipeline, base: Base) -> Pipeline:
+    """A pipeline of the target's program beside it, as its tables were after the base's tick."""
+    tables = Tables(target.state_tables, target.output_tables)
+    beside = Pipeline(_emptied(target), target.plan, target.settings, target.spark, tables=tables)
+    begin(beside.store, beside.ledger, base, beside.fingerprint)
+    return beside
+
+
+def _left_by(target: Pipeline, ledger: Ledger) -> Base:
+    """The tables of a program at its last commit."""
+    for commit in reversed(ledger.commits()):
+        if commit.plan == target.fingerprint:
+            held = held_at(target.store, commit)
+            if held is not None:
+                return Base(commit.last, held, commit, summed(target.store))
+            break
+    raise state_error(
+        "the tables of the deployment before are not there any more",
+        "deploy its program again: what is missing is computed from the landed past",
+    )
+
+
+def _undone_from(ledger: Ledger, base: Base) -> int:
+    """The first tick that some commit after that of the base has made."""
+    sequence = -1 if base.commit is None else base.commit.sequence
+    later = [c.first for c in ledger.commits() if c.sequence > sequence and c.ticks]
+    return min(later, default=base.tick + 1)
+
+
+def _committed(pipeline: Pipeline, first: int) -> Commit:
+    now = pipeline.ledger.refresh()
+    if now is None or not 0 <= first <= now.last:
+        there = "no tick is" if now is None or now.last < 0 else f"ticks 0 to {now.last} are"
+        raise state_error(
+            f"tick {first} cannot be computed again: {there} committed",
+            "name a committed tick; `hydrotick status` tells which there are",
+        )
+    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, now)
+    pipeline.store.recover(now)
+    return now
+
+
+def _added_up(commits: Iterable[Commit]) -> Mapping[str, int]:
+    """How many rows the tables got; one that every commit replaces has those of the last."""
+    found: Counter[str] = Counter()
+    for commit in commits:
+        for name, rows in commit.rows.items():
+            found[name] = rows if commit.replaces(name) else found[name] + rows
+    return dict(found)
+
+
+def _read_in_all(commits: Iterable[Commit]) -> tuple[InputRead, ...]:
+    """What was read of each input: as it was read last, all rows, and all ticks without one.
+
+    Late rows came with the first tick of all, and with no other.
+    """
+    found: dict[str, InputRead] = {}
+    for read in (read for commit in commits for read in commit.inputs):
+        before = found.get(read.name)
+        rows = (read.rows or 0) + ((before.rows or 0) if before else 0)
+        empty = (*(before.empty if before else ()), *read.empty)
+        late = read.late if before is None else before.late
+        found[read.name] = replace(read, rows=rows, empty=empty, late=late)
+    return tuple(found.values())

@@ -1,0 +1,160 @@
+"""The rows of an output or a state of a pipeline as of a tick, as values for people and JSON.
+
+The ledger says which files count, whatever the tables' own logs have beyond it. No JVM is started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.lang.similar import did_you_mean
+from hydro_core.plan.tick_plan import Mode
+from hydro_core.types.arrow import from_arrow
+from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline.tables import refuse_another_program
+from hydro_core.spark.store.store.ledger import Commit, state_error
+from hydro_core.spark.store.store.schema import TableSpec, flattened, stored
+from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.json import to_json
+from hydro_core.types.values import RowItem, Struct
+
+STATE = "state/"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows as of a tick: their columns, and as many of them as were asked for."""
+
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    total: int
+    """How many there are in all."""
+
+
+def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) -> Rows:
+    """The rows of an output or a state as of a committed tick.
+
+    Args:
+        pipeline: whose tables are read.
+        name: of an output, or of a state; `state/NAME` where an output has its name, too.
+        tick: a committed one.
+        limit: how many rows to give at most.
+
+    Raises:
+        DataError: there is no such name (code `name`), the tick is not committed, or what the
+            state held after it is not kept (`state`).
+    """
+    spec = _spec(pipeline, name)
+    commit = pipeline.ledger.refresh()
+    if commit is None or not 0 <= tick <= commit.last:
+        raise state_error(f"tick {tick} is not committed", "see `hydrotick status`")
+    refuse_another_program(pipeline.directory, pipeline.fingerprint, pipeline.tables, commit)
+    if spec.role == "output":
+        found = pipeline.output(spec.of, tick)
+    else:
+        pipeline.store.check(commit)
+        found = _of_state(pipeline, spec, tick, commit)
+    if spec.place is not None:
+        found = found.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
+    elif spec.role == "output":
+        found = sorted_rows(found.select([name for name, _ in spec.items]))
+    return _rows(found, spec, limit)
+
+
+def output_items(table: pa.Table, spec: TableSpec) -> list[Any]:
+    """The items of rows of an output, in their order where it has one."""
+    if spec.place is not None:
+        table = table.sort_by([(spec.tick, "ascending"), (spec.place, "ascending")])
+    return items_of_columns(table, spec.item)
+
+
+def items_of_columns(table: pa.Table, item: ItemType) -> list[Any]:
+    """The items whose columns a table has, as outputs have them."""
+    columns = [from_arrow(table[name].combine_chunks(), stored(of)) for name, of in flattened(item)]
+    match item:
+        case Row():
+            rows = zip(*columns, strict=True)
+            return [RowItem(zip(item.names, row, strict=True)) for row in rows]
+        case Tuple():
+            return [Struct(row) for row in zip(*columns, strict=True)]
+        case _:
+            return columns[0]
+
+
+def sorted_rows(table: pa.Table) -> pa.Table:
+    """The rows by their columns from left to right, nulls first: the same whoever wrote them."""
+    columns = []
+    for field in table.schema:
+        if not pa.types.is_nested(field.type):
+            # Arrow sorts nulls last, unless its newest versions are told otherwise.
+            columns += [table[field.name].is_valid().cast(pa.int8()), table[field.name]]
+    if not columns:
+        return table
+    names = [str(number) for number in range(len(columns))]
+    keys = pa.Table.from_arrays(columns, names=names)
+    return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
+
+
+def _spec(pipeline: Pipeline, name: str) -> TableSpec:
+    states, outputs = pipeline.state_tables, pipeline.output_tables
+    if name in outputs:
+        return outputs[name]
+    state = name.removeprefix(STATE)
+    if state in states:
+        return states[state]
+    near = did_you_mean(name, [*outputs, *states])
+    there = f"the outputs are {_listed(outputs)}; the states are {_listed(states)}"
+    raise DataError(
+        Diagnostic(
+            "name",
+            f"there is neither an output nor a state `{name}`",
+            help=f"{near} {there}" if near else there,
+        )
+    )
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def _of_state(pipeline: Pipeline, spec: TableSpec, tick: int, now: Commit) -> pa.Table:
+    store = pipeline.store
+    if spec.is_log:
+        if store.tables[spec.name].summed_to() > tick:
+            raise _not_kept(spec, "its changes up to a later tick were summed up")
+        return store.rows(spec.name, tick, tick)
+    slot = next(slot for slot in pipeline.plan.slots if slot.id == spec.of)
+    if slot.mode is Mode.LAST:
+        if tick != now.last:
+            raise _not_kept(spec, "it holds what the last committed tick left")
+        return store.arrow(spec.name, tick, tick)
+    first = 0 if slot.keep is None else max(0, tick - slot.keep + 1)
+    return store.arrow(spec.name, first, tick)
+
+
+def _not_kept(spec: TableSpec, why: str) -> DataError:
+    return state_error(
+        f"what the state `{spec.of}` held after that tick is not kept: {why}",
+        "ask for a later tick, or without `--tick` for the last one",
+    )
+
+
+def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> Rows:
+    shown = table.slice(0, limit) if limit is not None else table
+    values = {
+        name: [
+            to_json(value, item) for value in from_arrow(shown[name].combine_chunks(), stored(item))
+        ]
+        for name, item in spec.items
+    }
+    if spec.role == "state" and isinstance(spec.item, Row):
+        # The items of a state are in one column; a row's columns are shown as those of an output.
+        (items,) = values.values()
+        return Rows(spec.item.names, tuple(items), table.num_rows)
+    rows = (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
+    return Rows(tuple(values), tuple(rows), table.num_rows)

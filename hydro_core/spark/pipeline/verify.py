@@ -1,0 +1,240 @@
+"""Whether a stored pipeline is whole: every file of its tables, judged by the ledger.
+
+It asks the directory alone, not the program: tables, versions and rows of each commit stand in the
+ledger. Nothing is changed and no lock is taken, so ticks may run meanwhile; what they commit makes
+it look again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from hydro_core.errors import DataError
+from hydro_core.spark.frames.relation import TICK
+from hydro_core.spark.store.store.delta_actions import data_files
+from hydro_core.spark.store.store.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.store.schema import OUTPUT_TICK, TableSpec, recorded_table
+from hydro_core.spark.store.store.table import summed_to
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was looked at, and what is wrong."""
+
+    last: int
+    """The last committed tick; -1 where there is none."""
+    tables: int = 0
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    problems: tuple[str, ...] = ()
+    """What is missing or differs from what the ledger says, each with its place."""
+    notes: tuple[str, ...] = ()
+    """What is as it may be, but worth a word."""
+
+
+Measure = Callable[[pa.Table, TableSpec], tuple[int, int]]
+"""The number and the sum of the hashes of some rows of a table, modulo 2**64."""
+
+
+def verify(directory: Path, measure: Measure | None = None) -> Verified:
+    """Reads every file of the pipeline in a directory, and compares it with the ledger.
+
+    `measure`: how the hash sums of state tables came about that the ledger keeps; with it, values
+    that were changed are found, too.
+    """
+    found = _verify(directory, measure)
+    for _ in range(_ATTEMPTS):
+        # Files that were replaced in the meantime may be gone: what is there now counts.
+        if not found.problems or _last(directory) == found.last:
+            break
+        found = _verify(directory, measure)
+    return found
+
+
+def _last(directory: Path) -> int | None:
+    try:
+        commit = Ledger(directory).last
+    except DataError:
+        return None
+    return -1 if commit is None else commit.last
+
+
+def _verify(directory: Path, measure: Measure | None) -> Verified:
+    ledger = Ledger(directory)
+    if not ledger.exists:
+        left = [p for part in ("state", "outputs") for p in sorted(directory.glob(f"{part}/*"))]
+        lost = f"{directory} has tables but no ledger: {', '.join(p.name for p in left)}"
+        return Verified(-1, problems=(lost,) if left else ())
+    try:
+        commits = ledger.commits(since=-1)
+    except DataError as error:
+        return Verified(-1, problems=(error.diagnostics[0].message,))
+    if not commits:
+        return Verified(-1)
+    last = max(commits, key=lambda commit: commit.sequence)
+    owners = _owners(commits)
+    problems, notes = [*_gaps(directory, commits, owners)], list[str]()
+    counted: Counter[str] = Counter(tables=len(last.versions))
+    for name, version in last.versions.items():
+        table = _Table(directory, name, last, measure)
+        problems += table.check(version, _whole(owners))
+        notes += table.notes
+        counted.update(table.counted)
+    counts = {what: counted[what] for what in ("tables", "files", "rows", "bytes")}
+    return Verified(last.last, **counts, problems=tuple(problems), notes=tuple(notes))
+
+
+def _owners(commits: Iterable[Commit]) -> list[Commit | None]:
+    """Of each committed tick the commit that made it last; None where the ledger has none."""
+    owners: list[Commit | None] = []
+    for commit in commits:
+        del owners[commit.first :]
+        owners += [None] * (commit.first - len(owners))
+        owners += [commit] * len(commit.ticks)
+    return owners
+
+
+def _whole(owners: Iterable[Commit | None]) -> list[Commit]:
+    """The commits all of whose ticks count: of the others, the ledger has no rows of each tick."""
+    counted = Counter(commit.sequence for commit in owners if commit is not None)
+    found = {commit.sequence: commit for commit in owners if commit is not None}
+    return [found[n] for n, ticks in counted.items() if ticks == len(found[n].ticks)]
+
+
+def _gaps(
+    directory: Path, commits: Sequence[Commit], owners: Sequence[Commit | None]
+) -> Iterator[str]:
+    """Commits and ticks that the ledger should have and has not."""
+    place = directory / LEDGER
+    there = {commit.sequence for commit in commits}
+    missing = sorted(set(range(max(there) + 1)) - there)
+    if missing:
+        yield f"the ledger {place} has lost {_listed('row', missing)}"
+    unknown = [tick for tick, commit in enumerate(owners) if commit is None]
+    if unknown and not missing:
+        yield f"the ledger {place} has no commit of {_listed('tick', unknown)}"
+
+
+class _Table:
+    """One table of a pipeline, as its log and its files are."""
+
+    def __init__(self, directory: Path, name: str, commit: Commit, measure: Measure | None) -> None:
+        self.path, self._name = directory / name, name
+        self._record, self._last = commit.tables.get(name, {}), commit.last
+        self._tick = TICK if self._record.get("role") == "state" else OUTPUT_TICK
+        known = commit.checks.get("tables", {}).get(name)
+        self._measure = measure if known and self._record else None
+        self._known, self._keys = int(known["keys"]) if known else 0, 0
+        self.counted: Counter[str] = Counter()
+        self.notes: list[str] = []
+
+    def check(self, version: int, commits: Iterable[Commit]) -> Iterator[str]:
+        """What is wrong with the table at this version, whose rows these commits added."""
+        if not self.path.exists():
+            yield f"the table {self.path} is missing; the ledger has it at version {version}"
+            return
+        try:
+            newest = DeltaTable(self.path).version()
+            if newest < version:
+                yield f"the table {self.path} ends at version {newest}, the ledger at {version}"
+                return
+            table = DeltaTable(self.path, version=version)
+            least = f"min.{self._tick}"
+            files = data_files(table, "path", "size_bytes", "num_records", least)
+            summed = summed_to(table, (file[least] for file in files))
+        except DeltaError as error:
+            yield f"the table {self.path} cannot be read at version {version}: {_first_line(error)}"
+            return
+        if newest > version:
+            self.notes.append(
+                f"the table {self.path} is ahead of the ledger, at version {newest}: something "
+                "is being written, or was cut off and is set back by the next tick"
+            )
+        ticks: Counter[int] = Counter()
+        whole = True
+        for file in files:
+            problem = self._file(file, ticks)
+            if problem is not None:
+                whole = False
+                yield problem
+        if whole:
+            wrong = list(self._rows(ticks, commits, summed))
+            yield from wrong
+            if self._measure is not None and self._keys % 2**64 != self._known and not wrong:
+                yield f"the table {self.path} has other values than those that were committed"
+
+    def _file(self, file: Mapping[str, Any], ticks: Counter[int]) -> str | None:
+        """What is wrong with a file; where nothing is, its rows are added to those of the ticks."""
+        path = self.path / file["path"]
+        if not path.is_file():
+            return f"the table {self.path} has lost its file {path.name}"
+        size = path.stat().st_size
+        if size != file["size_bytes"]:
+            return f"the file {path} has {size:,} bytes, its table says {file['size_bytes']:,}"
+        try:
+            found = self._ticks(path)
+        except (OSError, pa.ArrowException, KeyError) as error:
+            return f"the file {path} cannot be read: {_first_line(error)}"
+        rows, known = found.total(), file["num_records"]
+        if known is not None and rows != known:
+            return f"the file {path} has {rows:,} rows, its table says {known:,}"
+        ticks.update(found)
+        self.counted.update(files=1, rows=rows, bytes=size)
+        return None
+
+    def _ticks(self, path: Path) -> Counter[int]:
+        """How many rows of each tick a file has; all its columns are read."""
+        import numpy as np
+
+        spec = recorded_table(self._name, self._record) if self._measure else None
+        schema = None if spec is None else spec.arrow_schema
+        data = ds.dataset(str(path), schema=schema, format="parquet")
+        found: Counter[int] = Counter()
+        for batch in data.to_batches():
+            ticks = batch.column(self._tick).fill_null(-1).to_numpy(zero_copy_only=False)
+            numbers, counts = np.unique(ticks, return_counts=True)
+            found.update(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+            if self._measure is not None and spec is not None:
+                self._keys += self._measure(pa.Table.from_batches([batch]), spec)[1]
+        return found
+
+    def _rows(self, ticks: Counter[int], commits: Iterable[Commit], summed: int) -> Iterator[str]:
+        """Where the table has not the rows that commits have added."""
+        for commit in commits:
+            known = commit.rows.get(self._name)
+            rows = sum(ticks[tick] for tick in commit.ticks)
+            if known is not None and self._counts(commit, summed) and rows != known:
+                which = _listed("tick", commit.ticks)
+                yield f"the table {self.path} has {rows:,} rows of {which}, the ledger {known:,}"
+        later = sum(rows for tick, rows in ticks.items() if tick > self._last)
+        if later:
+            yield f"the table {self.path} has {later:,} rows of ticks that are not committed"
+
+    def _counts(self, commit: Commit, summed: int) -> bool:
+        """Whether the table still has the rows that the commit added, and those of its ticks."""
+        if commit.replaces(self._name):
+            return commit.last == self._last
+        # Of a log that was summed up, only what came later can be told apart.
+        return commit.first > summed
+
+
+def _listed(what: str, numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return f"{what} {numbers[0]}"
+    return f"{what}s {numbers[0]} to {numbers[-1]}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,1 @@
+"""Spark itself: a Java, the jars of Delta, the JVM, the session, and how failures are told."""

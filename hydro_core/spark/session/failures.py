@@ -1,0 +1,227 @@
+"""What a failed Spark job says to a user.
+
+Whatever runs inside Spark and fails by a user's fault raises a text with a *failure* in it: a
+marker and a JSON object that names the kind of the error, the function, its place, the item and the
+tick. Here it is found again, however deep Spark wrapped it, and becomes a `DataError`. Failures of
+Spark itself become one too, without their Java stack.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import unquote, urlparse
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.refusals import sum_beyond
+from hydro_core.catalog.spec import functions_of
+from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
+from hydro_core.functions.failed_call import cure, shortened, why
+from hydro_core.functions.fn import Fn
+from hydro_core.ir.graph import Node
+from hydro_core.files.unreadable import DAMAGED
+
+MARKER = "hydrotick-failure:"
+AS_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss[.SSSSSS]XXX",
+}
+"""How Spark writes the items that a failure shows."""
+_LONGEST_TEXT = 4_000
+_SUM = re.compile(r'The value (-?\d+)BD of the type "DECIMAL\(\d+,0\)" cannot be cast to "BIGINT"')
+_UNREAD = re.compile(r"\[FAILED_READ_FILE\S* [^\n]*?(file:\S+?)\.?(?:\s|$)")
+_SMALLER = "take doubles, or decimals of fewer digits, instead"
+_FAULTS_OF_DATA = {
+    "ARITHMETIC_OVERFLOW": (
+        "an integer is beyond 64 bits, or a decimal beyond 38 digits",
+        _SMALLER,
+    ),
+    "BINARY_ARITHMETIC_OVERFLOW": ("an integer is beyond 64 bits", _SMALLER),
+    "CAST_OVERFLOW": ("a number does not fit the type it gets", _SMALLER),
+    "DATETIME_OVERFLOW": (
+        "a date is beyond the calendar",
+        "drop such rows before, or bound what is added to dates",
+    ),
+    "DIVIDE_BY_ZERO": ("division by zero", cure("ZeroDivisionError", "")),
+    "NUMERIC_VALUE_OUT_OF_RANGE": ("a decimal has more digits than its type", _SMALLER),
+}
+_SPARK = "run it again, what was committed stands; with `--debug` it says where in Spark it failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a tick failed: `kind` is Python's exception, `item` and `tick` are None if not known."""
+
+    kind: str
+    reason: str
+    function: str = ""
+    span: Span | None = None
+    item: str | None = None
+    tick: int | None = None
+    cure: str = ""
+    """That of an operator's own refusal."""
+
+    def as_error(self, typed: Typed | None = None) -> DataError:
+        """The error that a user reads."""
+        place = self._place(typed)
+        operator = self.kind.strip("`") if self._is_own else None
+        if place is not None:
+            operator = place[1].op.called
+        where = f"`{operator}`" if operator else "an operator"
+        tick = "" if self.tick is None else f" in tick {self.tick}"
+        helps = self.cure or cure(self.kind, self.reason)
+        message = f"{where}{tick}: {self.message}"
+        return DataError(Diagnostic("runtime", message, self.span, operator, help=helps))
+
+    @property
+    def message(self) -> str:
+        """What failed on which item, and why."""
+        item = "" if self.item is None else shortened(self.item)
+        place = f" (line {self.span.line})" if self.span else ""
+        function = f"the function {self.function}{place}" if self.function else ""
+        if self._is_own:
+            failed = " on ".join(filter(None, (function, item)))
+            return f"{failed} {self.reason}".lstrip()
+        fails = f"{function} fails".lstrip()
+        on = f" on {item}" if item else ""
+        return f"{fails}{on}: {why(self.kind, self.reason)}"
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether an operator found it, and no function."""
+        return self.kind.startswith("`")
+
+    def _place(self, typed: Typed | None) -> tuple[Fn, Node] | None:
+        """The function, and the operator that it is an argument of."""
+        for node in typed.graph if typed and self.function else ():
+            for fn in functions_of(node.args):
+                if fn.name == self.function and fn.span == self.span:
+                    return fn, node
+        return None
+
+
+def payload(fn: Fn | None, kind: str, reason: str, helps: str = "") -> dict[str, Any]:
+    """What of a failure is known before it happens, as a JSON object; `helps`: an own cure."""
+    place = fn.span if fn else None
+    # It stands in every guard of a plan: of a text too long for the picture, only the place does.
+    text = place.text if place and len(place.text) <= _LONGEST_TEXT else ""
+    span = (
+        (place.file, place.line, place.column, place.end_line, place.end_column, text)
+        if place
+        else None
+    )
+    known = {"kind": kind, "reason": reason, "function": fn.name if fn else "", "span": span}
+    return {**known, "cure": helps} if helps else known
+
+
+def failure_text(fn: Fn | None, kind: str, reason: str, item: str | None, tick: int | None) -> str:
+    """The text that carries a failure out of Spark."""
+    return MARKER + json.dumps({**payload(fn, kind, reason), "shown": item, "tick": tick})
+
+
+def data_error(error: BaseException, typed: Typed | None = None) -> DataError:
+    """The error of a failed Spark job as a user reads it; its cause stays attached.
+
+    The program tells the operator whose function failed, and on which items. What failed because
+    somebody interrupted it (Ctrl-C) raises that interrupt again.
+    """
+    for found in _chain(error):
+        if not isinstance(found, Exception):
+            raise found
+    failure = find_failure(error)
+    result = failure.as_error(typed) if failure else _own_words(error)
+    result.__cause__ = error
+    return result
+
+
+def find_failure(error: BaseException) -> Failure | None:
+    """The failure that a Spark exception carries, None where it carries none."""
+    found = marked(error, MARKER)
+    return None if found is None else _read(found)
+
+
+def marked(error: BaseException, mark: str) -> dict[str, Any] | None:
+    """The JSON object that stands behind a mark in what a Spark exception says."""
+    for text in _texts(error):
+        at = text.find(mark)
+        if at >= 0:
+            found: dict[str, Any]
+            found, _ = json.JSONDecoder().raw_decode(text, at + len(mark))
+            return found
+    return None
+
+
+def _read(found: dict[str, Any]) -> Failure:
+    span = found["span"] and Span(*found["span"])
+    shown, items = found.get("shown"), found.get("items", {})
+    if items:
+        shown = " and ".join(json.dumps(_plain(x), ensure_ascii=False) for x in items.values())
+    return Failure(
+        found["kind"],
+        found["reason"],
+        found["function"],
+        span or None,
+        shown,
+        found.get("tick"),
+        found.get("cure", ""),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Spark's JSON of a tuple, `{"_1": …}`, as JSON of ours: `[…]`."""
+    match value:
+        case dict() if value and list(value) == [f"_{i}" for i in range(1, len(value) + 1)]:
+            return [_plain(v) for v in value.values()]
+        case dict():
+            return {name: _plain(v) for name, v in value.items()}
+        case list():
+            return [_plain(v) for v in value]
+        case _:
+            return value
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _texts(error: BaseException) -> Iterator[str]:
+    for found in _chain(error):
+        if isinstance(found, Py4JJavaError):
+            yield str(found.java_exception)
+        yield str(found)
+
+
+def _own_words(error: BaseException) -> DataError:
+    """Spark's message: its first paragraph, without places in Java."""
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    total = _SUM.search(str(error)) if condition == "CAST_OVERFLOW" else None
+    if total:
+        reason, helps = sum_beyond(total[1])
+        return _data_error("runtime", f"the tick failed: {reason}", helps)
+    fault = _FAULTS_OF_DATA.get((condition or "").partition(".")[0])
+    if fault:
+        reason, helps = fault
+        return _data_error("runtime", f"the tick failed: {reason}", helps)
+    unread = _UNREAD.search("\n".join(_texts(error)))
+    if unread:
+        file = unquote(urlparse(unread[1]).path)
+        cause = "it is damaged, or not what its name says"
+        return _data_error("input", f"`{file}` cannot be read: {cause}", DAMAGED)
+    lines = [
+        line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
+    ]
+    first = next((line.strip() for line in lines if line.strip()), type(error).__name__)
+    said = shortened(re.sub(r" SQLSTATE: .*", "", first))
+    return InfrastructureError(Diagnostic("runtime", f"Spark failed: {said}", help=_SPARK))
+
+
+def _data_error(code: Literal["input", "runtime"], message: str, helps: str) -> DataError:
+    return DataError(Diagnostic(code, message, help=helps))

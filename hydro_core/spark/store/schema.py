@@ -1,0 +1,236 @@
+"""What the tables of a pipeline look like: a column for the tick, then the items.
+
+A state table keeps each item in one column, as the relation that is read from it: `t`, `item` and
+`ord` when it is ordered. An output is for people: `tick`, then the columns of a row, `_1 … _n` of a
+tuple or the `item`, and `position` when it is ordered. A log of changes has a column more: how many
+copies of the item the tick adds, or takes away where the number is negative; it is `n` in a state
+table and `copies` in an output.
+
+An untyped null has no place in Parquet: it is stored as a boolean, which no value ever fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from hydro_core.catalog.io import SINK
+from hydro_core.errors import Diagnostic, ProgramError
+from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.types.arrow import arrow_type
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.store.store.names import readable
+from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.item import (
+    BOOLEAN,
+    LONG,
+    Array,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    Unknown,
+)
+from hydro_core.types.stream import Order, StreamType
+
+OUTPUT_TICK, POSITION, COPIES = "tick", "position", "copies"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One table of a pipeline: what it holds, and how it changes."""
+
+    name: str
+    """Its directory within the pipeline's, and its name in the ledger."""
+    role: Literal["state", "output"]
+    of: str
+    """The slot's id, or the output's name."""
+    item: ItemType
+    ordered: bool
+    mode: Mode
+    """APPEND: each tick adds its rows; LAST: it replaces them all; CHANGES: it adds changes."""
+    kind: Kind
+    """How the rows are to be read: those of the tick itself, or those up to it."""
+    meaning: str
+    """The same in every program that stores the same in it."""
+
+    @property
+    def tick(self) -> str:
+        """The name of the column of the tick."""
+        return TICK if self.role == "state" else OUTPUT_TICK
+
+    @property
+    def place(self) -> str | None:
+        """The name of the column that orders the items of a tick."""
+        if not self.ordered:
+            return None
+        return ORD if self.role == "state" else POSITION
+
+    @property
+    def is_log(self) -> bool:
+        """Whether its rows are changes, which are to be summed up."""
+        return self.mode is Mode.CHANGES
+
+    @property
+    def count_column(self) -> str:
+        """The name of the column of a log that counts copies."""
+        return COUNT if self.role == "state" else COPIES
+
+    @property
+    def items(self) -> tuple[tuple[str, ItemType], ...]:
+        """The columns of the items."""
+        return ((ITEM, self.item),) if self.role == "state" else tuple(flattened(self.item))
+
+    @property
+    def columns(self) -> tuple[tuple[str, ItemType], ...]:
+        """All columns with their types; what is unknown of an item is unknown here, too."""
+        order = ((self.place, LONG),) if self.place else ()
+        count = ((self.count_column, LONG),) if self.is_log else ()
+        return ((self.tick, LONG), *self.items, *order, *count)
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The schema of the stored table."""
+        return pa.schema([(name, arrow_type(stored(item))) for name, item in self.columns])
+
+    @property
+    def plain_schema(self) -> pa.Schema:
+        """The schema of the rows that are there at a tick."""
+        found = self.arrow_schema
+        return found.remove(found.names.index(self.count_column)) if self.is_log else found
+
+    @property
+    def spark_schema(self) -> spark.StructType:
+        """The schema of the stored table, for Spark."""
+        fields = [(name, spark_type(stored(item))) for name, item in self.columns]
+        return spark.StructType([spark.StructField(name, data) for name, data in fields])
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some part of the item has no type."""
+        return stored(self.item) != self.item
+
+    def record(self) -> Mapping[str, Any]:
+        """What the ledger keeps of it."""
+        return {
+            "role": self.role,
+            "of": self.of,
+            "item": to_ddl(self.item),
+            "ordered": self.ordered,
+            "mode": self.mode.value,
+            "kind": self.kind.name,
+            "meaning": self.meaning,
+        }
+
+
+def recorded_table(name: str, record: Mapping[str, Any]) -> TableSpec:
+    """The table that a record of the ledger tells of."""
+    return TableSpec(
+        name=name,
+        role=record["role"],
+        of=record["of"],
+        item=parse_ddl(record["item"]),
+        ordered=record["ordered"],
+        mode=Mode(record["mode"]),
+        kind=Kind[record["kind"]],
+        meaning=record["meaning"],
+    )
+
+
+def state_table(slot: StateSlot) -> TableSpec:
+    """The table of a state slot; its name holds a part of the meaning, since ids change hands."""
+    return TableSpec(
+        name=f"state/{readable(slot.id)}-{slot.meaning[:8]}",
+        role="state",
+        of=slot.id,
+        item=slot.item,
+        ordered=slot.ordered,
+        mode=slot.mode,
+        kind=slot.kind,
+        meaning=slot.meaning,
+    )
+
+
+def output_table(
+    name: str, directory: str, stream: StreamType, kind: Kind, *, meaning: str = ""
+) -> TableSpec:
+    """The table of an output; one of general rows is a log of its changes.
+
+    Args:
+        name: the output's.
+        directory: the one that `directory_names` has for it.
+        stream: its items, and whether they have an order.
+        kind: how its rows are to be read.
+        meaning: the same in every program that stores the same in it.
+
+    Raises:
+        ProgramError: two of its columns would have one name (code `type`).
+    """
+    spec = TableSpec(
+        name=f"outputs/{directory}",
+        role="output",
+        of=name,
+        item=stream.item,
+        ordered=stream.order is Order.TOTAL,
+        mode=Mode.CHANGES if kind is Kind.G else Mode.APPEND,
+        kind=kind,
+        meaning=meaning,
+    )
+    _refuse_clashes(spec)
+    return spec
+
+
+def flattened(item: ItemType) -> Iterator[tuple[str, ItemType]]:
+    """The columns that an output has for its items."""
+    match item:
+        case Row(fields):
+            yield from ((field.name, field.type) for field in fields)
+        case Tuple(fields):
+            yield from ((f"_{i}", field) for i, field in enumerate(fields, start=1))
+        case _:
+            yield ITEM, item
+
+
+def stored(item: ItemType) -> ItemType:
+    """The type as it is stored: nothing of it is unknown."""
+    match item:
+        case Unknown():
+            return BOOLEAN
+        case Tuple(fields):
+            return Tuple(tuple(map(stored, fields)))
+        case Row(fields):
+            return Row(tuple(Field(field.name, stored(field.type)) for field in fields))
+        case Array(element):
+            return Array(stored(element))
+        case _:
+            return item
+
+
+def _refuse_clashes(spec: TableSpec) -> None:
+    ours = {spec.tick: "the tick", spec.place: "the position"}
+    seen: dict[str, str] = {}
+    for name, _ in spec.columns:
+        # Delta does not tell names apart by case.
+        other = seen.setdefault(name.lower(), name)
+        if other is name:
+            continue
+        theirs = name if other in ours else other
+        what = ours.get(other) or ours.get(name)
+        problem = (
+            f"its column `{theirs}` has the name of the column for {what}"
+            if what
+            else f"a table cannot tell its columns `{other}` and `{name}` apart"
+        )
+        raise ProgramError(
+            Diagnostic(
+                code="type",
+                message=f"the output `{spec.of}` cannot be stored: {problem}",
+                operator=SINK.name,
+                help=f'rename it before the output: `rename(my_{theirs.lower()}="{theirs}")`',
+            )
+        )

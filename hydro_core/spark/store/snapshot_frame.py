@@ -1,0 +1,29 @@
+"""What a log of changes says is there, as a DataFrame."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from hydro_core.spark.frames.log import copies
+from hydro_core.spark.frames.paths import quoted
+from hydro_core.spark.store.store.schema import TableSpec
+
+
+def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> DataFrame:
+    """The rows that are there at each of the ticks `first` to `last`, with the tick.
+
+    `log` has all changes up to `last`.
+    """
+    tick, count = spec.tick, spec.count_column
+    names = [quoted(name) for name, _ in spec.items]
+    # What came before the first of these ticks is there at it.
+    at = F.greatest(F.col(tick), F.lit(first)).cast("long").alias(tick)
+    changes = log.select(at, *names, count).groupBy(*names, tick).agg(F.sum(count).alias(count))
+    in_time = Window.partitionBy(*names).orderBy(tick)
+    until = F.coalesce(F.lead(tick).over(in_time), F.lit(last + 1).cast("long"))
+    there = changes.select(
+        tick, *names, F.sum(count).over(in_time).alias(count), until.alias("until")
+    ).where(F.col(count) > 0)
+    ticks = F.explode(F.sequence(F.col(tick), F.col("until") - 1)).alias(tick)
+    return copies(there.select(ticks, *names, count), count)

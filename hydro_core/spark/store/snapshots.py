@@ -1,0 +1,116 @@
+"""What a log of changes says is there: from Arrow rows, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.types.arrow import from_arrow
+from hydro_core.spark.store.store.schema import TableSpec, stored
+from hydro_core.types.item import Array, ItemType, Row, Tuple
+from hydro_core.types.values import canonical
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
+
+
+def snapshots(log: pa.Table, spec: TableSpec, ticks: Iterable[int]) -> pa.Table:
+    """The rows that are there at each of these ticks, in ascending order, with the tick.
+
+    `log` has all changes up to the last of them, with the columns of the stored table.
+    """
+    import numpy as np
+
+    ids, firsts = _groups(log, spec)
+    at, by = _numbers(log[spec.tick]), _numbers(log[spec.count_column])
+    order = np.argsort(at, kind="stable")
+    at, ids, by = at[order], ids[order], by[order]
+    counts = np.zeros(len(firsts), dtype=np.int64)
+    done, parts = 0, [spec.plain_schema.empty_table()]
+    for tick in ticks:
+        end = int(np.searchsorted(at, tick, side="right"))
+        np.add.at(counts, ids[done:end], by[done:end])
+        done = end
+        there = np.flatnonzero(counts > 0)
+        parts.append(
+            _at(log.take(pa.array(np.repeat(firsts[there], counts[there]), pa.int64())), spec, tick)
+        )
+    return pa.concat_tables(parts)
+
+
+def summed(log: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
+    """The log with the changes up to a tick as one row for each item, at that tick."""
+    import numpy as np
+
+    ids, firsts = _groups(log, spec)
+    old = _numbers(log[spec.tick]) <= tick
+    counts = np.zeros(len(firsts), dtype=np.int64)
+    np.add.at(counts, ids[old], _numbers(log[spec.count_column])[old])
+    there = np.flatnonzero(counts)
+    rows = _at(log.take(pa.array(firsts[there], pa.int64())), spec, tick)
+    rows = rows.append_column(spec.count_column, pa.array(counts[there], pa.int64()))
+    return pa.concat_tables([rows.select(log.column_names), log.filter(pa.array(~old))])
+
+
+def _at(rows: pa.Table, spec: TableSpec, tick: int) -> pa.Table:
+    """The rows without their counts, all of one tick."""
+    columns = [
+        pa.array([tick] * rows.num_rows, pa.int64()) if name == spec.tick else rows[name]
+        for name in spec.plain_schema.names
+    ]
+    return pa.table(columns, schema=spec.plain_schema)
+
+
+def _groups(log: pa.Table, spec: TableSpec) -> tuple[Numbers, Numbers]:
+    """A number for each row, the same for equal items; and for each number a row that has it."""
+    import numpy as np
+
+    ids = np.zeros(log.num_rows, dtype=np.int64)
+    firsts = np.zeros(min(log.num_rows, 1), dtype=np.int64)
+    for name, item in spec.items:
+        for codes in _codes(log[name].combine_chunks(), stored(item)):
+            both = ids * (int(codes.max(initial=0)) + 1) + codes
+            _, firsts, ids = np.unique(both, return_index=True, return_inverse=True)
+    return ids, firsts
+
+
+def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
+    """Numbers that are equal where the values are, for each part of a column."""
+    match item:
+        case Row() | Tuple():
+            types: Sequence[ItemType] = (
+                [f.type for f in item.fields] if isinstance(item, Row) else item.fields
+            )
+            yield _numbers(column.is_valid().cast(pa.int64()))
+            for part, of in zip(column.flatten(), types, strict=True):
+                yield from _codes(part, of)
+        case Array():
+            texts = [repr(canonical(value)) for value in from_arrow(column, item)]
+            yield from _codes_of(pa.array(texts, pa.string()))
+        case _:
+            if pa.types.is_floating(column.type):
+                # One zero, and one value that is none.
+                column = pc.add(column, pa.scalar(0.0, column.type))
+                nan = pa.scalar(float("nan"), column.type)
+                column = pc.if_else(pc.is_nan(column), nan, column)
+            yield from _codes_of(column)
+
+
+def _codes_of(column: pa.Array[Any]) -> Iterator[Numbers]:
+    encoded: Any = pc.dictionary_encode(column, null_encoding="encode")
+    yield _numbers(encoded.indices.cast(pa.int64()))
+
+
+def _numbers(column: Any) -> Numbers:
+    found: Numbers = (
+        column.to_numpy()
+        if isinstance(column, pa.ChunkedArray)
+        else (column.to_numpy(zero_copy_only=False))
+    )
+    return found

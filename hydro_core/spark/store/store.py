@@ -1,0 +1,305 @@
+"""The stored tables of a pipeline: they stand where the last commit says, or are put there.
+
+A tick changes nothing before all its results are there. Then the tables are appended to, the state
+first and the outputs after it, and the ledger's row comes last. So whatever ends a process, tables
+are either where the last commit says, or ahead of it; those that are ahead are set back before the
+next tick, and those of which the ledger knows nothing are taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.plan.tick_plan import Mode, StateSlot
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.paths import literal
+from hydro_core.spark.store.store.ledger import Commit, state_error
+from hydro_core.spark.store.store.schema import TableSpec
+from hydro_core.spark.store.store.snapshots import snapshots, summed
+from hydro_core.spark.store.store.table import DataFile, StoredTable
+from hydro_core.spark.store.store.write import Written
+
+_WRITERS = 4
+
+_STATE_FILES = 16
+"""So many small files of a state table are joined into one."""
+
+_WORTH_SUMMING = 2
+"""A log with so many rows for each that is there is summed up when its files are joined."""
+
+_SUMMED_AT_MOST = 20_000_000
+"""Logs with more rows are not: summing up happens in this process."""
+
+ALWAYS = 1 << 60
+"""Later than every tick."""
+
+Step = Callable[[str], None]
+"""Called with the name of each step that a commit has done; tests end the process there."""
+
+
+class Store:
+    """The tables of one pipeline, below its directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        specs: Iterable[TableSpec],
+        *,
+        checkpoint_interval: int = 100,
+        compact_every: int = 100,
+    ) -> None:
+        self.directory = directory
+        # Each tick reads all files of its state, 5 to 8 ms each; outputs are read now and then.
+        self._files_before_compaction = {"state": _STATE_FILES, "output": compact_every}
+        self.tables = {
+            spec.name: StoredTable(directory, spec, checkpoint_interval=checkpoint_interval)
+            for spec in specs
+        }
+
+    def forget(self) -> None:
+        """Looks at all tables anew: others are in their places."""
+        for table in self.tables.values():
+            table.forget()
+
+    def recover(self, commit: Commit | None) -> tuple[str, ...]:
+        """Puts every table where the last commit left it, and tells what had to be done.
+
+        Raises:
+            DataError: a table that the ledger names is missing or broken (code `state`).
+        """
+        done = []
+        versions = {} if commit is None else commit.versions
+        for name, table in self.tables.items():
+            version = versions.get(name)
+            if version is None:
+                if table.exists:
+                    table.drop()
+                    done.append(f"removed {name}: no commit names it")
+                table.create()
+            elif not table.exists:
+                raise _missing(table, version)
+            elif not table.is_at(version):
+                table.restore(version)
+                done.append(f"set {name} back to version {version}")
+        return tuple(done)
+
+    def check(self, commit: Commit | None) -> None:
+        """Looks at the tables as the commit left them, whatever came after it.
+
+        Those that are not there, or whose columns are others than the program's, are refused.
+
+        Raises:
+            DataError: which table, and what to do (code `state`).
+        """
+        for name, version in ({} if commit is None else commit.versions).items():
+            table = self.tables.get(name)
+            if table is None:
+                continue
+            if not table.exists:
+                raise _missing(table, version)
+            table.look_at(version)
+            if not table.schema_matches():
+                raise state_error(
+                    f"the columns of the table {table.path} are not those of the program",
+                    "run the program that made it, or start a pipeline in another directory",
+                )
+
+    def restore(self, versions: Mapping[str, int]) -> Mapping[str, int]:
+        """Sets tables back to these versions, and gives those at which they now stand."""
+        for name, version in versions.items():
+            self.tables[name].restore(version)
+        return {name: self.tables[name].version for name in versions}
+
+    def commit(
+        self, written: Mapping[str, Written], ticks: tuple[int, int], step: Step
+    ) -> Mapping[str, int]:
+        """Adds what was written to the tables, and gives the versions of all after it."""
+        for role in ("state", "output"):
+            names = [name for name in written if self.tables[name].spec.role == role]
+            if len(names) == 1 or all(written[name].rows == 0 for name in names):
+                for name in names:
+                    self._add(written[name], ticks, step)
+                continue
+            with ThreadPoolExecutor(_WRITERS, thread_name_prefix="hydrotick-commit") as pool:
+                for _ in pool.map(lambda name: self._add(written[name], ticks, step), names):
+                    pass
+        self._compact_one(ticks[0] - 1)
+        step("compacted")
+        return {name: table.version for name, table in self.tables.items()}
+
+    def compact(self, last: int, step: Step) -> Mapping[str, int]:
+        """Joins the small files of all tables, and gives the tables' versions after it.
+
+        Logs of state are summed up to `last`, the last committed tick, where that is worth it. What
+        was joined stays, since the last commit speaks of it.
+        """
+        for name, table in self.tables.items():
+            if not self._summed_up(table, last):
+                table.compact(2)
+            step(f"compacted {name}")
+        return {name: table.version for name, table in self.tables.items()}
+
+    def vacuum(self, keep_hours: int, step: Step) -> Mapping[str, int]:
+        """Removes the files that no table needs, nor has needed for so many hours.
+
+        It gives the tables' versions after it; the last commit must have those of before.
+        """
+        for name, table in self.tables.items():
+            table.vacuum(keep_hours)
+            step(f"vacuumed {name}")
+        return {name: table.version for name, table in self.tables.items()}
+
+    def _summed_up(self, table: StoredTable, tick: int) -> bool:
+        """Sums up the changes of a log of state up to a tick, if most of them are history.
+
+        What is read of state is what it sums up to; outputs can be read as of every tick.
+        """
+        if not table.spec.is_log or table.spec.role != "state" or tick < 0:
+            return False
+        name, rows = table.spec.name, table.rows
+        if rows > _SUMMED_AT_MOST or rows < _WORTH_SUMMING * self.row_count(name):
+            return False
+        log = _rows(table, _existing(table, 0, ALWAYS))
+        table.sum_up(summed(log, table.spec, tick), tick)
+        return True
+
+    def _compact_one(self, before: int) -> None:
+        """Joins the small files of the table that needs it most, so that a tick stays short.
+
+        `before` is the last tick that is not being written.
+        """
+        need = {
+            table: table.small_files() / self._files_before_compaction[table.spec.role]
+            for table in self.tables.values()
+        }
+        most = max(need, key=lambda table: need[table], default=None)
+        if most is None or need[most] < 1:
+            return
+        try:
+            if not self._summed_up(most, before):
+                most.compact(self._files_before_compaction[most.spec.role])
+        except DeltaError:  # what was appended stands, and the next tick will try again
+            most.forget()
+
+    def frame(self, spark: SparkSession, name: str, first: int, last: int) -> DataFrame | None:
+        """The stored rows of the ticks `first` to `last`; None where there are none."""
+        table = self.tables[name]
+        files = _existing(table, first, last)
+        if not files:
+            return None
+        spec = table.spec
+        if spec.has_unknown:
+            rows = _rows(table, files)
+            frame = spark.createDataFrame(rows, spec.spark_schema)
+        else:
+            # Spark need not ask Delta for what is known here: its log, files and statistics.
+            paths = [literal(file.path) for file in files]
+            frame = spark.read.schema(spec.spark_schema).parquet(*paths)
+        frame = together(frame)
+        tick = F.col(spec.tick)
+        if not all(file.last is not None and file.last <= last for file in files):
+            frame = frame.where(tick <= F.lit(last))
+        if not all(file.first is not None and file.first >= first for file in files):
+            frame = frame.where(tick >= F.lit(first))
+        return frame
+
+    def arrow(self, name: str, first: int, last: int) -> pa.Table:
+        """The stored rows of the ticks `first` to `last`."""
+        table = self.tables[name]
+        tick = ds.field(table.spec.tick)
+        return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
+
+    def rows(self, name: str, first: int, last: int) -> pa.Table:
+        """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
+        spec = self.tables[name].spec
+        if not spec.is_log:
+            return self.arrow(name, first, last)
+        return snapshots(self.arrow(name, 0, last), spec, range(first, last + 1))
+
+    def row_count(self, name: str) -> int:
+        """How many rows a table has, or the changes of a log sum up to."""
+        table = self.tables[name]
+        if not table.spec.is_log:
+            return table.rows
+        count = table.spec.count_column
+        return sum(
+            pc.sum(pq.ParquetFile(file.path).read(columns=[count])[count]).as_py() or 0
+            for file in table.files()
+        )
+
+    def size(self, name: str) -> int:
+        """How many bytes the files of a table have."""
+        return sum(file.size for file in self.tables[name].files())
+
+    def _add(self, written: Written, ticks: tuple[int, int], step: Step) -> None:
+        name = written.spec.name
+        table = self.tables[name]
+        if written.table is not None:
+            table.append(written.table)
+        else:
+            table.append_files(written.files, *ticks)
+        step(name)
+
+
+class CommittedPast:
+    """What earlier ranges left, for the range that starts at `first`."""
+
+    def __init__(
+        self, store: Store, names: Mapping[str, str], spark: SparkSession, first: int
+    ) -> None:
+        self._store, self._names, self._spark, self._first = store, names, spark, first
+
+    def rows(self, slot: StateSlot) -> DataFrame | None:
+        """The committed rows of the slot, as its mode says; None if there are none.
+
+        Of a log these are all changes.
+        """
+        last = self._first - 1
+        first = 0
+        if slot.mode is Mode.LAST:
+            first = last
+        elif slot.keep is not None:
+            first = self._first - slot.keep
+        return self._store.frame(self._spark, self._names[slot.id], max(first, 0), last)
+
+
+def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
+    """The files that may hold rows of these ticks.
+
+    Raises:
+        DataError: one of them is not there (code `state`).
+    """
+    files = [file for file in table.files() if file.rows != 0 and file.may_hold(first, last)]
+    for file in files:
+        if not file.path.exists():
+            raise state_error(
+                f"the table {table.path} has lost its file {file.path.name}",
+                "restore the pipeline's directory from a backup, "
+                "or remove all of it and run the ticks again",
+            )
+    return files
+
+
+def _rows(
+    table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
+) -> pa.Table:
+    schema = table.spec.arrow_schema
+    paths = [str(file.path) for file in files]
+    return ds.dataset(paths, schema=schema, format="parquet").to_table(filter=where)
+
+
+def _missing(table: StoredTable, version: int) -> Exception:
+    return state_error(
+        f"the table {table.path} is missing; the ledger says that it is at version {version}",
+        "restore it from a backup, or remove the whole pipeline directory and run all ticks again",
+    )

@@ -1,0 +1,329 @@
+"""One Delta table of a pipeline: appended to, set back, and listed, without a JVM.
+
+Its versions are what the ledger speaks of. Rows come as Arrow, or as Parquet files that Spark has
+already written below the table's directory; either way it is one small commit of the log.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Schema,
+    write_deltalake,
+)
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from hydro_core.errors import DataError
+from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.store.store.delta_actions import data_files
+from hydro_core.spark.store.store.ledger import state_error
+from hydro_core.spark.store.store.schema import TableSpec
+
+STAGED = "staged"
+"""The directory, within a table's, of files that Spark writes."""
+
+
+_SUMMED_TO = "hydrotick.summedTo"
+
+_TIERS = tuple(n * 1024 * 1024 for n in (1, 16, 256))
+"""Files are joined with those of their own tier, so each byte is written again a few times only."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A file of a table at a version, with what the log tells of its ticks."""
+
+    path: Path
+    size: int
+    rows: int | None
+    first: int | None
+    last: int | None
+
+    def may_hold(self, first: int, last: int) -> bool:
+        """Whether rows of the ticks `first` to `last` may be in it."""
+        return (self.last is None or self.last >= first) and (
+            self.first is None or self.first <= last
+        )
+
+
+class StoredTable:
+    """The table of a spec, below the directory of a pipeline."""
+
+    def __init__(self, directory: Path, spec: TableSpec, *, checkpoint_interval: int) -> None:
+        self.spec = spec
+        self.path = directory / spec.name
+        self._checkpoint_interval = checkpoint_interval
+        self._table: DeltaTable | None = None
+        self._listed: tuple[int, list[DataFile]] | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything at its place."""
+        return self.path.exists()
+
+    @property
+    def version(self) -> int:
+        """The version that this object has seen last."""
+        return self._open().version()
+
+    def is_at(self, version: int) -> bool:
+        """Whether the table stands at this version, neither before nor beyond."""
+        if self._log(version + 1).exists():
+            return False
+        known = self._table is not None and self._table.version() == version
+        if known and self._log(version).exists():
+            return True
+        self.forget()
+        return self._open().version() == version
+
+    def look_at(self, version: int) -> None:
+        """Reads the table as it is at this version, until `is_at` or `restore` is asked."""
+        if self.is_at(version):
+            return
+        try:
+            self._table = DeltaTable(self.path, version=version)
+        except DeltaError as error:
+            raise self._lost(f"has lost its version {version}", error) from error
+        self._listed = None
+
+    def create(self) -> None:
+        """Makes the table, without rows."""
+        interval = {"delta.checkpointInterval": str(self._checkpoint_interval)}
+        self._table = DeltaTable.create(
+            self.path, self.spec.arrow_schema, mode="error", configuration=interval
+        )
+
+    def forget(self) -> None:
+        """Looks at the table anew when it is next asked for."""
+        self._table = self._listed = None
+
+    def drop(self) -> None:
+        """Takes the table away."""
+        self.forget()
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def restore(self, version: int) -> None:
+        """Makes the table hold again what it held at `version`.
+
+        Raises:
+            DataError: its log, or a file that it held, is not there any more (code `state`).
+        """
+        self.forget()
+        table = self._open()
+        if table.version() < version:
+            raise self._lost(f"has lost its version {version}", f"it ends at {table.version()}")
+        if table.version() == version:
+            return
+        try:
+            table.restore(version)
+            table.update_incremental()
+        except DeltaError as error:
+            if "missing file" not in str(error):
+                raise self._lost(f"cannot be set back to version {version}", error) from error
+            raise state_error(
+                f"the table {self.path} cannot be set back to version {version}: "
+                "files of it were removed",
+                "go back less far, or restore the pipeline's directory from a backup; "
+                "`hydrotick compact --keep-hours` says how long files are kept",
+            ) from error
+
+    def append(self, rows: pa.Table) -> None:
+        """Adds the rows, or puts them in the place of all others, as the mode of the table says."""
+        if rows.num_rows == 0 and (self.spec.mode is not Mode.LAST or not self.files()):
+            return
+        table = self._open()
+        before = table.version()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode=self._mode)
+        if table.version() == before:
+            table.update_incremental()
+
+    def append_files(self, files: Iterable[Path], first: int, last: int) -> None:
+        """Adds Parquet files that lie below the table's directory and hold these ticks."""
+        adds: list[AddAction | RemoveAction] = [self._add(file, first, last) for file in files]
+        if not adds and self.spec.mode is not Mode.LAST:
+            return
+        table = self._open()
+        table.create_write_transaction(
+            adds,
+            self._mode,
+            table.schema(),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
+    def files(self) -> list[DataFile]:
+        """The data files of the version that was seen last."""
+        table = self._open()
+        if self._listed is None or self._listed[0] != table.version():
+            self._listed = table.version(), self._list(table)
+        return self._listed[1]
+
+    def _list(self, table: DeltaTable) -> list[DataFile]:
+        tick = self.spec.tick
+        names = ("path", "size_bytes", "num_records", f"min.{tick}", f"max.{tick}")
+        rows = data_files(table, *names)
+        return [DataFile(self.path / row["path"], *(row[n] for n in names[1:])) for row in rows]
+
+    def files_at(self, version: int) -> list[DataFile]:
+        """The data files of an earlier version; they may have been removed from the disk since.
+
+        Raises:
+            DataError: the version is not known any more (code `state`).
+        """
+        try:
+            return self._list(DeltaTable(self.path, version=version))
+        except DeltaError as error:
+            raise self._lost(f"has lost its version {version}", error) from error
+
+    def hold(self, files: Iterable[DataFile], *, summed_to: int = -1) -> None:
+        """Holds these files and no others, by one commit of its log; its columns become the spec's.
+
+        The files lie below the table's directory. `summed_to` is the last tick that its rows do not
+        tell apart from those before it.
+        """
+        table = self._open()
+        wanted = {file.path: file for file in files}
+        held = {file.path: file for file in self.files()}
+        same_columns = self.schema_matches()
+        note = {_SUMMED_TO: str(summed_to)} if summed_to >= 0 else {}
+        adds: list[AddAction | RemoveAction] = [
+            self._adding(file) for path, file in wanted.items() if path not in held
+        ]
+        gone = [file for path, file in held.items() if path not in wanted]
+        if not adds and not gone and same_columns:
+            return
+        if same_columns:
+            adds += [self._removing(file) for file in gone]
+        elif len(gone) < len(held):
+            raise AssertionError(f"{self.path} cannot keep files that have other columns")
+        table.create_write_transaction(
+            adds,
+            "append" if same_columns else "overwrite",
+            Schema.from_arrow(self.spec.arrow_schema),
+            commit_properties=CommitProperties(custom_metadata=note),
+            post_commithook_properties=PostCommitHookProperties(),
+        )
+        table.update_incremental()
+
+    def small_files(self) -> int:
+        """The number of files of the smallest tier."""
+        return sum(file.size < _TIERS[0] for file in self.files())
+
+    def compact(self, least: int) -> None:
+        """Joins the files of each tier that has at least so many of them."""
+        table = self._open()
+        for tier in _TIERS:
+            if sum(file.size < tier for file in self.files()) >= least:
+                table.optimize.compact(target_size=tier)
+                table.update_incremental()
+
+    def sum_up(self, rows: pa.Table, tick: int) -> None:
+        """Puts the rows in the place of all others: a log whose changes up to `tick` are one."""
+        table = self._open()
+        note = CommitProperties(custom_metadata={_SUMMED_TO: str(tick)})
+        write_deltalake(
+            table, rows.cast(self.spec.arrow_schema), mode="overwrite", commit_properties=note
+        )
+        table.update_incremental()
+
+    def rewrite(self, rows: pa.Table) -> None:
+        """Puts the rows in the place of all others."""
+        table = self._open()
+        write_deltalake(table, rows.cast(self.spec.arrow_schema), mode="overwrite")
+        table.update_incremental()
+
+    def summed_to(self) -> int:
+        """The last tick that may not be told apart from those before it any more; -1: none."""
+        return summed_to(self._open(), (file.first for file in self.files()))
+
+    def vacuum(self, hours: int) -> None:
+        """Removes files that no version of the last so many hours holds, nor ever a version."""
+        table = self._open()
+        table.vacuum(
+            retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True
+        )
+        table.update_incremental()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the version that was seen last."""
+        return sum(file.rows or 0 for file in self.files())
+
+    def schema_matches(self) -> bool:
+        """Whether the stored columns are those of the spec."""
+        found: Any = self._open().schema().to_arrow()
+        return _named(pa.schema(found)) == _named(self.spec.arrow_schema)
+
+    @property
+    def _mode(self) -> Literal["append", "overwrite"]:
+        return "overwrite" if self.spec.mode is Mode.LAST else "append"
+
+    def _log(self, version: int) -> Path:
+        return self.path / "_delta_log" / f"{version:020}.json"
+
+    def _open(self) -> DeltaTable:
+        if self._table is None:
+            try:
+                self._table = DeltaTable(self.path)
+            except DeltaError as error:
+                raise self._lost("cannot be read", error) from error
+        return self._table
+
+    def _add(self, file: Path, first: int, last: int) -> AddAction:
+        rows = pq.read_metadata(file).num_rows
+        return self._adding(DataFile(file, file.stat().st_size, rows, first, last))
+
+    def _adding(self, file: DataFile) -> AddAction:
+        tick = self.spec.tick
+        statistics: dict[str, Any] = {"nullCount": {tick: 0}}
+        if file.rows is not None:
+            statistics["numRecords"] = file.rows
+        if file.first is not None and file.last is not None:
+            statistics |= {"minValues": {tick: file.first}, "maxValues": {tick: file.last}}
+        return AddAction(
+            str(file.path.relative_to(self.path)),
+            file.size,
+            {},
+            int(time.time() * 1000),
+            True,
+            json.dumps(statistics),
+        )
+
+    def _removing(self, file: DataFile) -> RemoveAction:
+        path = str(file.path.relative_to(self.path))
+        return RemoveAction(path, True, int(time.time() * 1000), file.size)
+
+    def _lost(self, what: str, error: Exception | str) -> DataError:
+        first_line = str(error).strip().partition("\n")[0]
+        return state_error(
+            f"the table {self.path} {what}: {first_line}",
+            "restore the pipeline's directory from a backup, "
+            "or remove all of it and run the ticks again",
+        )
+
+
+def summed_to(table: DeltaTable, firsts: Iterable[int | None]) -> int:
+    """The last tick that a log may not tell apart from those before it; -1: none.
+
+    `firsts` are the first ticks of its files, as far as they are known.
+    """
+    noted = [int(entry[_SUMMED_TO]) for entry in table.history() if _SUMMED_TO in entry]
+    known = [first for first in firsts if first is not None]
+    return max([*noted, min(known, default=0) - 1])
+
+
+def _named(schema: pa.Schema) -> list[tuple[str, str]]:
+    return [(field.name, str(field.type)) for field in schema]

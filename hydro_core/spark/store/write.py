@@ -1,0 +1,198 @@
+"""What a tick gives, from Spark to where it can be committed: as Arrow if small, as files if large.
+
+A small result is collected, to be written through delta-rs in some milliseconds; of a large one
+Spark writes Parquet files that no table names yet. Which way is decided before the job by what the
+last tick gave; a job that was thought small but is not runs again as a large one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
+
+from hydro_core.spark.frames.few_rows import collect
+from hydro_core.spark.frames.log import consolidated
+from hydro_core.spark.frames.paths import literal, quoted
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
+from hydro_core.spark.frames.settle import Settle, checkpointed, exactly
+from hydro_core.spark.lower.changes import changes_of, told
+from hydro_core.spark.store.store.schema import TableSpec, flattened
+from hydro_core.spark.store.store.table import STAGED, StoredTable
+from hydro_core.types.item import Row, Tuple
+
+_JOBS = 2
+"""Jobs at once: each has parts in which a single core is at work, or none."""
+
+_ROWS_OF_A_PARTITION = 1 << 33
+"""`monotonically_increasing_id` counts within a partition up to here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The rows of one table that a tick adds, not yet committed."""
+
+    spec: TableSpec
+    rows: int
+    table: pa.Table | None
+    """The rows themselves, where they are few."""
+    files: tuple[Path, ...] = ()
+    """The Parquet files that hold them, where they are many."""
+
+    def arrow(self) -> pa.Table:
+        """The rows as an Arrow table with the columns of the stored table."""
+        if self.table is not None:
+            return self.table
+        parts = [pq.ParquetFile(file).read() for file in self.files]
+        schema = self.spec.arrow_schema
+        return pa.concat_tables([part.cast(schema) for part in parts] or [schema.empty_table()])
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The rows as a DataFrame with the columns of the stored table."""
+        if self.table is not None or not self.files:
+            return spark.createDataFrame(self.arrow(), self.spec.spark_schema)
+        paths = [literal(file) for file in self.files]
+        return spark.read.schema(self.spec.spark_schema).parquet(*paths)
+
+    def discard(self) -> None:
+        """Removes what was written."""
+        for file in self.files:
+            file.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The rows of one table as Spark would compute them."""
+
+    table: StoredTable
+    frame: DataFrame
+    small: bool
+    """Whether few rows are expected."""
+
+
+def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> DataFrame:
+    """What a range adds to the table of an output, with its columns."""
+    if spec.is_log:
+        changes = exactly(changes_of(relation, first).frame, relation.item)
+        rows = told(relation.item, consolidated(changes))
+    else:
+        rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
+    item = F.col(ITEM)
+    parts = isinstance(spec.item, Tuple | Row)
+    names = [name for name, _ in flattened(spec.item)]
+    columns = [item.getField(name).alias(name) if parts else item for name in names]
+    if spec.place:
+        within = Window.partitionBy(TICK).orderBy(ORD)
+        place = (F.row_number().over(within) - 1).cast("long")
+        columns.append(place.alias(spec.place))
+    if spec.is_log:
+        columns.append(F.col(COUNT).alias(spec.count_column))
+    return rows.frame.select(F.col(TICK).cast("long").alias(spec.tick), *columns)
+
+
+def write_all(
+    pending: Mapping[str, Pending], bound: int, ticks: tuple[int, int]
+) -> Mapping[str, Written]:
+    """Runs the jobs of a tick, several at once; if one fails, nothing of the others is left."""
+
+    def write(one: Pending) -> Written:
+        return _write(one, bound, ticks)
+
+    if not pending:
+        return {}
+    done: dict[str, Written] = {}
+    with ThreadPoolExecutor(_JOBS, thread_name_prefix="hydrotick-job") as pool:
+        running = {name: pool.submit(write, one) for name, one in pending.items()}
+    failure: BaseException | None = None
+    for name, future in running.items():
+        error = future.exception()
+        failure = failure or error
+        if error is None:
+            done[name] = future.result()
+    if failure is not None:
+        for written in done.values():
+            written.discard()
+        raise failure
+    return done
+
+
+def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Written] | None:
+    """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
+    tables = collect({name: _first_rows(_columns(one), bound) for name, one in pending.items()})
+    if any(rows.num_rows > bound for rows in tables.values()):
+        return None
+    specs = {name: one.table.spec for name, one in pending.items()}
+    return {
+        name: Written(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
+        for name, rows in tables.items()
+    }
+
+
+def few_rows(frame: DataFrame, bound: int) -> pa.Table | None:
+    """The rows, or None where there are more than `bound`: one job, without a shuffle."""
+    rows = _first_rows(frame, bound).toArrow()
+    return rows if rows.num_rows <= bound else None
+
+
+def _first_rows(frame: DataFrame, bound: int) -> DataFrame:
+    """So many rows of each partition that there is one more than `bound` if there can be."""
+    within = F.monotonically_increasing_id() % F.lit(_ROWS_OF_A_PARTITION)
+    return frame.where(within <= F.lit(bound))
+
+
+def settled_within(bound: int) -> Settle:
+    """Streams that are computed at once pass through the driver while they have few rows."""
+
+    def settle(frame: DataFrame) -> tuple[DataFrame, int]:
+        rows = few_rows(frame, bound)
+        if rows is None:
+            return checkpointed(frame)
+        return frame.sparkSession.createDataFrame(rows, frame.schema), rows.num_rows
+
+    return settle
+
+
+def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> Written:
+    spec, frame = one.table.spec, _columns(one)
+    if one.small:
+        rows = few_rows(frame, bound)
+        if rows is not None:
+            return Written(spec, rows.num_rows, rows.cast(spec.arrow_schema))
+    return _write_files(one.table, frame, ticks)
+
+
+def _columns(one: Pending) -> DataFrame:
+    """The columns of the stored table."""
+    return one.frame.select(*[F.col(quoted(name)) for name, _ in one.table.spec.columns])
+
+
+def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> Written:
+    first, last = ticks
+    spec = table.spec
+    if spec.has_unknown:
+        frame = _typed(frame, spec.spark_schema)
+    staged = table.path / STAGED / f"{first}-{last}-{uuid.uuid4().hex[:12]}"
+    writer = frame.write.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.parquet(str(staged))
+    rows = {file: pq.read_metadata(file).num_rows for file in sorted(staged.glob("*.parquet"))}
+    for file in (file for file, count in rows.items() if count == 0):
+        file.unlink()
+    files = tuple(file for file, count in rows.items() if count)
+    return Written(spec, sum(rows.values()), None, files)
+
+
+def _typed(frame: DataFrame, schema: spark_types.StructType) -> DataFrame:
+    return frame.select(
+        *[
+            F.col(quoted(field.name)).cast(field.dataType).alias(field.name)
+            for field in schema.fields
+        ]
+    )
