@@ -34,7 +34,7 @@ from benchmarks.year import Ours
 from hydro_core.plan.bootstrap import Wanted, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.rework import first_again
+from hydro_core.spark.pipeline.rework import first_again
 from hydrotick.changes import Asked, Change, Work, change_of
 from hydrotick.deploying import deploy
 from hydrotick.programs import plan_as_written

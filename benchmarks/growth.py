@@ -29,7 +29,7 @@ from benchmarks.measure import Meter, Ratio, note, parser_of, plan_of, report, s
 from benchmarks.tick import new_customers
 from hydro_core.settings import Settings
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 GOAL = 1.2
 RANGE = 45

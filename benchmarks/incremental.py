@@ -253,7 +253,7 @@ def measure(name: str, history: int, *, plan: bool) -> Mapping[str, Any]:
 def measure_on_spark(name: str, history: int, *, plan: bool) -> float:
     """How long a tick takes on Spark with its state in memory, in seconds."""
     from benchmarks.measure import session
-    from hydro_core.spark.executor.executor.memory import run_in_memory
+    from hydro_core.spark.executor.memory import run_in_memory
 
     case = CASES[name]
     program = compile_text(case.program)

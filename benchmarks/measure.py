@@ -26,7 +26,7 @@ from hydro_core.compile import executable
 from hydro_core.optimize.cost import Goal
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.session.session.session import shared_session
+from hydro_core.spark.session.session import shared_session
 
 RESULTS = Path("benchmarks/results")
 

@@ -30,7 +30,7 @@ from hydro_core.compile import compile_text, planned
 from hydro_core.shards.program import sharded
 from hydro_core.shards.run import side_by_side
 from hydro_core.spark.inputs.landing import InputBatches, Landing
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 TOTALS = """
 orders = source("customer long, amount long")

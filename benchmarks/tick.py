@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.measure import Meter, Ratio, parser_of, plan_of, report, session
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 PROGRAM = """
 orders    = source("customer long, amount long, product string")

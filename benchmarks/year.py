@@ -28,7 +28,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.inputs.arrivals.landings import Landing
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 GOAL = 1.5
 PROGRAM = Path("assets/flights/flights.hydro")

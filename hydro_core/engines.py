@@ -56,7 +56,7 @@ def run_whole(program: Compiled, ticks: Iterable[TickInput], options: Options) -
     if options.engine == "reference":
         return run_ticks(program.typed, program.strata, ticks, options.settings)
     # Imported when it is asked for: Spark takes seconds to load, and most commands do without it.
-    from hydro_core.spark.executor.executor.memory import run_in_memory
+    from hydro_core.spark.executor.memory import run_in_memory
 
     as_range, spark = options.as_range, options.spark
     return run_in_memory(planned(program), ticks, options.settings, as_range=as_range, spark=spark)

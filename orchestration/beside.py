@@ -10,7 +10,7 @@ from .report import TickReport
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.rework import Rework
+    from hydro_core.spark.pipeline.rework import Rework
 
 Computed = Callable[[Sequence[Window]], None]
 """Called with ticks that have been computed."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.deploy.difference import Difference
     from hydro_core.plan.bootstrap import Bootstrap, Wanted
-    from hydro_core.spark.store.store.ledger import Commit
+    from hydro_core.spark.store.ledger import Commit
 
     from .quality.changed import Changed
     from .runner import TickRunner

@@ -25,7 +25,7 @@ from .report import TickReport, report_of_error, tables_of
 from .ticks import Window
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.rework import Rework
+    from hydro_core.spark.pipeline.rework import Rework
 
     from .runner import TickRunner
 
@@ -56,7 +56,7 @@ def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
     Raises:
         HydroError: there is no such tick, or it is not committed (code `state`).
     """
-    from hydro_core.spark.pipeline.pipeline.rework import first_again
+    from hydro_core.spark.pipeline.rework import first_again
 
     calendar = flow.ticks.calendar
     asked = calendar.window_of(key)
@@ -84,7 +84,7 @@ def correct(
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
     for all of them.
     """
-    from hydro_core.spark.pipeline.pipeline.rework import correction
+    from hydro_core.spark.pipeline.rework import correction
 
     try:
         pipeline = runner.pipeline(flow)

@@ -24,9 +24,9 @@ from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.pipeline.rework import Rework
-    from hydro_core.spark.store.store.ledger import Commit
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.rework import Rework
+    from hydro_core.spark.store.ledger import Commit
 
     from .quality.changed import Changed
     from .runner import TickRunner
@@ -137,8 +137,8 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Compute
     Raises:
         DataError: its tables are not there any more, or a tick fails (code `state`).
     """
-    from hydro_core.spark.pipeline.pipeline.deployed import pipeline_of, places_in
-    from hydro_core.spark.pipeline.pipeline.rework import rollback
+    from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+    from hydro_core.spark.pipeline.rework import rollback
 
     from .deployments import fitted
 
@@ -155,8 +155,8 @@ def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Compute
 @contextmanager
 def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
     """The pipeline that does the work, beside the one that serves."""
-    from hydro_core.spark.pipeline.pipeline.deployed import pipeline_of
-    from hydro_core.spark.pipeline.pipeline.rework import deployment
+    from hydro_core.spark.pipeline.deployed import pipeline_of
+    from hydro_core.spark.pipeline.rework import deployment
 
     serving, target = runner.pipeline(change.flow), change.target
     states = change.difference.states

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.types.item import ItemType
 
 
@@ -59,7 +59,7 @@ class Flows:
 
         It is opened once, and again when another deployment has taken over.
         """
-        from hydro_core.spark.pipeline.pipeline.deployed import pipeline_of, places_in
+        from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
 
         deployed = self.deployments.prepared(flow)
         known = self._pipelines.get(flow.name)

@@ -11,7 +11,7 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.store.ledger import Commit
+    from hydro_core.spark.store.ledger import Commit
 
     from .runner import TickRunner
 

@@ -17,7 +17,7 @@ from .arguments import add_format, flow_parser, parsed, told_to
 from .settings import ProjectSettings
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.verify import Verified
+    from hydro_core.spark.pipeline.verify import Verified
 
     from .flows import Flows
     from .runner import TickRunner
@@ -57,7 +57,7 @@ def copy(arguments: Sequence[str]) -> int:
     parser.add_argument("to", metavar="DIR", type=Path, help="a directory that is not there yet")
     add_format(parser)
     options, flow, settings = parsed(parser, arguments)
-    from hydro_core.spark.pipeline.pipeline.copy import copy_pipeline
+    from hydro_core.spark.pipeline.copy import copy_pipeline
 
     runner = _runner(settings)
     found = copy_pipeline(runner.directory(flow), options.to)
@@ -98,7 +98,7 @@ def reset(arguments: Sequence[str]) -> int:
 
 def print_verified(asked: Iterable[FlowAsset], flows: Flows, style: str) -> bool:
     """Says of each flow whether its tables are whole, as text or JSON; gives whether all are."""
-    from hydro_core.spark.pipeline.pipeline.verify import verify
+    from hydro_core.spark.pipeline.verify import verify
 
     from .quality.facts import measure
 

@@ -14,7 +14,7 @@ from .changes import Change
 from .landed_past import rows_read
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline import Pipeline
 
     from .runner import TickRunner
 

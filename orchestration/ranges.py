@@ -22,7 +22,7 @@ from .ticks import Window
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.pipeline import Pipeline
 
     from .quality.sample import Sample
 

@@ -10,7 +10,7 @@ import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.store.ledger import Ledger
+from hydro_core.spark.store.ledger import Ledger
 
 from .flows import Flows
 from .run_tags import UNDONE, flow_of, is_judged, keys_of

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.inputs.batches import Batch
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
-    from hydro_core.spark.store.store.input_reads import InputRead
-    from hydro_core.spark.store.store.ledger import Commit
-    from hydro_core.spark.store.store.schema import TableSpec
-    from hydro_core.spark.store.store.write import Written
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.store.input_reads import InputRead
+    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.schema import TableSpec
+    from hydro_core.spark.store.write import Written
 
     from .quality.judge import Judged
 

@@ -45,7 +45,7 @@ def seams(flow: FlowAsset, found: Difference, last: int, asked: Asked) -> Mappin
 
 
 def _problems(found: Difference, output: str, forward_only: bool) -> Iterator[Diagnostic]:
-    from hydro_core.spark.pipeline.pipeline.tables import output_tables
+    from hydro_core.spark.pipeline.tables import output_tables
 
     made = output_tables(found.after.plan)[output]
     served = next(t for t in found.tables if t.role == "output" and t.of == output)

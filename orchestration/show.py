@@ -10,7 +10,7 @@ from typing import Any
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.rows import Rows, rows_at
+from hydro_core.spark.pipeline.rows import Rows, rows_at
 
 from .arguments import add_format, flow_parser, parsed
 from .runner import TickRunner

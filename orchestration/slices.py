@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hydro_core.spark.inputs.wanted import SlicedBatches
-    from hydro_core.spark.store.store.input_reads import InputRead
-    from hydro_core.spark.store.store.ledger import Commit, Ledger
+    from hydro_core.spark.store.input_reads import InputRead
+    from hydro_core.spark.store.ledger import Commit, Ledger
 
 Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
@@ -310,7 +310,7 @@ def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
     import pyarrow.dataset as ds
 
     from hydro_core.spark.inputs.wanted import condition_of
-    from hydro_core.spark.pipeline.pipeline.rows import items_of_columns
+    from hydro_core.spark.pipeline.rows import items_of_columns
 
     forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
     within = condition_of(Wanted("", (forms,), 0), table.schema, item)

@@ -12,8 +12,8 @@ import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.store.store.ledger import Ledger
-from hydro_core.spark.store.store.ledger_lock import WriterLock
+from hydro_core.spark.store.ledger import Ledger
+from hydro_core.spark.store.ledger_lock import WriterLock
 
 from .records import recorded_tables
 from .run_tags import flow_of

@@ -9,7 +9,7 @@ from typing import Any
 from hydro_core.analysis.slice_wording import in_words
 from hydro_core.shrink import Shrunk
 from hydro_core.sliced import SlicedRun
-from hydro_core.spark.store.store.schema import flattened
+from hydro_core.spark.store.schema import flattened
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.validation import same_items

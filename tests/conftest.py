@@ -36,6 +36,6 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
     """The one session of the test run, with the memory that a user's has."""
-    from hydro_core.spark.session.session.session import shared_session
+    from hydro_core.spark.session.session import shared_session
 
     return shared_session(SparkSettings(master="local[2]"))

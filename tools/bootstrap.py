@@ -149,7 +149,7 @@ def spark(environment: Environment) -> bool:
     if environment.is_done("spark", fingerprint):
         return False
     say("Spark", "a Java if there is none, and the jars of Delta")
-    run([environment.python, "-m", "hydro_core.spark.session.session.ready"], stdout=subprocess.DEVNULL)
+    run([environment.python, "-m", "hydro_core.spark.session.ready"], stdout=subprocess.DEVNULL)
     environment.done("spark", fingerprint)
     return True
 

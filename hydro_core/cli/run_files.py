@@ -13,16 +13,16 @@ from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options, Outputs
-from hydro_core.ir.graph import Graph
-from hydro_core.lang.load import load
-from hydro_core.optimize.cost import Goal
-from hydro_core.running import check_names, cut_into_shards, run_items
-from hydro_core.shards.run import side_by_side
 from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.outputs import OutputFiles, OutputFolders
 from hydro_core.files.reading import AllRows, read_all, tick_inputs
+from hydro_core.ir.graph import Graph
+from hydro_core.lang.load import load
+from hydro_core.optimize.cost import Goal
+from hydro_core.running import check_names, cut_into_shards, run_items
+from hydro_core.shards.run import side_by_side
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType

@@ -30,7 +30,7 @@ def statistics_of(path: str | None) -> Statistics:
     if path is None:
         return Statistics()
     if Path(path).is_dir():
-        from hydro_core.spark.pipeline.pipeline.statistics import deployed_statistics
+        from hydro_core.spark.pipeline.statistics import deployed_statistics
 
         return deployed_statistics(Path(path))
     try:

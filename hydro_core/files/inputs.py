@@ -133,9 +133,7 @@ class Place:
     row: int
 
 
-def refuse_misfit(
-    file: InputFile, tick: int, problem: str, place: Place, column: str
-) -> NoReturn:
+def refuse_misfit(file: InputFile, tick: int, problem: str, place: Place, column: str) -> NoReturn:
     """Refuses a value that is no item; it is told by its file, its row there and its column."""
     told = misfit(problem, place.row, column)
     refuse(file, f"in tick {tick}, `{place.file.name}`: {told}", UNFIT)
@@ -146,7 +144,7 @@ def refuse_early(
 ) -> NoReturn:
     """Refuses a row that is of no tick."""
     row = f"`{place.file.name}`: row {place.row}"
-    if start is None:
+    if start is None or isinstance(value, int):
         refuse(file, f"{row} is of tick {value}", "ticks are numbered from 0")
     refuse(
         file,
@@ -180,5 +178,3 @@ def refuse_mixed(file: InputFile, other: InputFile) -> NoReturn:
 def refuse(file: InputFile, message: str, cure: str) -> NoReturn:
     """Raises an error of an input's data (code `input`)."""
     raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))
-
-

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hydro_core.delta_path import refuse_path
-from hydro_core.types.arrow import arrow_type
 from hydro_core.files.unreadable import (
     UNREADABLE,
     is_utf8,
@@ -22,6 +21,7 @@ from hydro_core.files.unreadable import (
     refuse_not_utf8,
     text_of,
 )
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.json import parse_json

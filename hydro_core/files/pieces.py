@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from hydro_core.files.plain import plain_table, plain_type
 from hydro_core.files.kinds import (
     Declared,
     Wanted,
@@ -27,6 +26,7 @@ from hydro_core.files.kinds import (
     parquet_file,
 )
 from hydro_core.files.landed import ArrowRows, JsonRows, Landed
+from hydro_core.files.plain import plain_table, plain_type
 from hydro_core.files.unreadable import MISFIT, UNREADABLE, refuse_bytes, refuse_csv, refuse_file
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType

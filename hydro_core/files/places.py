@@ -38,12 +38,13 @@ from hydro_core.files.plain import item_type, plain_type
 from hydro_core.files.unreadable import UNREADABLE, refuse, refuse_delta, refuse_file, refuse_text
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
+from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-# Arrow's datasets (with pandas) are loaded where they read something: what lies in a landing is asked
-# without them, too.
+# Arrow's datasets (with pandas) are loaded where they read something: what lies in a landing is
+# asked without them, too.
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +127,15 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
         names = [field.name for field in table.schema().fields]
         rows: Any = table.to_pyarrow_dataset()
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
-        types = {name: item_type(of) for name, of in fields}
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
     constants = _constants(path, rows)
     form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    types = _item_types(path, pa.schema(fields))
     size = sum(file.stat().st_size for file in constants)
     identity = str(table.metadata().id)
     files = list(constants)
-    return Found(
-        files, form, names, types, rows, True, size, table.version(), DELTA, identity
-    )
+    return Found(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
@@ -207,9 +206,22 @@ def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
     if before is not None and (before.own, before.whole, before.plain) == (own, whole, plain):
         return before
     wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
-    for field in wanted:
-        item_type(field.type)  # so that the error names the file
+    _item_types(file, wanted)
     return _Stored(own, whole, wanted, plain)
+
+
+def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
+    """The types of columns; one that no item has is refused."""
+    types = {}
+    for field in columns:
+        try:
+            types[field.name] = item_type(field.type)
+        except ValueProblem:
+            refuse(
+                f"`{place}`: its column `{field.name}` is of type {field.type}, which no item has",
+                "write it as a struct, an array or text, or leave it out of the schema",
+            )
+    return types
 
 
 def _is_plain(own: pa.Schema, opened: pyarrow.parquet.ParquetFile, columns: Sequence[str]) -> bool:

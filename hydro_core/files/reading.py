@@ -1,4 +1,4 @@
-"""The rows of an input that this process reads, piece by piece: those of some ticks, or all of them.
+"""The rows of an input that this process reads, piece by piece: those of some ticks, or all.
 
 Each value is read by itself, so text that is no number, say, is told of with its file and row. What
 is wrong with the rows of ticks that are not wanted is not looked at.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -42,21 +42,11 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
-from hydro_core.ticks.axis import NONE, Numbers, micros
+from hydro_core.ticks.axis import NONE, Numbers, Ticks, micros
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import Row, Tuple
-
-
-class Ticks(Protocol):
-    """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
-
-    def of_moments(self, moments: pa.Array[Any]) -> Numbers:
-        """The ticks of moments in UTC."""
-
-    def numbers(self, values: pa.Array[Any]) -> Numbers:
-        """The ticks of the values of the column, where it has the number of the tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +98,20 @@ class AllRows:
     def refuse_early(self, start: datetime | None) -> NoReturn:
         """Names the first row that is of no tick, as the files have them."""
         column, bound = (NUMBER, 0) if start is None else (MOMENT, micros(start))
-        values = self.table[column].cast(pa.int64())
-        first: Any = pc.index(pc.less(values, bound), pa.scalar(True)).as_py()
-        row = self.table.slice(first, 1).to_pylist()[0]
+        values = self.table[column].cast(pa.int64()).to_numpy()
+        row = self.table.slice(int(np.flatnonzero(values < bound)[0]), 1).to_pylist()[0]
         place = Place(self.arrived.found.files[row[FILE]], row[ROW])
         refuse_early(self.arrived.file, place, row[column], start)
 
     def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
-        """What gives the items of a tick, in the order of the files; they are made when asked for."""
+        """Gives the items of a tick, in the order of the files; they are made when asked for."""
         items, numbers = _items(self.arrived, self.table), self._ticks(cut)
         order = np.argsort(numbers, kind="stable")
         begins = np.searchsorted(numbers[order], np.arange(cut.count + 1))
 
         def batch(tick: int) -> list[Any]:
             places = order[begins[tick] : begins[tick + 1]]
-            return from_arrow(items.take(pa.array(places)), self.arrived.item)
+            return from_arrow(items.take(places), self.arrived.item)
 
         return batch
 
@@ -155,7 +144,7 @@ def _read(
     arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
 ) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
-    reading = _Reading(arrived, made, axis)
+    reading = _Reading(arrived, made, axis, files)
     for number, file in enumerate(files):
         for batch in rows_of_file(file, number, arrived.found.form, made):
             reading.add(batch)
@@ -165,13 +154,17 @@ def _read(
 class _Reading:
     """What has been read so far."""
 
-    def __init__(self, arrived: Arrived, made: Wanted, axis: Ticks | None) -> None:
+    def __init__(
+        self, arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
+    ) -> None:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
         self._numbers: list[Numbers] = [np.array([], np.int64)]
         self._names: dict[str, None] = {}
         self._told: set[str] = set()
         self._untold: str | None = None
+        self._early: tuple[int, int, int] | None = None
+        self._files = files
 
     def add(self, batch: pa.RecordBatch) -> None:
         """The rows of a piece."""
@@ -195,6 +188,9 @@ class _Reading:
             refuse_untold(file, self._untold)
         if len(self._told) > 1:
             refuse_mixed(file, file)
+        if self._early is not None:
+            number, row, tick = self._early
+            refuse_early(file, Place(self._files[number], row), tick, None)
         schema = pa.schema([(name, arrow_type(of)) for name, of in self._made.made])
         return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
 
@@ -213,20 +209,28 @@ class _Reading:
             self._told |= {column for column, count in there.items() if count}
             if sum(there.values()) < batch.num_rows:
                 self._untold = self._untold or NO_TICK
+            numbers = batch[NUMBER].fill_null(0).to_numpy()
+            for place in np.flatnonzero(numbers < 0)[:1]:
+                row = [batch[column][int(place)].as_py() for column in (FILE, ROW, NUMBER)]
+                self._early = self._early or (row[0], row[1], row[2])
 
 
 def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: Ticks) -> Numbers:
-    moments = rows[MOMENT]
+    numbers: Any = rows[NUMBER]
+    moments: Any = rows[MOMENT]
+    if isinstance(rows, pa.Table):
+        numbers, moments = numbers.combine_chunks(), moments.combine_chunks()
     if moments.null_count < rows.num_rows:
         return ticks.of_moments(moments)
-    return ticks.numbers(rows[NUMBER])
+    return ticks.numbers(numbers)
 
 
 def _first_misfit(rows: pa.Table, ticks: Numbers) -> Misfit | None:
     """Of the values that are no items the first by tick, column, file and row."""
-    wrong = pc.fill_null(pc.equal(rows[STAGE], Stage.VALUE.value), False)
-    places = np.flatnonzero(wrong.to_numpy())
-    part = rows.select([PLACE, FILE, ROW, PROBLEM]).take(pa.array(places))
+    column: Any = rows[STAGE]
+    stages: Any = column.fill_null(NONE)
+    places = np.flatnonzero(stages.to_numpy() == Stage.VALUE.value)
+    part = rows.select([PLACE, FILE, ROW, PROBLEM]).take(places)
     found = zip(ticks[places].tolist(), *(c.to_pylist() for c in part.columns), strict=True)
     return min((Misfit(*each) for each in found), default=None)
 
@@ -240,10 +244,9 @@ def _items(arrived: Arrived, rows: pa.Table) -> pa.Array[Any]:
     """The items that the columns `c0 c1 …` make."""
     item = arrived.item
     parts: list[Any] = [rows[f"c{i}"].combine_chunks() for i in range(len(arrived.columns))]
-    if not isinstance(item, Row | Tuple):
-        return parts[0]
     wanted: Any = arrow_type(item)
-    if not parts:
-        return pa.array([{}] * rows.num_rows, wanted)
-    fields = [wanted.field(i) for i in range(wanted.num_fields)]
-    return pa.StructArray.from_arrays(parts, fields=fields)
+    items: Any = parts[0] if parts else pa.array([{}] * rows.num_rows, wanted)
+    if parts and isinstance(item, Row | Tuple):
+        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+        items = pa.StructArray.from_arrays(parts, fields=fields)
+    return items  # type: ignore[no-any-return]

@@ -236,8 +236,8 @@ def _text_checked(
         return to_arrow(items, to)
 
 
-def _lacks(column: pa.Array[Any], of: ItemType) -> bool:
-    """Whether there is a null in a column where its type has a field that is declared `not null`."""
+def _lacks(column: Any, of: ItemType) -> bool:
+    """Whether there is a null in a column where its type has a field that is `not null`."""
     match of:
         case _ if not demands(of):
             return False

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -29,6 +29,16 @@ Numbers = npt.NDArray[np.int64]
 _TIME = pa.timestamp("us", tz="UTC")
 NONE = -1
 """The number of rows that are of no tick of the range."""
+
+
+class Ticks(Protocol):
+    """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
+
+    def of_moments(self, moments: pa.Array[Any]) -> Numbers:
+        """The ticks of moments in UTC."""
+
+    def numbers(self, values: pa.Array[Any]) -> Numbers:
+        """The ticks of the values of the column, where it has the number of the tick."""
 
 
 @dataclass(frozen=True, slots=True)

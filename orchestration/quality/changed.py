@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from hydro_core.spark.store.store.schema import TableSpec
-    from hydro_core.spark.store.store.store import Store
+    from hydro_core.spark.store.schema import TableSpec
+    from hydro_core.spark.store.store import Store
 
     Numbers = npt.NDArray[Any]
 

@@ -18,10 +18,10 @@ from hydro_core.spark.frames.row_hashes import row_hashes
 from .suites import TableFacts
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
-    from hydro_core.spark.store.store.ledger import Commit
-    from hydro_core.spark.store.store.schema import TableSpec
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.store.ledger import Commit
+    from hydro_core.spark.store.schema import TableSpec
 
 _MODULUS = 2**64
 

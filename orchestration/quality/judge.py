@@ -20,8 +20,8 @@ from .validate import Verdict, validate, validate_rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
 
 if TYPE_CHECKING:
-    from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-    from hydro_core.spark.pipeline.pipeline.prepared import Prepared
-    from hydro_core.spark.store.store.input_reads import InputRead
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.prepared import Prepared
+    from hydro_core.spark.store.input_reads import InputRead
 
 _MOST_ROWS = 2_000
 """So many landed rows of an input are loaded for the keys of an output; of more, fewer keys are."""

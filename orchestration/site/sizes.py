@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.store.ledger import Ledger
+    from hydro_core.spark.store.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def sizes_of(ledger: Ledger) -> Mapping[str, Size]:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
-    from hydro_core.spark.store.store.delta_actions import data_files
+    from hydro_core.spark.store.delta_actions import data_files
 
     commit, found = ledger.last, {}
     for name, record in () if commit is None else commit.tables.items():

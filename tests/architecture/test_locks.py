@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.spark.session.session.jars import DELTA_PACKAGE, DELTA_VERSION
+from hydro_core.spark.session.jars import DELTA_PACKAGE, DELTA_VERSION
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from hydro_core.spark.pipeline.pipeline.jobs import RangeJobs
+from hydro_core.spark.pipeline.jobs import RangeJobs
 from hydrotick.correction import Planned
 from hydrotick.ticking import correct_ticks, run_ticks
 from tests.orchestration.small import opened

@@ -16,8 +16,8 @@ def say_who(context: OpExecutionContext) -> None:
 def ask_spark(context: OpExecutionContext) -> None:
     # As a tick: a first run loads packages of the project that were not loaded before.
     from hydro_core.settings import SparkSettings
-    from hydro_core.spark.session.session.launch import jvm_process
-    from hydro_core.spark.session.session.session import shared_session
+    from hydro_core.spark.session.launch import jvm_process
+    from hydro_core.spark.session.session import shared_session
     from hydrotick import project
 
     assert project.current().flows

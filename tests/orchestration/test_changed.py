@@ -13,7 +13,7 @@ import pytest
 
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.store.schema import TableSpec
+from hydro_core.spark.store.schema import TableSpec
 from hydro_core.types.ddl import parse_ddl
 from hydrotick.quality.changed import Changed, changed
 

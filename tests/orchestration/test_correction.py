@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.rework import BESIDE
-from hydro_core.spark.pipeline.pipeline.verify import verify
+from hydro_core.spark.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.verify import verify
 from hydrotick.correction import planned
 from hydrotick.factory import asset_key
 from hydrotick.quality.facts import measure

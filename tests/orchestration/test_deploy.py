@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.rework import BESIDE, Rework, deployment
-from hydro_core.spark.pipeline.pipeline.verify import verify
+from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment
+from hydro_core.spark.pipeline.verify import verify
 from hydrotick.quality.facts import measure
 from hydrotick.runner import TickRunner
 from hydrotick.ticking import run_ticks
@@ -177,7 +177,7 @@ def _ran(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         made.append({*rework.beside.plan.graph.sinks})
         return rework
 
-    monkeypatch.setattr("hydro_core.spark.pipeline.pipeline.rework.deployment", noted)
+    monkeypatch.setattr("hydro_core.spark.pipeline.rework.deployment", noted)
     return made
 
 

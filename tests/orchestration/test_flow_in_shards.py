@@ -17,7 +17,7 @@ from assets.flights.asset import FLIGHTS
 from assets.flights.landing import land
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.verify import verify
+from hydro_core.spark.pipeline.verify import verify
 from hydrotick.quality.facts import measure
 from hydrotick.runner import TickRunner
 from hydrotick.settings import ProjectSettings

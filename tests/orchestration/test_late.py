@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.pipeline.pipeline.verify import verify
+from hydro_core.spark.pipeline.verify import verify
 from hydrotick import late_status
 from hydrotick.quality.facts import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed

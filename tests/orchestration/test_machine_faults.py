@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.pipeline.pipeline.jobs import RangeJobs
+from hydro_core.spark.pipeline.jobs import RangeJobs
 from tests.orchestration import small
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

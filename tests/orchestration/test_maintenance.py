@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.pipeline.verify import verify
-from hydro_core.spark.store.store.ledger_lock import WriterLock
-from hydro_core.spark.store.store.table import StoredTable
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.table import StoredTable
 from hydrotick.factory import asset_key
 from hydrotick.quality.facts import measure
 from hydrotick.quality.suites import PERSIST

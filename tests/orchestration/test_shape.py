@@ -9,7 +9,7 @@ import pytest
 from hydro_core import Flow
 from hydro_core.analysis.infer import infer
 from hydro_core.plan.planner import plan
-from hydro_core.spark.pipeline.pipeline.tables import output_tables, state_tables
+from hydro_core.spark.pipeline.tables import output_tables, state_tables
 from hydrotick.shape import FlowShape, shape_of
 from tests.orchestration.small import PROGRAM
 

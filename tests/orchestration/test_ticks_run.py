@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from hydro_core.spark.store.store.ledger_lock import WriterLock
-from hydro_core.spark.store.store.table import StoredTable
+from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.table import StoredTable
 from hydrotick.run_tags import TICKS_TAG, is_judged
 from tests.orchestration.small import (
     BATCHES,

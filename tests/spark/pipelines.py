@@ -12,7 +12,7 @@ from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 SETTINGS = Settings().with_(master="local[2]", memory="1g")
 

@@ -16,8 +16,8 @@ from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.store.store import store
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.store import store
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem

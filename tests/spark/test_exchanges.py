@@ -18,13 +18,13 @@ from hydro_core.analysis.partition.answer import partition
 from hydro_core.compile import Compiled, compile_text, optimized
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
-from hydro_core.spark.executor.executor.executor import run_range
-from hydro_core.spark.executor.executor.job import Job
+from hydro_core.spark.executor.executor import run_range
+from hydro_core.spark.executor.job import Job
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.pipeline.pipeline.tables import output_tables
-from hydro_core.spark.store.store.schema import TableSpec
-from hydro_core.spark.store.store.write import output_frame
+from hydro_core.spark.pipeline.tables import output_tables
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.write import output_frame
 
 pytestmark = pytest.mark.spark
 

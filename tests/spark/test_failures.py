@@ -14,9 +14,9 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_callable
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.items import frame_of
-from hydro_core.spark.functions.apply.apply import apply
-from hydro_core.spark.functions.apply.guards import exactly_run
-from hydro_core.spark.session.session.failures import data_error
+from hydro_core.spark.functions.apply import apply
+from hydro_core.spark.functions.guards import exactly_run
+from hydro_core.spark.session.failures import data_error
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import LONG, STRING
 from hydro_core.types.values import conform

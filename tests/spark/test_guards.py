@@ -11,7 +11,7 @@ from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
-from hydro_core.spark.functions.apply.guards import reruns
+from hydro_core.spark.functions.guards import reruns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def _ticks(*values: int | None) -> list[Any]:
 @pytest.mark.parametrize("form", FORMS)
 def test_python_is_asked(spark: SparkSession, form: str, caplog: pytest.LogCaptureFixture) -> None:
     before = sum(reruns().values())
-    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.apply.guards"):
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(_program(FORMS[form]), _ticks(2, LARGE), spark, as_range=True)
     assert sum(reruns().values()) == before + 1
     assert [r.getMessage() for r in caplog.records if "Spark cannot tell" in r.getMessage()]
@@ -89,7 +89,7 @@ def test_a_function_that_keeps_asking_stays_in_python(
     before = sum(reruns().values())
     settings = Settings().with_(guard_reruns=2)
     text = _program("map(lambda r: r.v * r.v // 11 % 501)")
-    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.apply.guards"):
+    with caplog.at_level(logging.WARNING, "hydro_core.spark.functions.guards"):
         _outputs(text, _ticks(LARGE, LARGE, LARGE, 3), spark, settings)
     assert sum(reruns().values()) == before + 2
     assert "stays in Python from now on" in caplog.text

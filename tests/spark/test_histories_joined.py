@@ -15,7 +15,7 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Kind, Relation
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.lower.algebra import Range, product
 from hydro_core.spark.lower.items import make_tuple
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.types.item import LONG, Tuple
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hydro_core import Flow
 from hydro_core.analysis.infer import infer
 from hydro_core.cli.main import main
 from hydro_core.plan.planner import plan as planned
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.types.values import RowItem
 from tests.spark.pipelines import SETTINGS
 

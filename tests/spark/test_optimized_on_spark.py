@@ -72,7 +72,7 @@ CASES = {
 
 
 def _check(text: str, seed: int, spark: SparkSession, *, as_range: bool) -> None:
-    from hydro_core.spark.executor.executor.memory import run_in_memory
+    from hydro_core.spark.executor.memory import run_in_memory
 
     compiled = compile_text(text)
     # many rows fall into few groups, so that what goes on from tick to tick is worth it

@@ -16,10 +16,10 @@ from hydro_core.errors import DataError
 from hydro_core.plan.planner import plan
 from hydro_core.running import read_ticks
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.executor.memory import Memory
+from hydro_core.spark.executor.memory import Memory
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.pipeline.rework import BESIDE, correction
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.rework import BESIDE, correction
 from tests.spark.pipelines import Batch, Crash, batch, contents, crash_at, opened
 
 pytestmark = pytest.mark.spark

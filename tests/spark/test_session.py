@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.spark.session.session.session import shared_session
+from hydro_core.spark.session.session import shared_session
 
 pytestmark = pytest.mark.spark
 
@@ -23,8 +23,8 @@ def test_a_jvm_that_was_killed_is_replaced() -> None:
     script = """
 import os, signal
 from hydro_core.settings import SparkSettings
-from hydro_core.spark.session.session.launch import jvm_process
-from hydro_core.spark.session.session.session import shared_session
+from hydro_core.spark.session.launch import jvm_process
+from hydro_core.spark.session.session import shared_session
 
 settings = SparkSettings(master="local[1]")
 first = shared_session(settings)

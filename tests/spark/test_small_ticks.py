@@ -18,10 +18,10 @@ from hydro_core.compile import compile_graph, optimized
 from hydro_core.lang.load import load
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
-from hydro_core.spark.pipeline.pipeline import jobs
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.store.store import write
-from hydro_core.spark.store.store.write import Pending, Written
+from hydro_core.spark.pipeline import jobs
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.store import write
+from hydro_core.spark.store.write import Pending, Written
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Batch, batch, contents, opened
 

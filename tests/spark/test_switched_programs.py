@@ -15,9 +15,9 @@ from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.plan.bootstrap import Bootstrap, Leaf, Wanted, bootstrap
 from hydro_core.spark.inputs.stored import stored_batches
-from hydro_core.spark.pipeline.pipeline.jobs import Tables
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.pipeline.rework import BESIDE, Rework, deployment, rollback
+from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment, rollback
 from tests.spark.pipelines import SETTINGS, Crash, batch, crash_at, opened, planned
 
 pytestmark = pytest.mark.spark

@@ -14,10 +14,10 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.pipeline.pipeline.copy import copy_pipeline
-from hydro_core.spark.pipeline.pipeline.rework import correction
-from hydro_core.spark.pipeline.pipeline.verify import verify
-from hydro_core.spark.store.store.ledger import LEDGER, Ledger
+from hydro_core.spark.pipeline.copy import copy_pipeline
+from hydro_core.spark.pipeline.rework import correction
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.spark.store.ledger import LEDGER, Ledger
 from hydro_core.types.ddl import parse_ddl
 from tests.spark.pipelines import SETTINGS, Crash, batch, contents, crash_at, opened
 

@@ -19,9 +19,9 @@ from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, keys_of
 from hydro_core.settings import Settings
 from hydro_core.spark import lower as _registers_all  # noqa: F401 - by being imported
-from hydro_core.spark.executor.executor.fixpoint import Cycle, fixpoint
-from hydro_core.spark.executor.executor.job import Job, RangeResult
-from hydro_core.spark.executor.executor.past import Overlay, Past
+from hydro_core.spark.executor.fixpoint import Cycle, fixpoint
+from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation

@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import DataError
 from hydro_core.faults import fault_of
-from hydro_core.spark.session.session.ended import ended_jvm
-from hydro_core.spark.session.session.failures import data_error, find_failure
-from hydro_core.spark.store.store.ledger import state_error
+from hydro_core.spark.session.ended import ended_jvm
+from hydro_core.spark.session.failures import data_error, find_failure
+from hydro_core.spark.store.ledger import state_error
 
 _BROKEN_FILES = ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "PATH_NOT_FOUND")
 """Spark's names for files that are not what they should be."""

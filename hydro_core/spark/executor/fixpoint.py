@@ -23,7 +23,7 @@ from hydro_core.ir.walk import components
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.executor.endless import endless
+from hydro_core.spark.executor.endless import endless
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.frames.settle import Settle, settled
 

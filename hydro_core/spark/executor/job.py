@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.executor.executor.past import NoPast, Past
+from hydro_core.spark.executor.past import NoPast, Past
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.frames.settle import Settle, checkpointed
 from hydro_core.spark.lower.registry import Times

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TypeVar
 
 from hydro_core.plan.parts import in_parts
-from hydro_core.spark.executor.executor.executor import run_range
-from hydro_core.spark.executor.executor.failed_job import told_failures
-from hydro_core.spark.executor.executor.job import Storage
-from hydro_core.spark.functions.apply.guards import exactly_run
+from hydro_core.spark.executor.executor import run_range
+from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.executor.job import Storage
+from hydro_core.spark.functions.guards import exactly_run
 
 T = TypeVar("T")
 

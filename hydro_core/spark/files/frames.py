@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
 from operator import or_
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,10 +21,10 @@ from hydro_core.files.inputs import (
     NO_TICK,
     InputFile,
     Place,
+    demands,
     refuse_early,
     refuse_mixed,
     refuse_untold,
-    demands,
     require_columns,
 )
 from hydro_core.files.places import Found
@@ -47,7 +47,7 @@ from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.ticks.axis import micros
+from hydro_core.ticks.axis import Axis, micros
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
     DATE,
@@ -113,7 +113,7 @@ class Rows:
 def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
     if arrived.found.is_plain and is_exact(arrived, arrived.columns):
-        frame = _native(native_frame(session, arrived.found), arrived, arrived.columns)
+        frame = native_rows(session, arrived)
         # Where there are nulls that may not be, the workers tell their rows.
         if not lacks(frame, arrived.item):
             return Rows(arrived, frame, _summary(arrived, frame), checked=False)
@@ -122,15 +122,26 @@ def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        refuse_unread(arrived, frame)
+        refuse_unread(arrived, frame, arrived.found.files)
         return Rows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
         raise
 
 
-def native_frame(session: SparkSession, found: Found) -> DataFrame:
-    """The rows of plain files as Spark reads them by itself."""
+def native_rows(session: SparkSession, arrived: Arrived, zone: str = "UTC") -> DataFrame:
+    """The rows of plain files of exact types as Spark reads them by itself: `c0 …` and their ticks.
+
+    Args:
+        session: reads them.
+        arrived: the input.
+        zone: that of dates, and of times that name none, in the tick column.
+    """
+    return _native(_stored(session, arrived.found), arrived, arrived.columns, zone)
+
+
+def _stored(session: SparkSession, found: Found) -> DataFrame:
+    """The columns as they are stored."""
     if found.version is not None:
         reader = session.read.format("delta").option("versionAsOf", found.version)
         return reader.load(str(Path(found.form.base).absolute()))
@@ -180,23 +191,22 @@ def _nulls_among(column: Column, element: ItemType) -> Iterator[Column]:
 
 
 def _native(
-    native: DataFrame, arrived: Arrived, columns: Mapping[str, ItemType], *beside: Column
+    stored: DataFrame,
+    arrived: Arrived,
+    columns: Mapping[str, ItemType],
+    zone: str,
+    *beside: Column,
 ) -> DataFrame:
     items = [
         F.col(quoted(name)).cast(spark_type(to)).alias(f"c{i}")
         for i, (name, to) in enumerate(columns.items())
     ]
-    number, moment = tick_columns(arrived)
-    return native.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
+    number, moment = _tick_columns(arrived, zone)
+    return stored.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
 
 
-def tick_columns(arrived: Arrived, zone: str = "UTC") -> tuple[Column, Column]:
-    """The number of a row's tick and the moment in UTC that its tick column holds, one of them.
-
-    Args:
-        arrived: the input, whose tick column is exact.
-        zone: that of dates, and of times that name none.
-    """
+def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
+    """The number of a row's tick and the moment in UTC that its tick column holds, one of them."""
     nothing, column = F.lit(None), arrived.file.column
     if column is None:
         return nothing.cast("long"), nothing.cast("timestamp")
@@ -206,6 +216,14 @@ def tick_columns(arrived: Arrived, zone: str = "UTC") -> tuple[Column, Column]:
     moment = value.cast("timestamp")
     is_wall = zone != "UTC" and of in (DATE, TIMESTAMP_NTZ)
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
+
+
+def within(rows: DataFrame, axis: Axis | None) -> DataFrame:
+    """The rows that are of the ticks of an axis, with their ticks; without one, all of tick 0."""
+    if axis is None:
+        return rows.withColumn(TICK, F.lit(0).cast("long"))
+    numbered = rows.withColumn(TICK, tick_of(axis, F.col(NUMBER), F.col(MOMENT)))
+    return numbered.where(F.col(TICK).between(axis.first, axis.last))
 
 
 def item_of(item: ItemType, columns: Iterable[str]) -> Column:
@@ -223,8 +241,14 @@ def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
     return None if found is None else Misfit(*found)
 
 
-def refuse_unread(arrived: Arrived, frame: DataFrame) -> None:
-    """Refuses files that cannot be read, columns that are missing, rows that are of no tick."""
+def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> None:
+    """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
+
+    Args:
+        arrived: the input.
+        frame: what the workers have read of it.
+        files: those that they have read.
+    """
     place = F.struct(FILE, ROW)
     said = F.struct(PROBLEM, CURE)
     stages = [
@@ -234,8 +258,10 @@ def refuse_unread(arrived: Arrived, frame: DataFrame) -> None:
     named = F.sort_array(
         F.collect_list(F.when(F.col(NAMES).isNotNull(), F.struct(FILE, ROW, NAMES)))
     )
+    negative = F.when(F.col(NUMBER) < 0, F.struct(FILE, ROW, NUMBER))
     counts = [F.count(F.lit(1)), F.count(NUMBER), F.count(MOMENT)]
-    unread, untold, names, rows, numbers, moments = frame.agg(*stages, named, *counts).collect()[0]
+    told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
+    unread, untold, names, early, rows, numbers, moments = told
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
     there = dict.fromkeys(name for each in names for name in each[NAMES].split("\n"))
@@ -247,6 +273,8 @@ def refuse_unread(arrived: Arrived, frame: DataFrame) -> None:
         refuse_untold(arrived.file, NO_TICK if untold is None else untold[PROBLEM])
     if numbers and moments:
         refuse_mixed(arrived.file, arrived.file)
+    if early is not None:
+        refuse_early(arrived.file, Place(files[early[FILE]], early[ROW]), early[NUMBER], None)
 
 
 def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
@@ -278,9 +306,10 @@ def _placed(session: SparkSession, arrived: Arrived) -> DataFrame:
     uris = (path.absolute().as_uri() for path in arrived.found.files)
     # As Spark calls them.
     names = [uri.replace("file://", "file:", 1) for uri in uris]
-    numbers = F.create_map(*(F.lit(x) for pair in zip(names, range(len(names))) for x in pair))
+    numbers = F.create_map(*(F.lit(x) for n, name in enumerate(names) for x in (name, n)))
     place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
     row = F.col("_metadata.row_index").alias(ROW)
     files = [literal(file) for file in arrived.found.files]
     base = str(Path(arrived.found.form.base).absolute())
-    return _native(session.read.option("basePath", base).parquet(*files), arrived, {}, place, row)
+    stored = session.read.option("basePath", base).parquet(*files)
+    return _native(stored, arrived, {}, "UTC", place, row)

@@ -21,15 +21,15 @@ from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.failed_job import told_failures
-from hydro_core.spark.frames.few_rows import for_few_rows, together
-from hydro_core.spark.files.frames import Rows, arrived_on, rows_of
-from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
-from hydro_core.spark.frames.relation import TICK, Relation
-from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.frames.settle import checkpointed, released
 from hydro_core.spark.executor.shell import attempt, run_ticks
+from hydro_core.spark.files.frames import Rows, arrived_on, rows_of
+from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
+from hydro_core.spark.frames.few_rows import for_few_rows, together
+from hydro_core.spark.frames.relation import TICK, Relation
+from hydro_core.spark.frames.settle import checkpointed, released
+from hydro_core.spark.session.session import shared_session
 from hydro_core.ticks.every import Every
 from hydro_core.types.item import ItemType
 

@@ -6,13 +6,13 @@ from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.functions.apply.columns import (
+from hydro_core.spark.functions.columns import (
     NotCompilable,
     predicate_column,
     to_column,
     truth_column,
 )
-from hydro_core.spark.functions.apply.udf import udf_column, udf_predicate
+from hydro_core.spark.functions.udf import udf_column, udf_predicate
 from hydro_core.types.item import ItemType
 
 

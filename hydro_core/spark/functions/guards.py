@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException
 
 from hydro_core.functions.fn import Fn
 from hydro_core.settings import Settings
-from hydro_core.spark.session.session.failures import marked
+from hydro_core.spark.session.failures import marked
 
 T = TypeVar("T")
 

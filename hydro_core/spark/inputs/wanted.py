@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hydro_core.files.arrived import Arrived, is_exact
-from hydro_core.ticks.axis import NONE, Axis, Window
 from hydro_core.files.places import DELTA
-from hydro_core.types.arrow import from_arrow
+from hydro_core.files.plain import plain_table
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, Range, range_of
-from hydro_core.ticks.arrow import plain_table
+from hydro_core.ticks.axis import NONE, Axis, Window
 from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Values, Wanted
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
 

@@ -17,7 +17,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
-from hydro_core.spark.functions.apply.columns import NotCompilable, predicate_column, to_column
+from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import accumulator_type, keyed_value
 from hydro_core.spark.lower.native import native_fold, native_reduction

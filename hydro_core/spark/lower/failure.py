@@ -11,7 +11,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
-from hydro_core.spark.session.session.failures import AS_JSON, MARKER, payload
+from hydro_core.spark.session.failures import AS_JSON, MARKER, payload
 
 NUMBER = "\0"
 """Where a refusal names the number."""

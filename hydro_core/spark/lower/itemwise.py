@@ -11,7 +11,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.result_type import result_type
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.functions.apply.apply import apply, apply_predicate
+from hydro_core.spark.functions.apply import apply, apply_predicate
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import at, convert, make_row, named, type_at

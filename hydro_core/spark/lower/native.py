@@ -4,7 +4,7 @@ What such a fold is says `functions.known_folds`; here its parts become partial 
 merged, so that a fold runs along a history and goes on from what is stored. Integers are summed
 with room to spare: only a final sum beyond 64 bits fails the tick, since a fold of a bag has no
 order in which a partial sum would be one. Where a value is None, or the sum is beyond 64 bits,
-Python is asked (`hydro_core.spark.functions.apply.guards`).
+Python is asked (`hydro_core.spark.functions.guards`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from hydro_core.functions.result_type import result_type
 from hydro_core.functions.tree import Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.apply.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.functions.apply.columns.scope import asked
-from hydro_core.spark.functions.apply.guards import runs_in_python
+from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
+from hydro_core.spark.functions.columns.scope import asked
+from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
 from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
 from hydro_core.spark.lower.registry import Step

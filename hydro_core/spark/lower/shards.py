@@ -11,7 +11,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.functions.routed import router
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
-from hydro_core.spark.functions.apply.udf import udf_predicate
+from hydro_core.spark.functions.udf import udf_predicate
 from hydro_core.spark.lower.algebra import guarded
 from hydro_core.spark.lower.items import at, type_at
 from hydro_core.spark.lower.registry import Step, lowers

@@ -20,11 +20,11 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.pipeline.pipeline.rework import BESIDE
-from hydro_core.spark.pipeline.pipeline.verify import Verified, verify
-from hydro_core.spark.store.store.delta_actions import data_files
-from hydro_core.spark.store.store.ledger import LEDGER, Ledger, state_error
-from hydro_core.spark.store.store.ledger_lock import LOCK_FILE
+from hydro_core.spark.pipeline.rework import BESIDE
+from hydro_core.spark.pipeline.verify import Verified, verify
+from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.ledger import LEDGER, Ledger, state_error
+from hydro_core.spark.store.ledger_lock import LOCK_FILE
 
 _ATTEMPTS = 5
 _NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE)

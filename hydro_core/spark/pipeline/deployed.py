@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.pipeline.pipeline.jobs import Tables
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.pipeline.tables import output_tables, state_tables
-from hydro_core.spark.store.store.ledger import Commit
+from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.tables import output_tables, state_tables
+from hydro_core.spark.store.ledger import Commit
 
 _AS_NEW: Mapping[str, str] = MappingProxyType({})
 

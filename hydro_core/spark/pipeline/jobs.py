@@ -18,17 +18,17 @@ from pyspark.sql import SparkSession
 from hydro_core.plan.nothing import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
-from hydro_core.spark.executor.executor.job import Job, RangeResult
-from hydro_core.spark.executor.executor.shell import attempt
+from hydro_core.spark.executor.job import Job, RangeResult
+from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.spark.pipeline.pipeline.prepared import Run
-from hydro_core.spark.store.store.ledger import Commit
-from hydro_core.spark.store.store.schema import TableSpec
-from hydro_core.spark.store.store.store import CommittedPast, Store
-from hydro_core.spark.store.store.table import DataFile
-from hydro_core.spark.store.store.write import (
+from hydro_core.spark.pipeline.prepared import Run
+from hydro_core.spark.store.ledger import Commit
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.store import CommittedPast, Store
+from hydro_core.spark.store.table import DataFile
+from hydro_core.spark.store.write import (
     Pending,
     Written,
     collect_all,

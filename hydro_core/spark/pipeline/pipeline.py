@@ -22,22 +22,22 @@ from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.lower.registry import Times
-from hydro_core.spark.pipeline.pipeline.jobs import RangeJobs, Tables
-from hydro_core.spark.pipeline.pipeline.prepared import Prepared, Run
-from hydro_core.spark.pipeline.pipeline.retired import drop_retired
-from hydro_core.spark.pipeline.pipeline.tables import (
+from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
+from hydro_core.spark.pipeline.prepared import Prepared, Run
+from hydro_core.spark.pipeline.retired import drop_retired
+from hydro_core.spark.pipeline.tables import (
     fingerprint,
     output_tables,
     refuse_another_program,
     state_tables,
 )
-from hydro_core.spark.session.session.session import shared_session
-from hydro_core.spark.store.store.input_reads import InputRead
-from hydro_core.spark.store.store.ledger import Commit, Ledger, state_error
-from hydro_core.spark.store.store.ledger_lock import WriterLock
-from hydro_core.spark.store.store.schema import TableSpec
-from hydro_core.spark.store.store.snapshot_frame import snapshot_frame
-from hydro_core.spark.store.store.store import Step, Store
+from hydro_core.spark.session.session import shared_session
+from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.ledger_lock import WriterLock
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshot_frame import snapshot_frame
+from hydro_core.spark.store.store import Step, Store
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""

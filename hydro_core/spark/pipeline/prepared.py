@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from hydro_core.faults import told_faults
 from hydro_core.spark.lower.registry import Times
-from hydro_core.spark.store.store.input_reads import InputRead
-from hydro_core.spark.store.store.ledger import Commit, Ledger
-from hydro_core.spark.store.store.store import Step, Store
-from hydro_core.spark.store.store.write import Written
+from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger import Commit, Ledger
+from hydro_core.spark.store.store import Step, Store
+from hydro_core.spark.store.write import Written
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from hydro_core.spark.store.store.ledger import Commit
+from hydro_core.spark.store.ledger import Commit
 
 
 def retired_since(commits: Sequence[Commit]) -> dict[str, datetime]:

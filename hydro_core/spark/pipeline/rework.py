@@ -22,13 +22,13 @@ from types import TracebackType
 from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, Wanted
-from hydro_core.spark.pipeline.pipeline.jobs import Tables
-from hydro_core.spark.pipeline.pipeline.pipeline import Pipeline
-from hydro_core.spark.pipeline.pipeline.tables import output_tables, refuse_another_program, state_tables
-from hydro_core.spark.store.store.as_it_was import Base, base_before, begin, held_at, moved, summed
-from hydro_core.spark.store.store.input_reads import InputRead
-from hydro_core.spark.store.store.ledger import Commit, Ledger, state_error
-from hydro_core.spark.store.store.seam import join_at
+from hydro_core.spark.pipeline.jobs import Tables
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
+from hydro_core.spark.store.as_it_was import Base, base_before, begin, held_at, moved, summed
+from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.seam import join_at
 
 BESIDE = "_beside"
 """The directory, within a pipeline's, in which ticks are computed again."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import InputStatistics, Statistics
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.store.ledger import Commit, Ledger, state_error
+from hydro_core.spark.store.ledger import Commit, Ledger, state_error
 
 
 def deployed_statistics(directory: Path) -> Statistics:

@@ -12,9 +12,9 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.plan.meaning import meaning_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.frames.relation import Kind
-from hydro_core.spark.store.store.ledger import Commit, state_error
-from hydro_core.spark.store.store.names import directory_names
-from hydro_core.spark.store.store.schema import (
+from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.names import directory_names
+from hydro_core.spark.store.schema import (
     COPIES,
     TableSpec,
     flattened,

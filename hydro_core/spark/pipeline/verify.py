@@ -20,10 +20,10 @@ from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
 from hydro_core.spark.frames.relation import TICK
-from hydro_core.spark.store.store.delta_actions import data_files
-from hydro_core.spark.store.store.ledger import LEDGER, Commit, Ledger
-from hydro_core.spark.store.store.schema import OUTPUT_TICK, TableSpec, recorded_table
-from hydro_core.spark.store.store.table import summed_to
+from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.schema import OUTPUT_TICK, TableSpec, recorded_table
+from hydro_core.spark.store.table import summed_to
 
 _ATTEMPTS = 5
 

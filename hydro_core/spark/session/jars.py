@@ -2,7 +2,7 @@
 starts with.
 
 Sessions that name packages instead resolve them each time: two seconds, and a network. This module
-is the process that fetches them: `hydro_core.spark.session.session.ready` starts it where they are missing.
+is the process that fetches them: `hydro_core.spark.session.ready` starts it where they are missing.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from hydro_core.spark.session.session.java import find_java
-from hydro_core.spark.session.session.trust import trust_options
+from hydro_core.spark.session.java import find_java
+from hydro_core.spark.session.trust import trust_options
 
 DELTA_VERSION = "4.4.0"
 DELTA_PACKAGE = f"io.delta:delta-spark_4.2_2.13:{DELTA_VERSION}"
@@ -58,7 +58,7 @@ def fetch_jars(share: Path, scratch: Path) -> None:
         SessionError: there is no Java, or the packages cannot be had.
     """
     # Imported late: these need Spark, while looking for the jars does not.
-    from hydro_core.spark.session.session.launch import SessionError, launch_context
+    from hydro_core.spark.session.launch import SessionError, launch_context
 
     java_home = find_java(share)
     if java_home is None:
@@ -100,7 +100,7 @@ def _reasons(printed: str) -> str:
 
 def main(share: Path, scratch: Path) -> int:
     """Fetches the jars; on standard error it says why it cannot."""
-    from hydro_core.spark.session.session.launch import SessionError
+    from hydro_core.spark.session.launch import SessionError
 
     try:
         fetch_jars(share, scratch)

@@ -1,7 +1,7 @@
 """What Spark needs beside its package is made ready once, by the first who starts Spark: a Java
 where the machine has none, and the jars of Delta.
 
-`python -m hydro_core.spark.session.session.ready` does it ahead: when an image is built, or as the user who
+`python -m hydro_core.spark.session.ready` does it ahead: when an image is built, or as the user who
 may write into the environment.
 """
 
@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from hydro_core.errors import Diagnostic, InfrastructureError
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.session.session.jars import DELTA_VERSION, delta_jars
-from hydro_core.spark.session.session.java import (
+from hydro_core.spark.session.jars import DELTA_VERSION, delta_jars
+from hydro_core.spark.session.java import (
     JDK_PACKAGE,
     OLDEST_JAVA,
     default_share,
@@ -29,7 +29,7 @@ from hydro_core.spark.session.session.java import (
     unpack_jdk,
 )
 
-_AHEAD = "python -m hydro_core.spark.session.session.ready"
+_AHEAD = "python -m hydro_core.spark.session.ready"
 _SECONDS_TO_LOOK = 0.2
 
 
@@ -97,7 +97,7 @@ def _fetched(share: Path, java_home: Path) -> tuple[Path, ...]:
     _say(f"the jars of Delta {DELTA_VERSION} are fetched from Maven Central, once")
     began, scratch = time.monotonic(), share / "fetching"
     shutil.rmtree(scratch, ignore_errors=True)
-    command = [sys.executable, "-m", "hydro_core.spark.session.session.jars", str(share), str(scratch)]
+    command = [sys.executable, "-m", "hydro_core.spark.session.jars", str(share), str(scratch)]
     environment = {**os.environ, "JAVA_HOME": str(java_home)}
     try:
         with subprocess.Popen(

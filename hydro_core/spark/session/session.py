@@ -16,15 +16,15 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
-from hydro_core.spark.session.session.java import default_share
-from hydro_core.spark.session.session.launch import (
+from hydro_core.spark.session.java import default_share
+from hydro_core.spark.session.launch import (
     SessionError,
     discard_jvm,
     launch_context,
     package_archive,
     runs_jobs,
 )
-from hydro_core.spark.session.session.ready import made_ready
+from hydro_core.spark.session.ready import made_ready
 
 __all__ = ["SessionError", "session_options", "shared_session", "start_session"]
 
@@ -176,7 +176,7 @@ def _driver_options(settings: SparkSettings) -> dict[str, str]:
         # A broken heap must end the process and with it the tick, not leave half of its threads.
         "-XX:+ExitOnOutOfMemoryError",
         _IN_UTC,
-        f'"-Dlog4j2.configurationFile={files("hydro_core.spark.session.session") / "log4j2.properties"}"',
+        f'"-Dlog4j2.configurationFile={files("hydro_core.spark.session") / "log4j2.properties"}"',
         f"-Dhydrotick.log.level={settings.log_level}",
     )
     return {

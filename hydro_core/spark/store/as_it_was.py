@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.store.ledger import Commit, Ledger
-from hydro_core.spark.store.store.store import Store
-from hydro_core.spark.store.store.table import DataFile, StoredTable
+from hydro_core.spark.store.ledger import Commit, Ledger
+from hydro_core.spark.store.store import Store
+from hydro_core.spark.store.table import DataFile, StoredTable
 
 
 @dataclass(frozen=True, slots=True)

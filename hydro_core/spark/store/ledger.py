@@ -25,8 +25,8 @@ from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.store.delta_actions import data_files
-from hydro_core.spark.store.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
+from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
 
 LEDGER = "_ledger"
 _APPLICATION = "hydrotick"

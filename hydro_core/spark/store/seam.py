@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from hydro_core.spark.store.store.schema import TableSpec
-from hydro_core.spark.store.store.snapshots import summed
-from hydro_core.spark.store.store.table import StoredTable
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshots import summed
+from hydro_core.spark.store.table import StoredTable
 
 
 def join_at(tick: int, served: StoredTable, made: StoredTable) -> None:

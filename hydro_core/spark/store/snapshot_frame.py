@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from hydro_core.spark.frames.log import copies
 from hydro_core.spark.frames.paths import quoted
-from hydro_core.spark.store.store.schema import TableSpec
+from hydro_core.spark.store.schema import TableSpec
 
 
 def snapshot_frame(log: DataFrame, spec: TableSpec, first: int, last: int) -> DataFrame:

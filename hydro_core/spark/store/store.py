@@ -23,11 +23,11 @@ from pyspark.sql import functions as F
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.paths import literal
-from hydro_core.spark.store.store.ledger import Commit, state_error
-from hydro_core.spark.store.store.schema import TableSpec
-from hydro_core.spark.store.store.snapshots import snapshots, summed
-from hydro_core.spark.store.store.table import DataFile, StoredTable
-from hydro_core.spark.store.store.write import Written
+from hydro_core.spark.store.ledger import Commit, state_error
+from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshots import snapshots, summed
+from hydro_core.spark.store.table import DataFile, StoredTable
+from hydro_core.spark.store.write import Written
 
 _WRITERS = 4
 

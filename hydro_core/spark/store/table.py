@@ -28,9 +28,9 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from hydro_core.errors import DataError
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.store.store.delta_actions import data_files
-from hydro_core.spark.store.store.ledger import state_error
-from hydro_core.spark.store.store.schema import TableSpec
+from hydro_core.spark.store.delta_actions import data_files
+from hydro_core.spark.store.ledger import state_error
+from hydro_core.spark.store.schema import TableSpec
 
 STAGED = "staged"
 """The directory, within a table's, of files that Spark writes."""

@@ -25,8 +25,8 @@ from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
 from hydro_core.spark.frames.settle import Settle, checkpointed, exactly
 from hydro_core.spark.lower.changes import changes_of, told
-from hydro_core.spark.store.store.schema import TableSpec, flattened
-from hydro_core.spark.store.store.table import STAGED, StoredTable
+from hydro_core.spark.store.schema import TableSpec, flattened
+from hydro_core.spark.store.table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple
 
 _JOBS = 2

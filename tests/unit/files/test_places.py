@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.files.places import Found, find
 from hydro_core.files.inputs import InputFile
+from hydro_core.files.places import Found, find
 from hydro_core.types.ddl import parse_ddl
 
 MOMENTS = pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})

@@ -265,7 +265,9 @@ def test_a_null_where_none_may_be(tmp_path: Path) -> None:
     path = tmp_path / "o.jsonl"
     path.write_text('{"t": 0, "x": 1}\n{"t": 1}\n')
     assert ticks_of(f"o={path}:t", schemas={"o": "x long"})
-    with pytest.raises(HydroError, match=r"in tick 1, `o.jsonl`: null, .*`not null` \(row 1, column `x`\)"):
+    with pytest.raises(
+        HydroError, match=r"in tick 1, `o.jsonl`: null, .*`not null` \(row 1, column `x`\)"
+    ):
         ticks_of(f"o={path}:t", schemas={"o": "x long not null"})
 
 

@@ -65,7 +65,7 @@ def test_a_run_uses_the_plan_for_what_it_does(
         ran.append(plan)
         return iter(())
 
-    monkeypatch.setattr("hydro_core.spark.executor.executor.memory.run_in_memory", note)
+    monkeypatch.setattr("hydro_core.spark.executor.memory.run_in_memory", note)
     monkeypatch.setattr(
         engines, "run_ticks", lambda typed, strata, *_: note(Compiled(typed, strata))
     )

@@ -21,7 +21,7 @@ from hydro_core.spark.inputs.arrivals.landings import Landing, Past
 from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.store.input_reads import Change, InputRead
+from hydro_core.spark.store.input_reads import Change, InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 

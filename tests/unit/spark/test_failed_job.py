@@ -6,8 +6,8 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from hydro_core.errors import InfrastructureError
-from hydro_core.spark.executor.executor.failed_job import told_failures
-from hydro_core.spark.session.session import ended
+from hydro_core.spark.executor.failed_job import told_failures
+from hydro_core.spark.session import ended
 
 
 class _GoneError(Py4JJavaError):  # type: ignore[misc]

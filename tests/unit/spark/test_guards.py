@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
-from hydro_core.spark.functions.apply.guards import exactly_run, mark, runs_in_python
+from hydro_core.spark.functions.guards import exactly_run, mark, runs_in_python
 
 
 def _function(text: str, file: str) -> Fn:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.spark.session.session import java
+from hydro_core.spark.session import java
 
 
 def fake_java(home: Path, version: str, *, release: bool = True) -> Path:

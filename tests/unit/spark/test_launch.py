@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hydro_core.spark.session.session.launch import _interrupts_wait
+from hydro_core.spark.session.launch import _interrupts_wait
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from hydro_core.spark.pipeline.pipeline.rows import sorted_rows
+from hydro_core.spark.pipeline.rows import sorted_rows
 
 
 def test_rows_without_an_order_are_sorted() -> None:

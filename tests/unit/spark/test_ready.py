@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.settings import SparkSettings
-from hydro_core.spark.session.session.ready import NotReadyError, made_ready
-from hydro_core.spark.session.session.session import start_session
+from hydro_core.spark.session.ready import NotReadyError, made_ready
+from hydro_core.spark.session.session import start_session
 from tests.unit.spark.test_java import fake_java
 
 JAR = "io.delta_delta-spark_4.2_2.13-4.4.0.jar"
@@ -61,7 +61,7 @@ def test_who_asks_at_the_same_time_waits(tmp_path: Path) -> None:
     fake_java(share / "jdk", "21.0.8")
     script = (
         "import sys, time; from pathlib import Path\n"
-        "import hydro_core.spark.session.session.ready as ready\n"
+        "import hydro_core.spark.session.ready as ready\n"
         "def fetched(share, java_home):\n"
         "    print('fetched'); time.sleep(1); (share / 'jars').mkdir()\n"
         f"    (share / 'jars' / {JAR!r}).touch(); return ready.delta_jars(share)\n"
@@ -108,4 +108,4 @@ def test_a_place_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotReadyError, match="cannot be put into") as caught:
         made_ready(tmp_path / "file" / "share")
-    assert "python -m hydro_core.spark.session.session.ready" in str(caught.value)
+    assert "python -m hydro_core.spark.session.ready" in str(caught.value)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.settings import MEBIBYTE, SparkSettings, size_in_bytes
-from hydro_core.spark.session.session.jars import delta_jars
-from hydro_core.spark.session.session.session import SessionError, session_options, start_session
+from hydro_core.spark.session.jars import delta_jars
+from hydro_core.spark.session.session import SessionError, session_options, start_session
 
 
 @pytest.mark.parametrize("memory", ["2g", "3g", "8g"])

@@ -11,9 +11,9 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.errors import DataError
 from hydro_core.optimize.statistics import InputStatistics
-from hydro_core.spark.pipeline.pipeline.statistics import deployed_statistics
-from hydro_core.spark.store.store.input_reads import InputRead
-from hydro_core.spark.store.store.ledger import Commit, Ledger
+from hydro_core.spark.pipeline.statistics import deployed_statistics
+from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.spark.store.ledger import Commit, Ledger
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 JOINS = """

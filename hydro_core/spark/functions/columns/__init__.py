@@ -1,11 +1,11 @@
 """Functions as Spark columns: where they may not give what Python gives, they fail the job.
 
-The job then runs again with the function in Python: see `hydro_core.spark.functions.apply.guards`.
+The job then runs again with the function in Python: see `hydro_core.spark.functions.guards`.
 """
 
 from __future__ import annotations
 
-from hydro_core.spark.functions.apply.columns.compiler import predicate_column as predicate_column
-from hydro_core.spark.functions.apply.columns.compiler import to_column as to_column
-from hydro_core.spark.functions.apply.columns.compiler import truth_column as truth_column
-from hydro_core.spark.functions.apply.columns.value import NotCompilable as NotCompilable
+from hydro_core.spark.functions.columns.compiler import predicate_column as predicate_column
+from hydro_core.spark.functions.columns.compiler import to_column as to_column
+from hydro_core.spark.functions.columns.compiler import truth_column as truth_column
+from hydro_core.spark.functions.columns.value import NotCompilable as NotCompilable

@@ -13,9 +13,9 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.apply.columns import choices, integers, strings, structs
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import choices, integers, strings, structs
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     Value,
     boolean,

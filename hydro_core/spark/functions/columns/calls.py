@@ -8,7 +8,7 @@ from typing import Any
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES
 from hydro_core.functions.tree import Call, Comprehension, Const, Expr
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import (
+from hydro_core.spark.functions.columns import (
     arrays,
     casing,
     choices,
@@ -20,9 +20,9 @@ from hydro_core.spark.functions.apply.columns import (
     structs,
     sums,
 )
-from hydro_core.spark.functions.apply.columns.constants import constant
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns.constants import constant
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     Value,
     boolean,

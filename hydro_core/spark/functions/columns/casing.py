@@ -18,8 +18,8 @@ from functools import lru_cache
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import Value, boolean, strict, string
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import Value, boolean, strict, string
 from hydro_core.types.item import LONG, STRING
 
 # What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:

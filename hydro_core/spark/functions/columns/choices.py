@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import compare, integers, lookup, numbers, structs
-from hydro_core.spark.functions.apply.columns.parts import surely_reads
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
+from hydro_core.spark.functions.columns.parts import surely_reads
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     DURATION,
     NotCompilable,
     Value,

@@ -12,12 +12,12 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.apply.columns import structs
-from hydro_core.spark.functions.apply.columns.division import EXACT
-from hydro_core.spark.functions.apply.columns.integers import as_long, is_int
-from hydro_core.spark.functions.apply.columns.numbers import is_decimal, is_float, is_number
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import structs
+from hydro_core.spark.functions.columns.division import EXACT
+from hydro_core.spark.functions.columns.integers import as_long, is_int
+from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_number
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     DURATION,
     NotCompilable,
     Value,

@@ -34,7 +34,7 @@ from hydro_core.functions.tree import (
     Slice,
     Unary,
 )
-from hydro_core.spark.functions.apply.columns import (
+from hydro_core.spark.functions.columns import (
     arrays,
     calls,
     choices,
@@ -46,11 +46,11 @@ from hydro_core.spark.functions.apply.columns import (
     strings,
     structs,
 )
-from hydro_core.spark.functions.apply.columns.constants import constant
-from hydro_core.spark.functions.apply.columns.parts import result_nodes
-from hydro_core.spark.functions.apply.columns.scope import Scope, Site
-from hydro_core.spark.functions.apply.columns.value import DURATION, NotCompilable, Value
-from hydro_core.spark.functions.apply.guards import runs_in_python
+from hydro_core.spark.functions.columns.constants import constant
+from hydro_core.spark.functions.columns.parts import result_nodes
+from hydro_core.spark.functions.columns.scope import Scope, Site
+from hydro_core.spark.functions.columns.value import DURATION, NotCompilable, Value
+from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 
 Argument = tuple[Column, ItemType]

@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import integers
-from hydro_core.spark.functions.apply.columns.structs import make_row, make_tuple
-from hydro_core.spark.functions.apply.columns.value import DURATION, Generator, NotCompilable, Value
+from hydro_core.spark.functions.columns import integers
+from hydro_core.spark.functions.columns.structs import make_row, make_tuple
+from hydro_core.spark.functions.columns.value import DURATION, Generator, NotCompilable, Value
 from hydro_core.types.item import (
     BINARY,
     BOOLEAN,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns.integers import as_long, literal, multiply
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.integers import as_long, literal, multiply
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
 from hydro_core.types.item import DOUBLE, LONG
 
 EXACT = 2**53

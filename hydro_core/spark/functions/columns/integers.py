@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
 from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1

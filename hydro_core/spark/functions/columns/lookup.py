@@ -11,10 +11,10 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple, Spread
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import arrays, compare, integers, strings, structs
-from hydro_core.spark.functions.apply.columns.constants import constant
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
+from hydro_core.spark.functions.columns.constants import constant
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     Generator,
     NotCompilable,
     Value,

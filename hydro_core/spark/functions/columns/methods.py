@@ -8,10 +8,10 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import arrays, casing, lookup, moments, structs
-from hydro_core.spark.functions.apply.columns.constants import constant
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import arrays, casing, lookup, moments, structs
+from hydro_core.spark.functions.columns.constants import constant
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     Value,
     boolean,

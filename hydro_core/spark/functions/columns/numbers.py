@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import division, integers, structs
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, computed, strict
+from hydro_core.spark.functions.columns import division, integers, structs
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import NotCompilable, Value, computed, strict
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28

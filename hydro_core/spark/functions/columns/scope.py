@@ -16,8 +16,8 @@ from pyspark.sql import Column
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value
-from hydro_core.spark.functions.apply.guards import mark
+from hydro_core.spark.functions.columns.value import NotCompilable, Value
+from hydro_core.spark.functions.guards import mark
 
 Compile = Callable[[Expr, "Scope"], Value]
 

@@ -11,9 +11,9 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import integers
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import (
+from hydro_core.spark.functions.columns import integers
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import (
     NotCompilable,
     Value,
     boolean,

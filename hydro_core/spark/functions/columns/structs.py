@@ -8,8 +8,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, computed
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import NotCompilable, Value, computed
 from hydro_core.types.item import (
     INTEGERS,
     UNKNOWN,

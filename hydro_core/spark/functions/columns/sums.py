@@ -8,9 +8,9 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.apply.columns import arrays, integers
-from hydro_core.spark.functions.apply.columns.scope import Scope
-from hydro_core.spark.functions.apply.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns import arrays, integers
+from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
 from hydro_core.types.item import LONG
 
 

@@ -19,7 +19,7 @@ from hydro_core.spark.inputs.arrivals.look import (
     snapshot_read,
 )
 from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
-from hydro_core.spark.store.store.input_reads import Change, InputRead
+from hydro_core.spark.store.input_reads import Change, InputRead
 
 
 @dataclass(frozen=True, slots=True)

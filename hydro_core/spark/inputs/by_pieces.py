@@ -1,0 +1,77 @@
+"""Rows of landed files that are read piece by piece: by this process, or by Spark's workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.inputs import Place, refuse_misfit
+from hydro_core.files.reading import read_here
+from hydro_core.files.rows import Wanted
+from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.files.frames import first_misfit, item_of, refuse_unread, within
+from hydro_core.spark.files.workers import read_in_workers
+from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.ticks.axis import NONE, Axis, Numbers, Ticks
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this are read by Spark's workers."""
+
+
+def read_by_pieces(
+    spark: Callable[[], SparkSession],
+    arrived: Arrived,
+    made: Wanted,
+    files: Sequence[Path],
+    ticks: Ticks | None,
+    axis: Callable[[], Axis | None],
+) -> tuple[pa.Table | DataFrame, Counter[int]]:
+    """The rows (item, t) of some files that are of the ticks, and how many each tick has.
+
+    Args:
+        spark: gives the session, where there is much to read.
+        arrived: the input.
+        made: the columns of its items, and the tick column.
+        files: those that may have rows of the ticks.
+        ticks: which ones; None: all rows are of tick 0.
+        axis: the same, as Spark is told of them.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
+    """
+    if sum(file.stat().st_size for file in files) > _HERE:
+        return _by_workers(spark(), arrived, made, files, axis())
+    rows = read_here(arrived, made, ticks, files)
+    return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
+
+
+def count_ticks(numbers: Numbers) -> Counter[int]:
+    """How many rows each tick has."""
+    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
+def _by_workers(
+    session: SparkSession,
+    arrived: Arrived,
+    made: Wanted,
+    files: Sequence[Path],
+    axis: Axis | None,
+) -> tuple[DataFrame, Counter[int]]:
+    frame = read_in_workers(session, files, arrived.found.form, made)
+    refuse_unread(arrived, frame, files)
+    rows = within(frame, axis)
+    misfit = first_misfit(rows, F.col(TICK))
+    if misfit is not None:
+        place = Place(files[misfit.file], misfit.row)
+        column = list(made.columns)[misfit.place]
+        refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
+    counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
+    return rows.select(item_of(arrived.item, made.columns), TICK), counts
