@@ -296,13 +296,6 @@ BROKEN = b"PAR1 this is no Parquet file PAR1"
             "in tick 2, `b.jsonl`: .*row 0, column `k`",
         ),
         ({"a.jsonl": "{}", "b.csv": "k,v\n"}, "rows=.", "several kinds"),
-        ({"a.csv": "k,v,v\na,1,2\n"}, "rows=a.csv", "several columns `v`"),
-        (
-            {"a.jsonl": '{"k": "a", "v": 1, "t": 0}\n{"k": "a", "v": 1, "t": "2024-01-01"}\n'},
-            "rows=a.jsonl:t",
-            "`t` holds numbers of ticks, but other rows times",
-        ),
-        ({"a.jsonl": '{"k": "\\ud800", "v": 1}\n'}, "rows=a.jsonl", "half a surrogate pair"),
         ({"a.parquet": BROKEN}, "rows=a.parquet", "cannot be read"),
         ({"a.txt": "x"}, "rows=a.txt", "no known kind"),
     ],
@@ -328,23 +321,6 @@ def test_a_null_where_none_may_be(run: Run, here: Path, form: str) -> None:
     )
     kept = 'rows = source("number int not null, day date not null")\nrows -> out'
     assert "error" not in same(run, kept, "--input", f"rows={path}:day")
-
-
-def test_a_null_within_a_column_where_none_may_be(run: Run, here: Path) -> None:
-    parts = pa.struct([("a", pa.int64())])
-    table = pa.table(
-        {
-            "r": pa.array([{"a": 1}, None, {"a": None}], parts),
-            "all": pa.array([[{"a": 1}], None, [{"a": None}]], pa.list_(parts)),
-        }
-    )
-    pyarrow.parquet.write_table(table, "rows.parquet")
-    for schema in ("r struct<a: long not null>", "all array<struct<a: long not null>>"):
-        program = f'rows = source("{schema}")\nrows -> out'
-        error = same(run, program, "--input", "rows=rows.parquet")["error"]
-        assert re.search(r"`not null`.* \(row 2, column", error["message"])
-    pyarrow.parquet.write_table(table.slice(0, 2), "rows.parquet")
-    assert "error" not in same(run, program, "--input", "rows=rows.parquet")
 
 
 @pytest.mark.parametrize(
