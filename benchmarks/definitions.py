@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Ratio, note, parser_of, report
 from hydro_core.spark.store.ledger import Commit, Ledger
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 
 GOAL = 1.0
 """Seconds that 20 flows may take."""

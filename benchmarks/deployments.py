@@ -35,12 +35,12 @@ from hydro_core.plan.bootstrap import Wanted, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import first_again
-from hydrotick.changes import Asked, Change, Work, change_of
-from hydrotick.deploying import deploy
-from hydrotick.programs import plan_as_written
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticks import Window
+from hydrotick.deployment.changes import Asked, Change, Work, change_of
+from hydrotick.deployment.deploying import deploy
+from hydrotick.project.programs import plan_as_written
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.ticks import Window
+from hydrotick.runner.runner import TickRunner
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
 REFACTORED = WRITTEN.replace(

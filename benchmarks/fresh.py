@@ -57,9 +57,9 @@ def definitions(home: Path, flows: int) -> dict[str, float]:
     """How long the definitions of so many flows take to load."""
     found: dict[str, float] = {}
     with _clock(found, "imports"):
-        from hydrotick.factory import project_definitions
-        from hydrotick.runner import TickRunner
-        from hydrotick.settings import ProjectSettings
+        from hydrotick.code_location.factory import project_definitions
+        from hydrotick.project.settings import ProjectSettings
+        from hydrotick.runner.runner import TickRunner
     known = [flights_in(home, home / "landing", f"flights_{i}") for i in range(flows)]
     with _clock(found, "flows"):
         runner = TickRunner(ProjectSettings(home=home))
@@ -72,14 +72,14 @@ def definitions(home: Path, flows: int) -> dict[str, float]:
 
 def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     """How long `hydrotick plan` takes for the flights where another program takes over."""
-    from hydrotick.runner import TickRunner
-    from hydrotick.settings import ProjectSettings
+    from hydrotick.project.settings import ProjectSettings
+    from hydrotick.runner.runner import TickRunner
 
     program_at(home).write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
     found: dict[str, float] = {}
     with _clock(found, "plan"):
-        from hydrotick.changes import Asked, change_of
-        from hydrotick.plan_shown import as_text
+        from hydrotick.cli.plan_shown import as_text
+        from hydrotick.deployment.changes import Asked, change_of
 
         runner = TickRunner(ProjectSettings(home=home))
         change = change_of(flights_in(home, landed), runner, Asked())

@@ -21,9 +21,9 @@ from benchmarks.definitions import PROGRAM
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Meter, Ratio, note, parser_of, report, session
 from hydro_core.project.flow_asset import FlowAsset
+from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.sample import Sample
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 
 GOAL = 0.1
 RANGE = 50

@@ -1,7 +1,7 @@
 """Every limit and default of the core, each with its reason.
 
 Settings are values: whoever runs something passes them in. The environment is read by the outermost
-layer only (`orchestration/settings.py`, the command line), which makes a changed copy:
+layer only (`orchestration/project/settings.py`, the command line), which makes a changed copy:
 `Settings().with_(max_iterations=10)`.
 """
 

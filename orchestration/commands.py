@@ -15,42 +15,42 @@ from hydro_core.errors import DataError, Diagnostic
 
 def demo(arguments: Sequence[str]) -> int:
     """Runs the first days of the NYC flights of 2013 through Dagster, Spark and Delta."""
-    from .demo import demo as run_demo
+    from .cli.demo import demo as run_demo
 
     return run_demo(arguments)
 
 
 def dev(arguments: Sequence[str]) -> int:
     """Opens the Dagster UI with its daemon, on this machine only."""
-    from .dev import dev as run_dev
+    from .cli.dev import dev as run_dev
 
     return run_dev(arguments)
 
 
 def status(arguments: Sequence[str]) -> int:
     """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
-    from .status import status as show_status
+    from .cli.status import status as show_status
 
     return show_status(arguments)
 
 
 def backfill(arguments: Sequence[str]) -> int:
     """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
-    from .backfill import backfill as run_backfill
+    from .cli.backfill import backfill as run_backfill
 
     return run_backfill(arguments)
 
 
 def correct(arguments: Sequence[str]) -> int:
     """Computes committed ticks of a flow again, from what is landed now, in one commit."""
-    from .backfill import correct as run_correct
+    from .cli.backfill import correct as run_correct
 
     return run_correct(arguments)
 
 
 def accept(arguments: Sequence[str]) -> int:
     """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
-    from .late_status import accept as run_accept
+    from .cli.late_status import accept as run_accept
 
     return run_accept(arguments)
 
@@ -64,42 +64,42 @@ def docs(arguments: Sequence[str]) -> int:
 
 def show(arguments: Sequence[str]) -> int:
     """Shows the rows of an output, or of a state, as of a committed tick."""
-    from .show import show as show_rows
+    from .cli.show import show as show_rows
 
     return show_rows(arguments)
 
 
 def why(arguments: Sequence[str]) -> int:
     """Shows which landed rows, of which ticks, a row of an output comes from."""
-    from .why import why as show_why
+    from .cli.why import why as show_why
 
     return show_why(arguments)
 
 
 def plan(arguments: Sequence[str]) -> int:
     """Shows what deploying the program of a flow as it is now would do; nothing is done."""
-    from .deploy import plan as show_plan
+    from .cli.deploy import plan as show_plan
 
     return show_plan(arguments)
 
 
 def deploy(arguments: Sequence[str]) -> int:
     """Deploys the program of a flow as it is now: shows what that does, asks, and does it."""
-    from .deploy import deploy as run_deploy
+    from .cli.deploy import deploy as run_deploy
 
     return run_deploy(arguments)
 
 
 def rollback(arguments: Sequence[str]) -> int:
     """Goes back to the deployment before, and computes the ticks since then by its program."""
-    from .deploy import rollback as run_rollback
+    from .cli.deploy import rollback as run_rollback
 
     return run_rollback(arguments)
 
 
 def init(arguments: Sequence[str]) -> int:
     """Makes a project that runs: a flow with its program, sample data and a test."""
-    from .init import init as make
+    from .cli.init import init as make
 
     return make(arguments)
 
@@ -118,21 +118,21 @@ def simulate(arguments: Sequence[str]) -> int:
     the rows of each tick in another order, and with pipelines on Spark whose ticks are cut into
     ranges and whose process ends in the middle of a commit.
     """
-    from .simulate import simulate as run_simulation
+    from .cli.simulate import simulate as run_simulation
 
     return run_simulation(arguments)
 
 
 def completion(arguments: Sequence[str]) -> int:
     """Prints the script by which a shell completes commands, options, flows and outputs."""
-    from .completion import completion as print_script
+    from .cli.completion import completion as print_script
 
     return print_script(arguments)
 
 
 def land(arguments: Sequence[str]) -> int:
     """Lands the data that a flow of this project brings with it."""
-    from .arguments import add_format, flow_parser, parsed
+    from .project.arguments import add_format, flow_parser, parsed
 
     parser = flow_parser("land", land.__doc__)
     add_format(parser)

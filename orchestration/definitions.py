@@ -5,9 +5,9 @@ Loading parses the programs and builds assets; it starts no Spark and optimizes 
 
 from __future__ import annotations
 
-from . import project
-from .factory import project_definitions
-from .runner import TickRunner
+from .code_location.factory import project_definitions
+from .project import project
+from .runner.runner import TickRunner
 
 _found = project.current()
 defs = project_definitions(_found.flows, TickRunner(_found.settings), _found.broken)

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import dagster as dg
 from pydantic import Field
 
-from . import project
-from .factory import project_definitions
-from .init import put_project
-from .runner import TickRunner
-from .settings_file import FileSettings, settings_of_tables
+from .cli.init import put_project
+from .code_location.factory import project_definitions
+from .project import project
+from .project.settings_file import FileSettings, settings_of_tables
+from .runner.runner import TickRunner
 
 
 def load_definitions(at: Path | str, given: FileSettings | None = None) -> dg.Definitions:

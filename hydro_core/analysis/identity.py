@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Gives, PerItem, Projection
+from hydro_core.catalog.classes import Gives, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
@@ -129,7 +129,7 @@ def projection(node: Node, typed: Typed) -> Form | None:
     The form of a column is that of an expression of the row.
     """
     cls = node.cls
-    if not isinstance(cls, Projection) and cls != PerItem(Gives.ONE):
+    if not is_itemwise(cls) or cls.gives is not Gives.ONE:
         return None
     item = typed.types[node.inputs[0]].item
     output = typed.types[Endpoint(node.id)].item

@@ -9,6 +9,9 @@ The words are those of incremental view maintenance. *Linear* operators do the s
 that comes as with one that goes (`PerItem`, `Projection`, `Sum`); *bilinear* ones do so with each
 input while the other stays (`Product`); the others work *by key* (`Matching`, `Distinct`, `ByKey`),
 *by position* (`Positional`, `Ordering`), or *over time*.
+
+What many ask of a class each of them says itself (`properties.py`): which of its inputs' items it
+`passes` on, and how much of the past its output `holds`.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, TypeGuard, assert_never, final
+
+from hydro_core.catalog.properties import Holds, Passes
 
 if TYPE_CHECKING:
     from hydro_core.catalog.spec import Args
@@ -28,17 +33,26 @@ if TYPE_CHECKING:
 class Given:
     """Has no input: its items come with the tick."""
 
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """A stream without items."""
 
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Output:
     """The end of a stream."""
+
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class Gives(Enum):
@@ -58,7 +72,19 @@ class Gives(Enum):
 class PerItem:
     """Linear: looks at one item at a time."""
 
+    holds: ClassVar[Holds] = Holds.INPUTS
     gives: Gives
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        match self.gives:
+            case Gives.SAME:
+                return Passes.ALL
+            case Gives.SOME | Gives.ROUTED:
+                return Passes.SOME
+            case Gives.ONE | Gives.UP_TO_ONE | Gives.SEVERAL | Gives.RESULT:
+                return Passes.NONE
 
 
 @final
@@ -66,6 +92,9 @@ class PerItem:
 class Projection:
     """Linear: a row for each row, of its columns and computed ones."""
 
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
+    gives: ClassVar[Gives] = Gives.ONE
     columns: Callable[[Args, Sequence[str]], Mapping[str, str | Fn]]
     """From the arguments and the row's columns to what stands in each column of the output: the
     column of that name, or what the function gives for the row.
@@ -79,8 +108,14 @@ class Projection:
 class Sum:
     """Linear in all inputs together: their items."""
 
+    holds: ClassVar[Holds] = Holds.INPUTS
     widens: bool = False
     """Items change their type, so that all have one."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.NONE if self.widens else Passes.ALL
 
 
 class Meets(Enum):
@@ -96,6 +131,8 @@ class Meets(Enum):
 class Product:
     """Bilinear: pairs of the items of two inputs."""
 
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
     meets: Meets
     keeps: frozenset[int] = frozenset()
     """The inputs whose items stay, padded, where they meet none: these are not linear."""
@@ -114,6 +151,8 @@ class Compares(Enum):
 class Matching:
     """By key: the items of the first input that have a match in the second, or that have none."""
 
+    passes: ClassVar[Passes] = Passes.SOME
+    holds: ClassVar[Holds] = Holds.INPUTS
     wanted: bool
     """Whether those with a match stay."""
     compares: Compares
@@ -123,6 +162,9 @@ class Matching:
 @dataclass(frozen=True, slots=True)
 class Distinct:
     """By key, which is the whole item: each once."""
+
+    passes: ClassVar[Passes] = Passes.ALL
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 class Summary(Enum):
@@ -139,6 +181,7 @@ class Summary(Enum):
 class ByKey:
     """By key: one item is made of those of a key."""
 
+    holds: ClassVar[Holds] = Holds.RESULT
     summary: Summary
     keyed: bool = True
     """Results stand by keys; else there is one, that of everything."""
@@ -148,16 +191,27 @@ class ByKey:
         """Whether a function of the program goes from item to item."""
         return self.summary in (Summary.FOLD, Summary.REDUCTION)
 
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.SOME if self.summary is Summary.LATEST else Passes.NONE
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Running:
     """By key: its result of all that has come so far, which it stores, made of what is new."""
 
+    holds: ClassVar[Holds] = Holds.STATE
     of: ByKey
     """What it is over all items."""
     loses: bool = False
     """Its last input is what no longer counts."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.NONE if self.of.passes is Passes.NONE else Passes.EARLIER
 
 
 @final
@@ -165,6 +219,8 @@ class Running:
 class Ordering:
     """Gives the items an order, or takes it away."""
 
+    passes: ClassVar[Passes] = Passes.ALL
+    holds: ClassVar[Holds] = Holds.INPUTS
     sorts: bool = True
 
 
@@ -185,14 +241,31 @@ class Positional:
 
     gives: Places
 
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        cut = self.gives in (Places.FIRST, Places.FIRST_OF_KEY)
+        return Passes.SOME if cut else Passes.NONE
+
+    @property
+    def holds(self) -> Holds:
+        """How much of the past its output holds."""
+        return Holds.INPUTS if self.passes is Passes.NONE else Holds.RESULT
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class History:
     """Over time: the items of all ticks so far."""
 
+    holds: ClassVar[Holds] = Holds.HISTORY
     before: bool = False
     """This tick apart."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.EARLIER if self.before else Passes.SO_FAR
 
 
 @final
@@ -200,11 +273,17 @@ class History:
 class Window:
     """Over time: the items of the last ticks."""
 
+    passes: ClassVar[Passes] = Passes.SO_FAR
+    holds: ClassVar[Holds] = Holds.WINDOW
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Before:
     """Over time: the items of the tick before."""
+
+    passes: ClassVar[Passes] = Passes.EARLIER
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 @final
@@ -212,14 +291,23 @@ class Before:
 class Leaving:
     """Over time: the items of a tick some ticks ago, which a window loses."""
 
+    passes: ClassVar[Passes] = Passes.EARLIER
+    holds: ClassVar[Holds] = Holds.INPUTS
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Growth:
     """Over time: how a stream differs from what it was in the tick before."""
 
+    holds: ClassVar[Holds] = Holds.INPUTS
     signed: bool
     """What goes is told, too, with a count; else only what comes."""
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.NONE if self.signed else Passes.SOME
 
 
 @final
@@ -230,7 +318,13 @@ class Compared:
     What `Growth` is over time.
     """
 
+    holds: ClassVar[Holds] = Holds.INPUTS
     signed: bool
+
+    @property
+    def passes(self) -> Passes:
+        """Which of its inputs' items it gives."""
+        return Passes.NONE if self.signed else Passes.SOME
 
 
 @final
@@ -238,6 +332,8 @@ class Compared:
 class Commands:
     """Over time: what all commands so far leave there."""
 
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.STATE
     keyed: bool
     """One value for each key."""
 
@@ -268,31 +364,21 @@ ClassOf = Callable[["Args"], OpClass]
 """From the arguments to the class."""
 
 
-def passes_on(cls: object) -> bool:
+def passes_on(cls: OpClass) -> bool:
     """Whether the operator passes its input on as it is."""
     return isinstance(cls, PerItem) and cls.gives is Gives.SAME
 
 
-def is_itemwise(cls: object) -> bool:
+def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
     """Whether the operator goes item by item, so that it does the same with changes."""
-    return isinstance(cls, PerItem | Projection)
-
-
-def keeps_first(cls: object) -> bool:
-    """Whether the operator keeps an item of its first input or not, in the same tick."""
     match cls:
-        case PerItem(gives):
-            return gives in (Gives.SAME, Gives.SOME, Gives.ROUTED)
-        case Matching() | Distinct():
+        case PerItem() | Projection():
             return True
-        case _:
+        case Given() | Nothing() | Output() | Sum() | Product() | Matching() | Distinct() | ByKey():
             return False
-
-
-def aggregates(cls: object) -> bool:
-    """Whether the operator makes named aggregates, of items or of what is new."""
-    match cls:
-        case ByKey(Summary.AGGREGATES) | Running(ByKey(Summary.AGGREGATES)):
-            return True
-        case _:
+        case Running() | Ordering() | Positional() | History() | Window() | Before() | Leaving():
             return False
+        case Growth() | Compared() | Commands():
+            return False
+        case _:
+            assert_never(cls)

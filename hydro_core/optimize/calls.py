@@ -11,39 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
-from hydro_core.catalog.classes import (
-    Before,
-    ByKey,
-    Commands,
-    Compared,
-    Distinct,
-    Given,
-    Growth,
-    History,
-    Leaving,
-    Matching,
-    Meets,
-    Nothing,
-    Ordering,
-    Output,
-    PerItem,
-    Places,
-    Positional,
-    Product,
-    Projection,
-    Running,
-    Sum,
-    Summary,
-    Window,
-    aggregates,
-    keeps_first,
-    passes_on,
-)
+from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
+from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
 from hydro_core.optimize.loops import cycle_of
-from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
+from hydro_core.optimize.shape import Cycle, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 
 Key = int | str
@@ -84,14 +57,13 @@ def _is_allowed(
     covered: set[tuple[Key, ClassId]],
     own: set[tuple[str, tuple[ClassId, ...]]],
 ) -> bool:
-    name = node.shape.name
-    match node.shape.cls:
-        case Cycle(new=True):
-            reads = (len(node.inputs) - 1) // 3
-            return (cycle_of(name), node.inputs[:reads]) in own
-        case Cycle():
-            return (name, node.inputs) in own
-    return (_key(node), node.inputs[_asked(node)]) in covered
+    name, cls = node.shape.name, node.shape.cls
+    if not isinstance(cls, Cycle):
+        return (_key(node), node.inputs[_asked(node)]) in covered
+    if cls.new:
+        reads = (len(node.inputs) - 1) // 3
+        return (cycle_of(name), node.inputs[:reads]) in own
+    return (name, node.inputs) in own
 
 
 def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[Key, ClassId]]:
@@ -122,7 +94,7 @@ def _inside(
     work: _Covered, key: Key, node: ENode, moved: Mapping[tuple[Key, int], list[int]]
 ) -> None:
     """What is part of a covered stream is covered."""
-    if _holds(node.shape.cls):
+    if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
         for cls in node.inputs:
             work.add(key, cls)
     if node.payload is not None:
@@ -150,7 +122,7 @@ def _outside(work: _Covered, key: Key, node: ENode) -> None:
     if cls == Sum():
         if all((key, read) in work.found for read in node.inputs):
             work.add(key, node.cls)
-    elif _is_part(cls) and (key, node.inputs[0]) in work.found:
+    elif cls.passes is not Passes.NONE and (key, node.inputs[0]) in work.found:
         work.add(key, node.cls)
 
 
@@ -200,38 +172,8 @@ def _asked(node: ENode) -> int:
 
 def _of_items(node: ENode) -> bool:
     """Whether it makes aggregates, of all its items."""
-    return aggregates(node.shape.cls) and isinstance(node.shape.cls, ByKey)
-
-
-def _gives_its_items(cls: ShapeClass) -> bool:
-    """Whether it gives the items that it gets."""
-    return passes_on(cls) or isinstance(cls, Distinct | Ordering)
-
-
-def _holds(cls: ShapeClass) -> bool:
-    """Whether every input is part of the output, in each tick."""
-    return _gives_its_items(cls) or isinstance(cls, Window) or cls in (Sum(), History())
-
-
-def _is_part(cls: ShapeClass) -> bool:
-    """Whether it gives nothing but items of its first input, of this tick or earlier."""
-    match cls:
-        case ByKey(summary):
-            return summary is Summary.LATEST
-        case Positional(gives):
-            return gives in (Places.FIRST, Places.FIRST_OF_KEY)
-        case Growth(signed) | Compared(signed):
-            return not signed
-        case History() | Window() | Before() | Leaving():
-            return True
-        case PerItem() | Matching() | Distinct() | Ordering():
-            return _gives_its_items(cls) or keeps_first(cls)
-        case Given() | Nothing() | Output() | Projection() | Sum() | Product():
-            return False
-        case Running() | Commands() | Cycle():
-            return False
-        case _:
-            assert_never(cls)
+    cls = node.shape.cls
+    return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
 
 
 def _classes(problem: Problem, space: Space, names: Iterable[str]) -> Iterator[ClassId]:

@@ -9,28 +9,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
+    Commands,
+    Compared,
     Compares,
+    Distinct,
+    Given,
     Gives,
+    Growth,
     History,
     Leaving,
     Matching,
     Meets,
+    Nothing,
+    Ordering,
+    Output,
     PerItem,
+    Positional,
     Product,
     Projection,
     Running,
     Sum,
-    Summary,
     Window,
-    aggregates,
 )
 from hydro_core.catalog.itemwise import SELECT
+from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Aggregate, Args, State, functions_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, Inner, Let, Param
@@ -177,12 +185,16 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return (_join(own, asked) if keeps else asked,)
         case Projection() as cls:
             return (_behind_columns(node, cls, items[0], own),)
-        case ByKey(Summary.AGGREGATES) | Running(ByKey(Summary.AGGREGATES)):
+        case ByKey() | Running() if aggregates(node.cls):
             return (columns_of_aggregate(node.args),) * len(items)
         case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Product() | Matching() | Distinct():
             return everything
+        case ByKey() | Running() | Ordering() | Positional() | Growth() | Compared() | Commands():
+            return everything
+        case _:
+            assert_never(node.cls)
 
 
 def _asks_functions_alone(node: Node) -> bool:

@@ -35,10 +35,10 @@ from hydro_core.catalog.classes import (
     Running,
     Sum,
     Window,
-    is_itemwise,
 )
+from hydro_core.catalog.properties import Holds
 from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, is_smaller, rows_of
+from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -78,14 +78,16 @@ class CostModel:
         # made of one row for each key, or of the last ticks, does not
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
-            if found[node.cls] is None and (is_smaller(node.shape.cls) or node.shape.single):
+            holds = node.shape.cls.holds
+            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single
+            if found[node.cls] is None and smaller:
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
     def costs(self, sizes: Sequence[float]) -> list[float]:
         """The cost of every node."""
-        kept = {n.cls for n in self.space.nodes if _updates(n.shape.cls)}
+        kept = {n.cls for n in self.space.nodes if n.shape.cls.holds is Holds.STATE}
         touched = self._touched(sizes)
         return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
 
@@ -109,14 +111,14 @@ class CostModel:
         """How many rows of a running result change in a tick, as the operator itself knows."""
         found: dict[ClassId, float] = {}
         for node in self.space.nodes:
-            if _updates(node.shape.cls):
+            if node.shape.cls.holds is Holds.STATE:
                 found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs))
         changed = True
         while changed:
             changed = False
             for node in self.space.nodes:
                 rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
-                if rows is None or node.cls in found or not is_itemwise(node.shape.cls):
+                if rows is None or node.cls in found or not node.shape.is_itemwise:
                     continue
                 found[node.cls] = rows
                 changed = True
@@ -124,10 +126,8 @@ class CostModel:
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
-        cls = node.shape.cls
-        if self.goal == "range" and _is_free_in_ranges(cls):
-            return NODE
-        return NODE + _cost_of(cls, [sizes[c] for c in node.inputs], sizes[node.cls])
+        into = [sizes[c] for c in node.inputs]
+        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], self.goal)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)
@@ -186,10 +186,13 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # noqa: C901, PLR0911 - a closed set of cases
+def _cost_of(cls: ShapeClass, into: Sequence[float], out: float, goal: Goal) -> float:  # noqa: C901, PLR0911 - a closed set of cases
     """What a node of the class touches in a tick, given the rows that it reads and gives."""
     match cls:
         case Given() | Output():
+            return 0.0
+        case History() | Before() | Growth(signed=False) if goal == "range":
+            # it only changes the ticks at which rows are there
             return 0.0
         case Sum():
             return 0.01 * out
@@ -227,16 +230,3 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float) -> float:  # no
             return sum(into)
         case _:
             assert_never(cls)
-
-
-def _updates(cls: ShapeClass) -> bool:
-    """Whether it stores its results of many rows, and knows what it changes.
-
-    Nobody stores them again, or looks at the others to tell.
-    """
-    return isinstance(cls, Running) and cls.of.keyed
-
-
-def _is_free_in_ranges(cls: ShapeClass) -> bool:
-    """Whether it only changes the ticks at which rows are there."""
-    return isinstance(cls, History | Before) or cls == Growth(signed=False)

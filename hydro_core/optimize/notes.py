@@ -6,24 +6,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
+    Commands,
+    Compared,
+    Distinct,
+    Given,
     Gives,
     Growth,
     History,
+    Leaving,
     Matching,
+    Nothing,
     Ordering,
     Output,
     PerItem,
-    Places,
     Positional,
     Product,
+    Projection,
     Running,
     Sum,
     Window,
 )
+from hydro_core.catalog.properties import Holds
 from hydro_core.catalog.spec import Args
 from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
@@ -79,7 +87,7 @@ def notes_of(
             own = None if before is None else _named(origins, space, before)[1]
             reason = of_changing_input(own) if own else of_history(node.shape, args)
             found.setdefault(_note(origins, space, node, reason, "all of history"))
-        elif _condenses(node.shape.cls) and held.windows.intersection(node.inputs):
+        elif node.shape.cls.holds.condenses and held.windows.intersection(node.inputs):
             note = _note(origins, space, node, of_window(node.shape, args), "all of its window")
             found.setdefault(note)
         elif _goes_through(node, held.states):
@@ -127,8 +135,8 @@ def _could_be_stored(space: Space, cls: ClassId) -> bool:
 
 def _reads(node: ENode, held: set[ClassId]) -> bool:
     """Whether the node goes through what is held, other than to look something up in it."""
-    large = [c in held for c in node.inputs]
-    match node.shape.cls:
+    cls, large = node.shape.cls, [c in held for c in node.inputs]
+    match cls:
         case Cycle(new=True):
             return False
         case Product(keeps=keeps) if len(keeps) < 2:
@@ -136,16 +144,22 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else all(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(large)
+        case Distinct() | ByKey() | Running() | Compared() | Ordering() | Positional() | Cycle():
+            return any(large)
+        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+            return any(large)
+        case _:
+            assert_never(cls)
 
 
 def _histories(space: Space, plan: Plan) -> set[ClassId]:
     """The classes that hold all of history, from `persist` and `old` on."""
 
     def holds(node: ENode, found: set[ClassId]) -> bool:
-        cls = node.shape.cls
-        return isinstance(cls, History) or (not _condenses(cls) and _reads(node, found))
+        own = node.shape.cls.holds
+        return own is Holds.HISTORY or (not own.condenses and _reads(node, found))
 
     return _least(space, plan, holds)
 
@@ -155,9 +169,9 @@ def _windows(space: Space, plan: Plan) -> set[ClassId]:
 
     def holds(node: ENode, found: set[ClassId]) -> bool:
         cls = node.shape.cls
-        if isinstance(cls, Window):
+        if cls.holds is Holds.WINDOW:
             return True
-        smaller = _condenses(cls) or isinstance(cls, Before)
+        smaller = cls.holds.condenses or isinstance(cls, Before)
         return not smaller and any(c in found for c in node.inputs)
 
     return _least(space, plan, holds)
@@ -168,9 +182,9 @@ def _states(space: Space, plan: Plan) -> set[ClassId]:
 
     def holds(node: ENode, found: set[ClassId]) -> bool:
         cls = node.shape.cls
-        if _is_running(cls):
+        if cls.holds is Holds.STATE:
             return not node.shape.single
-        passes = not _condenses(cls) and not isinstance(cls, Growth)
+        passes = not cls.holds.condenses and not isinstance(cls, Growth)
         return passes and _reads(node, found)
 
     return _least(space, plan, holds)
@@ -182,7 +196,7 @@ def _goes_through(node: ENode, states: set[ClassId]) -> bool:
     Changes pass through what goes item by item, and are known where a result is updated.
     """
     cls = node.shape.cls
-    if _is_running(cls):
+    if cls.holds is Holds.STATE:
         return any(c in states for c in node.inputs)
     by_item = node.shape.linear == (True,)
     return not by_item and not isinstance(cls, Growth) and _reads(node, states)
@@ -190,23 +204,24 @@ def _goes_through(node: ENode, states: set[ClassId]) -> bool:
 
 def _is_quiet(cls: ShapeClass) -> bool:
     """Whether it holds or hands on what is there, and computes nothing."""
-    held = isinstance(cls, History | Window | Before | Output)
-    return held or cls in (Sum(), Ordering(sorts=False))
-
-
-def _condenses(cls: ShapeClass) -> bool:
-    """Whether its result is a state, not a history."""
-    return isinstance(cls, ByKey | Running) or cls == Positional(Places.FIRST)
-
-
-def _is_running(cls: ShapeClass) -> bool:
-    """Whether it updates a result of many rows in place: it touches the keys of what is new."""
-    return isinstance(cls, Running) and cls.of.keyed
+    match cls:
+        case Sum(widens):
+            return not widens
+        case Ordering(sorts):
+            return not sorts
+        case Given() | Nothing() | Output() | History() | Window() | Before() | Leaving():
+            return True
+        case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
+            return False
+        case Positional() | Growth() | Compared() | Commands() | Cycle():
+            return False
+        case _:
+            assert_never(cls)
 
 
 def _carries(cls: ShapeClass) -> bool:
     """Whether it carries a stream from tick to tick."""
-    return isinstance(cls, History | Running) or cls == PerItem(Gives.RESULT)
+    return cls.holds in (Holds.HISTORY, Holds.STATE) or cls == PerItem(Gives.RESULT)
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from hydro_core.catalog.classes import (
+    Before,
     ByKey,
+    Commands,
+    Compared,
     Compares,
     Distinct,
+    Given,
     Growth,
+    History,
+    Leaving,
     Matching,
+    Nothing,
     Ordering,
+    Output,
+    PerItem,
+    Positional,
     Product,
+    Projection,
+    Running,
+    Sum,
     Summary,
-    aggregates,
+    Window,
 )
 from hydro_core.catalog.internal import MOVING_AGGREGATE
 from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
@@ -42,8 +56,14 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
             return True
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(shape.linear)
+        case Matching() | Running() | Compared() | Ordering() | Positional() | Cycle():
+            return any(shape.linear)
+        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+            return any(shape.linear)
+        case _:
+            assert_never(shape.cls)
 
 
 def of_changing_input(before: str) -> Reason:
@@ -65,7 +85,7 @@ def of_state() -> Reason:
 def of_window(shape: Shape, args: Args) -> Reason:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if not aggregates(shape.cls) or shape.cls == MOVING_AGGREGATE.cls:
+    if not shape.makes_aggregates or shape.cls == MOVING_AGGREGATE.cls:
         why = (
             f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
         )
@@ -81,7 +101,7 @@ def of_window(shape: Shape, args: Args) -> Reason:
     return Reason("its rows are counted anew", cure)
 
 
-def of_history(shape: Shape, args: Args) -> Reason:  # noqa: PLR0911 - a closed set of cases
+def of_history(shape: Shape, args: Args) -> Reason:  # noqa: C901, PLR0911 - a closed set of cases
     """The node goes through all of a history."""
     match shape.cls:
         case Matching(wanted=False, compares=compares):
@@ -109,6 +129,17 @@ def of_history(shape: Shape, args: Args) -> Reason:  # noqa: PLR0911 - a closed 
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
             )
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+            return _of_other(shape)
+        case Matching() | Distinct() | ByKey() | Running() | Compared() | Positional():
+            return _of_other(shape)
+        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+            return _of_other(shape)
+        case _:
+            assert_never(shape.cls)
+
+
+def _of_other(shape: Shape) -> Reason:
     if any(shape.linear):
         return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
     return Reason(

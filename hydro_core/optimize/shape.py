@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import OpClass, Ordering, Sum
+from hydro_core.catalog.classes import OpClass, Ordering, Sum, is_itemwise
+from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
@@ -37,6 +40,8 @@ class Cycle:
 
     new: bool = False
     """Only what the ticks before did not have."""
+    passes: ClassVar[Passes] = Passes.NONE
+    holds: ClassVar[Holds] = Holds.INPUTS
 
 
 ShapeClass = OpClass | Cycle
@@ -70,6 +75,16 @@ class Shape:
     def plain(self) -> str:
         """What people call it."""
         return self.flat.removesuffix(GLOBAL)
+
+    @property
+    def is_itemwise(self) -> bool:
+        """Whether it goes item by item."""
+        return not isinstance(self.cls, Cycle) and is_itemwise(self.cls)
+
+    @property
+    def makes_aggregates(self) -> bool:
+        """Whether it makes named aggregates, of items or of what is new."""
+        return not isinstance(self.cls, Cycle) and aggregates(self.cls)
 
     @property
     def is_bags(self) -> bool:

@@ -120,15 +120,6 @@ def groups(rows: float) -> float:
     return rows if rows <= 1 else rows**GROUPS_EXPONENT
 
 
-def is_smaller(cls: ShapeClass) -> bool:
-    """Whether the result is smaller than the history that it is made of."""
-    match cls:
-        case ByKey() | Window() | Positional(Places.FIRST | Places.FIRST_OF_KEY):
-            return True
-        case _:
-            return False
-
-
 def _share(gives: Gives, asked: Asked) -> float:
     match gives:
         case Gives.SOME | Gives.UP_TO_ONE:

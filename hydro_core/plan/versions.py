@@ -7,18 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import (
+    Before,
     ByKey,
     Commands,
+    Compared,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
     Places,
     Positional,
+    Product,
     Projection,
     Running,
-    Summary,
-    keeps_first,
+    Sum,
+    Window,
 )
+from hydro_core.catalog.properties import Passes
+from hydro_core.catalog.results import aggregates
 from hydro_core.ir.graph import Node, NodeId
 
 Key = tuple[str, ...]
@@ -46,18 +62,25 @@ def result_key(node: Node) -> Key | None:
 
     None, too, where it makes no results of items.
     """
-    match node.cls:
-        case ByKey(summary, keyed) | Running(ByKey(summary, keyed)) if keyed:
+    cls = node.cls
+    match cls:
+        case ByKey(keyed=True) | Running(ByKey(keyed=True)):
             by: Key | None = node.args["by"]
-            if by is None and summary is not Summary.AGGREGATES:
-                return FIRST_FIELD
-            return by
+            return FIRST_FIELD if by is None and not aggregates(cls) else by
         case Positional(Places.FIRST_OF_KEY):
             return node.args["by"] or FIRST_FIELD
         case Commands(keyed=True):
             return FIRST_FIELD
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return None
+        case Matching() | Distinct() | ByKey() | Running() | Compared():
+            return None
+        case Ordering() | Positional() | History() | Window() | Before() | Leaving():
+            return None
+        case Growth() | Commands():
+            return None
+        case _:
+            assert_never(cls)
 
 
 def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
@@ -66,7 +89,8 @@ def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
         return own
     before = found.get(node.inputs[0].node) if node.inputs else None
     cls = node.cls
-    if before is None or keeps_first(cls):
+    alone = cls.passes is Passes.ALL and len(node.inputs) == 1
+    if before is None or alone or cls.passes is Passes.SOME:
         return before
     if before and isinstance(cls, Projection):
         made = cls.columns(node.args, before)

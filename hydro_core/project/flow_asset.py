@@ -1,8 +1,8 @@
 """What an asset folder declares: a program, where its inputs land, its ticks, and what must hold of
 its outputs.
 
-A `FlowAsset` is data. `hydrotick.factory` makes Dagster assets, checks and jobs of it;
-`hydrotick` runs it.
+A `FlowAsset` is data. `hydrotick.code_location.factory` makes Dagster assets, checks and jobs of
+it; `hydrotick` runs it.
 """
 
 from __future__ import annotations

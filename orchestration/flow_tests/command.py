@@ -17,9 +17,9 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import program_of
 from hydro_core.running import Options, run_items
 
-from .. import project
-from ..arguments import add_format, flow_named
-from ..project import Project
+from ..project import project
+from ..project.arguments import add_format, flow_named
+from ..project.project import Project
 from .judge import Judged, judge
 from .shown import as_json, as_text
 from .written import files_beside, tests_in

@@ -11,7 +11,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from ..processes import ProcessLock
+from .processes import ProcessLock
 
 SETTINGS = "dagster.yaml"
 SHIPPED_BESIDE = "dagster.yaml.shipped"

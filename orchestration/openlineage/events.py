@@ -13,9 +13,9 @@ from uuid import uuid4
 from hydro_core.analysis.descriptions import Described
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..report import TickReport
-from ..shape import Columns, FlowShape, OutputShape
-from ..ticks import Window
+from ..project.shape import Columns, FlowShape, OutputShape
+from ..project.ticks import Window
+from ..runner.report import TickReport
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
 

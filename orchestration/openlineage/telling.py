@@ -13,16 +13,16 @@ from hydro_core.errors import HydroError
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..programs import comments_of
-from ..report import TickReport
-from ..settings import ProjectSettings
-from ..shape import shape_of
-from ..ticks import Window
+from ..project.programs import comments_of
+from ..project.settings import ProjectSettings
+from ..project.shape import shape_of
+from ..project.ticks import Window
+from ..runner.report import TickReport
 from .client import send
 from .events import Parent, Run
 
 if TYPE_CHECKING:
-    from ..runner import TickRunner
+    from ..runner.runner import TickRunner
 
 Begin = Callable[[Sequence[Window]], Run]
 

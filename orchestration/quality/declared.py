@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..shape import FlowShape
+from ..project.shape import FlowShape
 from .compared import EQUALS, SAYS
 from .landed import landed_checks
 from .sample import Sample

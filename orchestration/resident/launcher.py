@@ -16,8 +16,8 @@ from dagster._core.launcher.base import (
 )
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
-from ..processes import PROCESS_TAG, has_ended, host_of, this_process
-from ..run_tags import flow_of
+from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
+from ..instance.run_tags import flow_of
 from .pool import WorkerPool
 
 

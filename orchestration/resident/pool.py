@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..processes import has_ended, number_of
+from ..instance.processes import has_ended, number_of
 from .calls import call, workers_of
 
 SECONDS_TO_START = 60

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.project.discover import ASSETS, SETTINGS, project_root
 
 from ..instance import dev_lock
-from ..processes import PROCESS_TAG, ProcessLock, has_ended, this_process
+from ..instance.processes import PROCESS_TAG, ProcessLock, has_ended, this_process
 from .calls import listen, workers_of
 from .pool import SECONDS_TO_END
 

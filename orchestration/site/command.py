@@ -10,10 +10,10 @@ from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 
-from .. import project
-from ..arguments import add_format, flow_named
-from ..project import Project
-from ..runner import TickRunner
+from ..project import project
+from ..project.arguments import add_format, flow_named
+from ..project.project import Project
+from ..runner.runner import TickRunner
 from .content import told
 from .page import index, page
 

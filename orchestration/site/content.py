@@ -17,11 +17,11 @@ from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..deployments import fitted
-from ..programs import untried_deployment
+from ..project.deployments import fitted
+from ..project.programs import untried_deployment
+from ..project.shape import FlowShape, shape_of
 from ..quality.declared import checks_of
-from ..runner import TickRunner
-from ..shape import FlowShape, shape_of
+from ..runner.runner import TickRunner
 from .sizes import Size, sizes_of
 
 

@@ -13,7 +13,7 @@ from hydro_core.ir.render import svg
 from hydro_core.ir.render.picture import title
 from hydro_core.project.flow_asset import FlowOutput
 
-from ..shape import Columns, OutputShape, StateShape
+from ..project.shape import Columns, OutputShape, StateShape
 from .content import Told
 from .sizes import Size
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hydrotick.init import put_project
+from hydrotick.cli.init import put_project
 
 HEAVY = {"dagster", "egglog", "great_expectations", "pandas", "pyarrow", "pyspark"}
 

@@ -9,8 +9,8 @@ import dagster as dg
 import pytest
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.runner import TickRunner
-from hydrotick.ticking import run_ticks
+from hydrotick.cli.ticking import run_ticks
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import opened, serve
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.spark.pipeline.jobs import RangeJobs
-from hydrotick.correction import Planned
-from hydrotick.ticking import correct_ticks, run_ticks
+from hydrotick.cli.ticking import correct_ticks, run_ticks
+from hydrotick.runner.correction import Planned
 from tests.orchestration.small import opened
 
 

@@ -7,10 +7,10 @@ import signal
 import sys
 from pathlib import Path
 
-from hydrotick.changes import Asked, change_of
-from hydrotick.deploying import deploy
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.deployment.changes import Asked, change_of
+from hydrotick.deployment.deploying import deploy
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
 
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
-from hydrotick.late import accept
-from hydrotick.looking import look, missing, to_decide
-from hydrotick.noticed import Noticed
-from hydrotick.report import TickReport
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.late import accept
+from hydrotick.runner.looking import look, missing, to_decide
+from hydrotick.runner.noticed import Noticed
+from hydrotick.runner.report import TickReport
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, contents, small_flow
 
 DAYS = [f"2026-01-0{day}" for day in range(1, 10)]

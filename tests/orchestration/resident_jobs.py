@@ -18,7 +18,7 @@ def ask_spark(context: OpExecutionContext) -> None:
     from hydro_core.settings import SparkSettings
     from hydro_core.spark.session.launch import jvm_process
     from hydro_core.spark.session.session import shared_session
-    from hydrotick import project
+    from hydrotick.project import project
 
     assert project.current().flows
     assert shared_session(SparkSettings(master="local[1]")).range(3).count() == 3

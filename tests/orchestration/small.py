@@ -15,13 +15,13 @@ from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Ticks
-from hydrotick import project
-from hydrotick.factory import asset_key, project_definitions
-from hydrotick.project import Project
-from hydrotick.records import refuse_lost_pipeline
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings, project_settings
-from hydrotick.ticks import TickAxis
+from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.records import refuse_lost_pipeline
+from hydrotick.project import project
+from hydrotick.project.project import Project
+from hydrotick.project.settings import ProjectSettings, project_settings
+from hydrotick.project.ticks import TickAxis
+from hydrotick.runner.runner import TickRunner
 
 PROGRAM = """
 payments = source("user string, amount long")

@@ -17,10 +17,10 @@ import pytest
 
 from assets.chat.asset import CHAT
 from hydrotick.instance import prepare_instance
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.ticks import TickAxis
 from hydrotick.resident.pool import WorkerPool
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticks import TickAxis
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import land
 from tests.orchestration.web import NODES, Api, answers
 

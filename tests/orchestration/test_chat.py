@@ -12,9 +12,9 @@ from assets.chat.asset import CHAT
 from hydro_core.engines import Options
 from hydro_core.lang.load import load
 from hydro_core.running import run_json
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import run_ticks
+from hydrotick.cli.ticking import run_ticks
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
 

@@ -23,10 +23,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from hydrotick.changes import Asked, change_of
-from hydrotick.deploying import deploy
-from hydrotick.runner import TickRunner
-from hydrotick.ticking import run_ticks
+from hydrotick.deployment.changes import Asked, change_of
+from hydrotick.deployment.deploying import deploy
+from hydrotick.runner.runner import TickRunner
+from hydrotick.cli.ticking import run_ticks
 from tests.orchestration.small import contents, opened
 
 flow, runner = opened(Path(sys.argv[1]))

@@ -19,14 +19,14 @@ from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import BESIDE
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick.correction import planned
-from hydrotick.factory import asset_key
+from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.records import unrecorded
+from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
+from hydrotick.project.ticks import Window
 from hydrotick.quality.facts import measure
-from hydrotick.records import unrecorded
-from hydrotick.run_tags import CORRECT, CORRECT_TAG
-from hydrotick.runner import TickRunner
-from hydrotick.ticking import open_instance, run_ticks
-from hydrotick.ticks import Window
+from hydrotick.runner.correction import planned
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, Run, contents, land, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

@@ -15,11 +15,11 @@ from dagster._core.workspace.autodiscovery import loadable_targets_from_python_m
 from assets.chat.asset import CHAT
 from assets.flights.asset import FLIGHTS
 from hydrotick import commands
+from hydrotick.code_location.factory import project_definitions
 from hydrotick.definitions import defs
-from hydrotick.factory import project_definitions
 from hydrotick.in_dagster import load_definitions
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import serve
 from tests.unit.projects.declared import declare_py, declare_yaml
 
@@ -46,8 +46,8 @@ def test_the_code_location_is_one_for_dagster():
 def test_what_dagster_stores_with_is_whole_while_the_checks_are_loaded():
     program = (
         "import sys, threading; threading.Thread.start = lambda self: None\n"
-        "from hydrotick.runner import TickRunner\n"
-        "from hydrotick.settings import project_settings\n"
+        "from hydrotick.runner.runner import TickRunner\n"
+        "from hydrotick.project.settings import project_settings\n"
         "TickRunner(project_settings()).warm_up()\n"
         "print(sys.modules['sqlalchemy.orm.exc'].UnmappedClassError.__name__)"
     )

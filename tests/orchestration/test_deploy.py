@@ -12,9 +12,9 @@ from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import BESIDE, Rework, deployment
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.cli.ticking import run_ticks
 from hydrotick.quality.facts import measure
-from hydrotick.runner import TickRunner
-from hydrotick.ticking import run_ticks
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,

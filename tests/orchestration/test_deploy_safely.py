@@ -19,12 +19,12 @@ from hydro_core.cli.main import main
 from hydro_core.deploy.files import numbers
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.changes import Asked, change_of
-from hydrotick.deploying import deploy as take_over
-from hydrotick.factory import asset_key, project_definitions
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import open_instance, run_ticks
+from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.deployment.changes import Asked, change_of
+from hydrotick.deployment.deploying import deploy as take_over
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (
     COUNTED,
     DAYS,
@@ -267,9 +267,9 @@ def test_definitions_load_neither_the_optimizer_nor_spark(tmp_path: Path) -> Non
 import sys
 from pathlib import Path
 from tests.orchestration.small import small_flow
-from hydrotick.factory import project_definitions
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.code_location.factory import project_definitions
+from hydrotick.runner.runner import TickRunner
+from hydrotick.project.settings import ProjectSettings
 flow = small_flow(Path({str(tmp_path / "program")!r}))
 defs = project_definitions([flow], TickRunner(ProjectSettings(home=Path({str(tmp_path)!r}))))
 keys = {{key.to_user_string() for key in defs.resolve_asset_graph().get_all_asset_keys()}}

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
 from assets.flights.landing import DAYS, land
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import open_instance, run_ticks
-from hydrotick.ticks import TickAxis
+from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.project.ticks import TickAxis
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.flights_by_hand import QUERIES, ByHand
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

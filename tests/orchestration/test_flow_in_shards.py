@@ -18,10 +18,10 @@ from assets.flights.landing import land
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.verify import verify
+from hydrotick.cli.ticking import run_ticks
+from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.facts import measure
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import run_ticks
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 from tests.orchestration.changing import LAST, planned, rewrite, rows_of
 from tests.orchestration.flights_by_hand import QUERIES, ByHand

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
-from hydrotick.factory import project_definitions
-from hydrotick.next_run import next_run
-from hydrotick.runner import TickRunner
+from hydrotick.code_location.factory import project_definitions
+from hydrotick.code_location.next_run import next_run
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, land, opened
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

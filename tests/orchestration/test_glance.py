@@ -17,13 +17,13 @@ import yaml
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.factory import asset_key, last_key
-from hydrotick.glance import say_nothing_more
-from hydrotick.init import put_project
-from hydrotick.project import project_at
-from hydrotick.run_tags import FLOW_TAG
-from hydrotick.status import status_of
-from hydrotick.ticking import open_instance
+from hydrotick.cli.glance import say_nothing_more
+from hydrotick.cli.init import put_project
+from hydrotick.cli.status import status_of
+from hydrotick.cli.ticking import open_instance
+from hydrotick.code_location.factory import asset_key, last_key
+from hydrotick.instance.run_tags import FLOW_TAG
+from hydrotick.project.project import project_at
 from tests.orchestration.recorded import RUN, Case
 
 pytestmark = pytest.mark.dagster

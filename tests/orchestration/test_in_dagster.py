@@ -12,7 +12,7 @@ from dagster.components.testing.utils import create_defs_folder_sandbox
 
 import hydrotick
 from hydro_core.errors import HydroError
-from hydrotick.init import put_project
+from hydrotick.cli.init import put_project
 from tests.pages.blocks import ALL
 
 pytestmark = pytest.mark.dagster

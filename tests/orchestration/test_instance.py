@@ -14,14 +14,14 @@ from dagster._core.instance.config import PoolGranularity
 from dagster._core.instance.ref import InstanceRef
 
 from hydrotick import instance
-from hydrotick.factory import flow_definitions
-from hydrotick.init import init
+from hydrotick.cli.init import init
+from hydrotick.cli.ticking import open_instance
+from hydrotick.code_location.factory import flow_definitions
 from hydrotick.instance import SHIPPED_BESIDE, has_own_settings, prepare_instance
 from hydrotick.instance.retention import forget_old_logs
-from hydrotick.project import project_at
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import open_instance
+from hydrotick.project.project import project_at
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 
 pytestmark = pytest.mark.dagster
 

@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from assets.chat.asset import CHAT
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import open_instance
+from hydrotick.cli.ticking import open_instance
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster, pytest.mark.slow]
 

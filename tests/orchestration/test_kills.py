@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from assets.flights.asset import FLIGHTS
-from hydrotick.factory import asset_key
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
-from hydrotick.ticking import open_instance, run_ticks
+from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.code_location.factory import asset_key
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration import small
 from tests.orchestration.flights_by_hand import QUERIES, ByHand
 from tests.orchestration.test_flights import wrong

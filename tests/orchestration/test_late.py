@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.spark.pipeline.verify import verify
-from hydrotick import late_status
+from hydrotick.cli import late_status
 from hydrotick.quality.facts import measure
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, Row, at, committed
 

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydrotick.status import status_of
+from hydrotick.cli.status import status_of
 from tests.orchestration.late import DAYS, IN_TIME, LATE, OPEN, Late, committed
 from tests.orchestration.small import Run
 

@@ -21,11 +21,11 @@ from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.verify import verify
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.table import StoredTable
-from hydrotick.factory import asset_key
+from hydrotick.cli.ticking import open_instance, run_ticks
+from hydrotick.code_location.factory import asset_key
 from hydrotick.quality.facts import measure
 from hydrotick.quality.suites import PERSIST
-from hydrotick.runner import TickRunner
-from hydrotick.ticking import open_instance, run_ticks
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import Run, contents, opened, reason, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

@@ -17,10 +17,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import HydroError
+from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
 from hydrotick.openlineage.client import send
-from hydrotick.run_tags import CORRECT, CORRECT_TAG
-from hydrotick.runner import TickRunner
-from hydrotick.settings import project_settings
+from hydrotick.project.settings import project_settings
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import PROGRAM, Run, land, opened
 from tests.support.openlineage_spec import EVENT, check, check_runs
 

@@ -14,7 +14,7 @@ from hydro_core.deploy.meaning import said
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of
-from hydrotick.programs import deployment_for, said_instead
+from hydrotick.project.programs import deployment_for, said_instead
 from tests.orchestration.changing import COUNTED, REFACTORED, rewrite
 from tests.orchestration.small import PROGRAM, small_flow
 

@@ -13,10 +13,10 @@ from deltalake import write_deltalake
 
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Ticks
 from hydrotick import commands
-from hydrotick.factory import flow_definitions, last_key
-from hydrotick.readiness import Committed, Latest, ready
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.code_location.factory import flow_definitions, last_key
+from hydrotick.project.settings import ProjectSettings
+from hydrotick.runner.readiness import Committed, Latest, ready
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
@@ -134,8 +134,8 @@ def test_commands_refuse_and_tell(
 
     flow, runner = opened(tmp_path)
     serve(monkeypatch, [flow], ProjectSettings(home=tmp_path))
-    monkeypatch.setattr("hydrotick.status.Flows", lambda _: runner)
-    monkeypatch.setattr("hydrotick.backfill.TickRunner", lambda _: runner)
+    monkeypatch.setattr("hydrotick.cli.status.Flows", lambda _: runner)
+    monkeypatch.setattr("hydrotick.cli.backfill.TickRunner", lambda _: runner)
     runner.now = lambda: at(3, 12)
     with pytest.raises(HydroError, match="may not run yet: tick 2026-01-03 before it may not"):
         commands.backfill(["small", "--to", "2026-01-20"])

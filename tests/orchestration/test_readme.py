@@ -53,9 +53,9 @@ def test_the_forms_have_fifteen_lines_at_most() -> None:
 @pytest.mark.dagster
 def test_the_asset_is_one(directory: Path) -> None:
     from hydro_core.project.discover import found_in
-    from hydrotick.factory import project_definitions
-    from hydrotick.runner import TickRunner
-    from hydrotick.settings import ProjectSettings
+    from hydrotick.code_location.factory import project_definitions
+    from hydrotick.project.settings import ProjectSettings
+    from hydrotick.runner.runner import TickRunner
 
     folder = directory / "assets" / "totals"
     folder.mkdir(parents=True)

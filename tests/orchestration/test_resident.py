@@ -15,12 +15,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from hydrotick.cli.ticking import open_instance
 from hydrotick.instance import dev_lock, prepare_instance
-from hydrotick.processes import PROCESS_TAG, has_ended, this_process
+from hydrotick.instance.processes import PROCESS_TAG, has_ended, this_process
 from hydrotick.resident.calls import call, listen, workers_of
 from hydrotick.resident.launcher import ResidentRunLauncher
 from hydrotick.resident.pool import WorkerPool
-from hydrotick.ticking import open_instance
 
 pytestmark = pytest.mark.dagster
 

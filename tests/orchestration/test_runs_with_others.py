@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
-from hydrotick.factory import asset_key
+from hydrotick.code_location.factory import asset_key
 from hydrotick.quality.compared import EQUALS
 from tests.orchestration.small import BATCHES, Run, land, opened, reason
 

@@ -15,13 +15,13 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from hydrotick.factory import asset_key, flow_definitions
-from hydrotick.failures import FailedRun, failed_run, tell
-from hydrotick.next_run import MOST_TRIES, next_run
-from hydrotick.records import unrecorded
-from hydrotick.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
-from hydrotick.settings import ProjectSettings
-from hydrotick.status import status, status_of
+from hydrotick.cli.status import status, status_of
+from hydrotick.code_location.factory import asset_key, flow_definitions
+from hydrotick.code_location.failures import FailedRun, failed_run, tell
+from hydrotick.code_location.next_run import MOST_TRIES, next_run
+from hydrotick.code_location.records import unrecorded
+from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION, range_tags
+from hydrotick.project.settings import ProjectSettings
 from tests.orchestration.recorded import RUN, Case
 from tests.orchestration.small import serve
 
@@ -190,8 +190,8 @@ def test_status_tells_what_runs_what_failed_and_how_far_behind_it_is(case: Case)
 def test_status_is_for_monitoring_too(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("hydrotick.ticking.open_instance", lambda _: nullcontext(case.instance))
-    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.cli.ticking.open_instance", lambda _: nullcontext(case.instance))
+    monkeypatch.setattr("hydrotick.cli.status.Flows", lambda _: case.runner)
     serve(monkeypatch, [case.flow], case.runner.project)
     case.runner.project.dagster_home.mkdir(parents=True)
     case.commit(0, 16)
@@ -232,7 +232,7 @@ def test_a_failed_tick_is_named_once(
 ) -> None:
     """Its run names it; of the ticks of a range the failure says which."""
     message = "2026-01-18: a check failed\nhelp: mend its cause"
-    monkeypatch.setattr("hydrotick.failures._message", lambda *_: message)
+    monkeypatch.setattr("hydrotick.code_location.failures._message", lambda *_: message)
     first, last = keys
     tags = {PARTITION: first} if first == last else range_tags(first, last)
     run = dg.DagsterRun(job_name="small", tags={FLOW_TAG: "small", **tags})
@@ -244,7 +244,7 @@ def test_status_makes_nothing(
     case: Case, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serve(monkeypatch, [case.flow], case.runner.project)
-    monkeypatch.setattr("hydrotick.status.Flows", lambda _: case.runner)
+    monkeypatch.setattr("hydrotick.cli.status.Flows", lambda _: case.runner)
     assert status([]) == 0
     assert "small" in capsys.readouterr().out
     assert not case.runner.project.dagster_home.exists()

@@ -10,7 +10,7 @@ from hydro_core import Flow
 from hydro_core.analysis.infer import infer
 from hydro_core.plan.planner import plan
 from hydro_core.spark.pipeline.tables import output_tables, state_tables
-from hydrotick.shape import FlowShape, shape_of
+from hydrotick.project.shape import FlowShape, shape_of
 from tests.orchestration.small import PROGRAM
 
 

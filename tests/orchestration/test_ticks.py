@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.ticks import TickAxis
+from hydrotick.project.ticks import TickAxis
 
 pytestmark = pytest.mark.dagster
 

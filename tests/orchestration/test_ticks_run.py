@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.table import StoredTable
-from hydrotick.run_tags import TICKS_TAG, is_judged
+from hydrotick.instance.run_tags import TICKS_TAG, is_judged
 from tests.orchestration.small import (
     BATCHES,
     Run,

@@ -10,7 +10,7 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick.runner import TickRunner
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import PROGRAM
 
 pytestmark = [pytest.mark.dagster, pytest.mark.spark]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hydrotick.report import TickReport
-from hydrotick.runner import TickRunner
+from hydrotick.runner.report import TickReport
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import contents, opened
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

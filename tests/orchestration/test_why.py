@@ -15,11 +15,11 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydrotick import why as command
+from hydrotick.cli import why as command
+from hydrotick.project.settings import ProjectSettings
 from hydrotick.quality.compared import EQUALS
-from hydrotick.report import TickReport
-from hydrotick.runner import TickRunner
-from hydrotick.settings import ProjectSettings
+from hydrotick.runner.report import TickReport
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, land, opened, serve
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]

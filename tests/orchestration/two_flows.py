@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.factory import asset_key, project_definitions
-from hydrotick.runner import TickRunner
-from hydrotick.settings import project_settings
-from hydrotick.ticks import TickAxis
+from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.project.settings import project_settings
+from hydrotick.project.ticks import TickAxis
+from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
 
 PROJECT = project_settings()

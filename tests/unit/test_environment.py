@@ -9,7 +9,7 @@ import pytest
 from hydro_core.cli.main import main
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError
-from hydrotick.settings import project_settings
+from hydrotick.project.settings import project_settings
 
 
 def test_spark_is_as_the_environment_says() -> None:

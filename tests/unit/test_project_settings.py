@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import HydroError
-from hydrotick.settings import ProjectSettings, environment_of, project_settings
-from hydrotick.settings_file import settings_of_tables
+from hydrotick.project.settings import ProjectSettings, environment_of, project_settings
+from hydrotick.project.settings_file import settings_of_tables
 
 
 @pytest.fixture

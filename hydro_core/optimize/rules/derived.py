@@ -10,18 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import (
-    Before,
-    Compares,
-    Gives,
-    History,
-    Matching,
-    PerItem,
-    Sum,
-)
+from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import State
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.shape import Shape, ShapeClass, Sort
+from hydro_core.optimize.rules.state import BY_HAND
+from hydro_core.optimize.shape import Shape, Sort
 
 
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
@@ -29,7 +23,7 @@ def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     for shape in shapes.values():
         if shape.op is not None and shape.op.outputs == "none":
             continue
-        if shape.is_bags and shape.inputs and not _stands_in_state(shape.cls):
+        if shape.is_bags and shape.inputs and shape.name not in BY_HAND:
             yield from _on_bags(shape, shapes)
         if shape.output is Sort.SEQUENCE:
             yield from _as_bag(shape, shapes)
@@ -54,7 +48,7 @@ def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
     if isinstance(shape.cls, Matching) and not shape.cls.wanted:
         yield from _negation(shape, shape.cls, shapes)
-    if _selects(shape.cls):
+    if shape.is_itemwise and shape.cls.passes is Passes.SOME:
         text = f"(delta {_call(shape, ['?a'])}) => {_call(shape, ['(delta ?a)'])}"
         why = f"{shape.name} keeps all copies of an item or none"
         yield from rule(f"delta-{shape.name}", text, why, shapes)
@@ -132,16 +126,6 @@ def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     text = f"(bag {_call(shape, list(_variables(shape)))}) => {_call(flat, inner)}"
     why = f"{flat.name} gives the same items in whatever order its input comes"
     yield from rule(f"bag-{flat.name}", text, why, shapes)
-
-
-def _stands_in_state(cls: ShapeClass) -> bool:
-    """Whether the rules of these shapes stand in `state.py`."""
-    return isinstance(cls, Before | History) or cls == Sum()
-
-
-def _selects(cls: ShapeClass) -> bool:
-    """Whether an item is kept or not by itself alone."""
-    return isinstance(cls, PerItem) and cls.gives in (Gives.SOME, Gives.ROUTED)
 
 
 def _is_stateless(shape: Shape) -> bool:

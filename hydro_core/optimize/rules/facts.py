@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching, Meets, Product, aggregates
+from hydro_core.catalog.classes import ByKey, Matching, Meets, Product, Summary
 from hydro_core.catalog.combine import JOIN
 from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
@@ -94,7 +94,7 @@ def _passes_filters(node: Node) -> bool:
 def _has_own_key(node: Node) -> bool:
     """Whether results stand by keys, of rows or of pairs."""
     cls = node.cls
-    return isinstance(cls, ByKey) and cls.keyed and not aggregates(cls)
+    return isinstance(cls, ByKey) and cls.keyed and cls.summary is not Summary.AGGREGATES
 
 
 def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
@@ -111,7 +111,8 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
 
 
 def _aggregates(node: Node) -> bool:
-    return isinstance(node.cls, ByKey) and aggregates(node.cls)
+    cls = node.cls
+    return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
 
 
 def _of_join(args: Args, facts: _Facts) -> None:

@@ -5,9 +5,33 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import ByKey, Gives, Meets, PerItem, Product, Projection
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Distinct,
+    Given,
+    Gives,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Meets,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import function_of, is_complete
@@ -149,8 +173,14 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
             fact, view = "composed", _handed_on(node.args["f"], inputs[0])
         case Projection():
             fact, view = "composed", _projected(node, cls, inputs[0], output)
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Sum() | Product() | Matching():
             return
+        case Distinct() | ByKey() | Running() | Compared() | Ordering() | Positional():
+            return
+        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+            return
+        case _:
+            assert_never(cls)
     moved = through(fn, view, inputs[0]) if view else None
     if moved is not None:
         yield fact, moved, 0

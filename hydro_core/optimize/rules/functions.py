@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hydro_core.catalog.classes import Gives, PerItem, Projection
+from hydro_core.catalog.classes import Gives, is_itemwise
 from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE
 from hydro_core.catalog.registry import CATALOG
 
@@ -83,7 +83,7 @@ FILTERS = (
             "(composed ?p ?f ?q)",
         )
         for op in CATALOG.values()
-        if isinstance(op.cls, Projection) or op.cls == PerItem(Gives.ONE)
+        if not callable(op.cls) and is_itemwise(op.cls) and op.cls.gives is Gives.ONE
     ),
     *(
         (

@@ -8,6 +8,11 @@ whose parts are collected: collecting splits would unroll time, too.
 
 from __future__ import annotations
 
+from hydro_core.catalog.state import OLD, PERSIST, PREV
+from hydro_core.optimize.shape import CHAIN, UNION
+
+BY_HAND = frozenset({PERSIST.name, OLD.name, PREV.name, CHAIN, UNION})
+"""What has its rules here, and none that follow from its columns."""
 STATE = (
     (
         "delta-persist",

@@ -4,10 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import ByKey, Gives, PerItem, Positional, Summary
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compared,
+    Distinct,
+    Given,
+    Gives,
+    Growth,
+    History,
+    Leaving,
+    Matching,
+    Nothing,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Summary,
+    Window,
+)
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -80,7 +103,8 @@ def _tried(compiled: Callable[[], Any]) -> Runtime:
 
 def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
     item = (typed.types.get(node.inputs[0]) or typed.of(node.inputs[0].node)).item
-    match node.cls:
+    cls = node.cls
+    match cls:
         case PerItem(Gives.SAME):
             return Runtime("nowhere", "Spark gives no place to look from")
         case PerItem(Gives.SOME):
@@ -89,10 +113,16 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return runtime(fn, (item,), result=typed.of(node.id).item)
         case Positional():
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
-        case ByKey() as cls if cls.is_fold:
+        case ByKey() if cls.is_fold:
             return _fold(typed, node, cls, fn, item)
-        case _:
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return runtime(fn, (item,))
+        case Matching() | Distinct() | ByKey() | Running() | Compared() | Ordering():
+            return runtime(fn, (item,))
+        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+            return runtime(fn, (item,))
+        case _:
+            assert_never(cls)
 
 
 def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runtime:

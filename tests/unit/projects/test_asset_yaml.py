@@ -11,7 +11,7 @@ import pytest
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.project.asset_yaml import flow_of_yaml
 from hydro_core.project.flow_asset import Expect, FlowAsset, Landing, Shards, Ticks
-from hydrotick.programs import plan_as_written
+from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import PROGRAM
 
 WHOLE = """\

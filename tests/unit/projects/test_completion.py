@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hydro_core.cli.main import main
-from hydrotick.completion import Words, candidates, words_of
-from hydrotick.init import put_project
+from hydrotick.cli.completion import Words, candidates, words_of
+from hydrotick.cli.init import put_project
 
 HELP = """\
 usage: hydrotick show [-h] [--tick KEY] [--limit N] [--yes]

@@ -8,9 +8,9 @@ import pytest
 
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken, Found, found_in, project_above
-from hydrotick import project
-from hydrotick.arguments import flow_parser, parsed
-from hydrotick.programs import plan_as_written
+from hydrotick.project import project
+from hydrotick.project.arguments import flow_parser, parsed
+from hydrotick.project.programs import plan_as_written
 from tests.unit.projects.declared import declare_py, declare_yaml
 
 ROOT = Path(__file__).parents[3]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from hydro_core.project.discover import found_in
+from hydrotick.cli.init import init
 from hydrotick.commands import docs
-from hydrotick.init import init
-from hydrotick.programs import deployment_for
+from hydrotick.project.programs import deployment_for
 from tests.unit.projects.declared import declare_yaml
 
 VOID = {"meta", "br", "link", "img", "hr", "input"}

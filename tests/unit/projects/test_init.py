@@ -9,8 +9,8 @@ import pytest
 
 from hydro_core.cli.main import main
 from hydro_core.project.discover import found_in, project_above
-from hydrotick.programs import plan_as_written
-from hydrotick.settings import ProjectSettings, project_settings
+from hydrotick.project.programs import plan_as_written
+from hydrotick.project.settings import ProjectSettings, project_settings
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from hydrotick import progress
-from hydrotick.progress import Progress
+from hydrotick.cli import progress
+from hydrotick.cli.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.cli.main import main
-from hydrotick.init import put_project
+from hydrotick.cli.init import put_project
 
 Capture = pytest.CaptureFixture[str]
 

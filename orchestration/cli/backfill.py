@@ -1,0 +1,188 @@
+"""`hydrotick backfill` runs the open ticks of a flow, `hydrotick correct` committed ones again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TextIO
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
+from ..project.ticks import Window
+from ..runner.corrected import Corrected
+from ..runner.correction import Planned, planned
+from ..runner.ranges import span
+from ..runner.readiness import Ready
+from ..runner.runner import TickRunner
+from .progress import Progress
+from .ticking import TickDone, correct_ticks, run_ticks
+
+
+def backfill(arguments: Sequence[str]) -> int:
+    """Runs the open ticks of a flow, in order, as Dagster runs in this process."""
+    parser = flow_parser("backfill", backfill.__doc__)
+    parser.add_argument(
+        "--from",
+        dest="first",
+        metavar="KEY",
+        help="a committed tick: those from it on are computed again first, as `correct` does it",
+    )
+    parser.add_argument(
+        "--to", metavar="KEY", help="the last tick (default: the last one that may run)"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    ready, last = runner.ready(flow), None
+    if options.to:
+        window = flow.ticks.calendar.window_of(options.to)
+        ready.refuse(window)
+        last = window.tick
+    if options.first and not _begun(flow, runner, options, last):
+        return 1
+    done = _backfill(flow, runner, (ready, last), told_to(options))
+    if options.format == "json":
+        sys.stdout.write(json.dumps(done) + "\n")
+    return 0
+
+
+def correct(arguments: Sequence[str]) -> int:
+    """Computes committed ticks of a flow again, from what is landed now, in one commit."""
+    parser = flow_parser("correct", correct.__doc__)
+    parser.add_argument(
+        "--from", dest="first", metavar="KEY", required=True, help="the first tick to correct"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    plan = planned(runner, flow, options.first)
+    found = _correct(flow, runner, plan, options.yes, told_to(options))
+    if found is not None and options.format == "json":
+        sys.stdout.write(json.dumps(_as_json(flow, plan, found)) + "\n")
+    return 0 if found is not None else 1
+
+
+def _begun(
+    flow: FlowAsset, runner: TickRunner, options: argparse.Namespace, last: int | None
+) -> bool:
+    """Whether the open ticks may follow: the committed ones from `--from` on are done again."""
+    calendar, done = flow.ticks.calendar, runner.next_tick(flow)
+    first = calendar.window_of(options.first)
+    if first.tick == done:
+        return True
+    if first.tick > done:
+        raise _misuse(
+            f"tick {first.key} cannot be the first: {calendar.window(done).key} before it is open",
+            f"begin with `--from {calendar.window(done).key}`, or leave it out",
+        )
+    if last is not None and last < done - 1:
+        raise _misuse(
+            f"ticks cannot be computed again up to {options.to} alone: those after it come of them",
+            f"leave out `--to`, or name a tick from {calendar.window(done - 1).key} on",
+        )
+    plan = planned(runner, flow, options.first)
+    return _correct(flow, runner, plan, options.yes, told_to(options)) is not None
+
+
+def _backfill(
+    flow: FlowAsset, runner: TickRunner, asked: tuple[Ready, int | None], to: TextIO
+) -> dict[str, object]:
+    """Runs the ticks up to the one that was asked for, else up to the last that may run; gives what
+    that did, as JSON has it.
+    """
+    ready, wanted = asked
+    last = ready.until - 1 if wanted is None else wanted
+    begun, window = runner.next_tick(flow), flow.ticks.calendar.window
+    if begun > last:
+        why = ready.why if begun >= ready.until else "later ticks were not asked for"
+        committed = f"the last one is {window(begun - 1).key}; " if begun else ""
+        _say(f"{flow.name}: nothing is open: {begun:,} tick(s) are committed, {committed}{why}", to)
+        return {"flow": flow.name, "ticks": 0, "committed": begun, "why": why}
+    began = time.monotonic()
+    together, total = runner.project.range_ticks, last - begun + 1
+    progress = Progress(total, to)
+    runner.told = progress.say
+    with progress.shown():
+        for done in run_ticks(flow, runner, last, lambda _: None, together=together):
+            ticks = done.window.tick - done.first.tick + 1
+            read = _rows_read(flow, runner, done)
+            progress.done(_between(done.first, done.window), ticks, read, done.seconds)
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s", to)
+    return {
+        "flow": flow.name,
+        "ticks": total,
+        "committed": last + 1,
+        "first": window(begun).key,
+        "last": window(last).key,
+        "rows": progress.rows,
+        "seconds": round(spent, 1),
+    }
+
+
+def _rows_read(flow: FlowAsset, runner: TickRunner, done: TickDone) -> int:
+    """The rows that ticks have read, as far as that was counted."""
+    made = runner.deployments.ledger(flow).commits(since=done.first.tick)
+    reads = (read for commit in made if commit.last <= done.window.tick for read in commit.inputs)
+    return sum(read.rows or 0 for read in reads)
+
+
+def _correct(
+    flow: FlowAsset, runner: TickRunner, plan: Planned, yes: bool, to: TextIO
+) -> Corrected | None:
+    """Says what would be done, asks, and does it; None where it was not wanted."""
+    ticks = f"{_between(plan.first, plan.last)} ({plan.ticks:,} tick(s))"
+    _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
+    if plan.first != plan.asked:
+        _say(f"  {plan.why}: {plan.first.key} is the first.", to)
+    if not yes and not agreed(to):
+        _say("Nothing was changed.", to)
+        return None
+    began = time.monotonic()
+
+    def computed(windows: Sequence[Window]) -> None:
+        done = windows[-1].tick - plan.first.tick + 1
+        spent = time.monotonic() - began
+        _say(f"{span(windows)}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
+
+    runner.computed_again = computed
+    corrected = correct_ticks(flow, runner, plan)
+    spent = time.monotonic() - began
+    _say(f"{flow.name}: corrected in {spent:.1f} s (commit {corrected.commit})", to)
+    for line in corrected.lines:
+        _say(line, to)
+    return corrected
+
+
+def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, object]:
+    return {
+        "flow": flow.name,
+        "first": plan.first.key,
+        "last": plan.last.key,
+        "ticks": plan.ticks,
+        "commit": corrected.commit,
+        "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
+        "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
+    }
+
+
+def _between(first: Window, last: Window) -> str:
+    return first.key if first == last else f"{first.key} to {last.key}"
+
+
+def _misuse(message: str, cure: str) -> DataError:
+    return DataError(Diagnostic("config", message, help=cure))
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    to = sys.stdout if to is None else to
+    to.write(f"{text}\n")
+    to.flush()

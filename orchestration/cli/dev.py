@@ -1,0 +1,214 @@
+"""`hydrotick dev`: Dagster's UI, daemon and workers for one home, all of which end with it.
+
+Dagster's processes are a session of their own: a signal to this process ends them in order, and
+whatever is left of them after that is killed. If this process is killed, the system tells Dagster's
+to end, and the workers notice it by themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import dagster as dg
+
+from hydro_core.errors import DataError, Diagnostic, HydroError
+
+from ..code_location.next_run import span
+from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
+from ..instance.processes import PROCESS_TAG, host_of
+from ..instance.retention import KEPT_DAYS, forget_old_logs
+from ..project import project
+from ..project.project import Project
+from ..project.settings import environment_of
+from ..resident.launcher import ResidentRunLauncher
+from ..runner.runner import TickRunner
+from .ticking import end_orphans, open_instance, record_committed
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SECONDS_TO_END = 40
+_SECONDS_A_DAY = 24 * 3600
+_PR_SET_PDEATHSIG = 1
+
+
+class _Ended(BaseException):
+    """A signal asks for the end."""
+
+
+def dev(arguments: Sequence[str]) -> int:
+    """Opens the Dagster UI with its daemon, on this machine only."""
+    parser = argparse.ArgumentParser(prog="hydrotick dev", description=dev.__doc__)
+    parser.add_argument("--port", type=int, default=3000, help="the UI's port (3000)")
+    port = parser.parse_args(arguments).port
+    found = project.current()
+    home = prepare_instance(found.settings.dagster_home)
+    url = f"http://127.0.0.1:{port}"
+    with _alone(home, url):
+        if has_own_settings(home):
+            _say(f"{home / 'dagster.yaml'} was changed; this version's is {home / SHIPPED_BESIDE}")
+        try:
+            with _signals_end():
+                with open_instance(home) as instance:
+                    _put_right(found, instance)
+                _say(f"The UI: {url}  (end it with Ctrl-C)")
+                return _serve(found, port)
+        except _Ended:
+            return 0
+
+
+@contextmanager
+def _alone(home: Path, url: str) -> Iterator[None]:
+    """Holds the lock of the one `hydrotick dev` on this home.
+
+    Raises:
+        DataError: another holds it.
+    """
+    lock = dev_lock(home)
+    if not lock.take(url=url):
+        raise _another(home, lock.holder())
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _another(home: Path, holder: Mapping[str, Any]) -> DataError:
+    who = f": process {holder['process']}, since {holder['since']}" if holder else ""
+    where = f"open its UI at {holder['url']}, or " if holder else ""
+    return DataError(
+        Diagnostic(
+            code="state",
+            message=f"another `hydrotick dev` is at work on {home}{who}",
+            help=f"{where}end it first, or set HYDROTICK_HOME to another directory",
+        )
+    )
+
+
+def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
+    """What killed processes left in Dagster's records: open runs, and ticks that are missing."""
+    runner = TickRunner(found.settings)
+    for broken in found.broken:
+        _say(f"{broken.name}: {broken.error}")
+    for flow in found.flows:
+        for run in end_orphans(instance, flow):
+            host = host_of(run.tags[PROCESS_TAG])
+            _say(
+                f"{flow.name}: run {run.run_id} began on {host}, of which nothing is known here; "
+                "if that is gone, terminate the run in the UI"
+            )
+        try:
+            runner.deployments.prepared(flow)
+            recorded = record_committed(flow, runner, instance)
+        except HydroError as error:
+            # The UI shows what is wrong with it, and the other flows.
+            _say(f"{flow.name}: {error}")
+            continue
+        for first, last in recorded:
+            _say(f"{flow.name}: {span(first, last)} was committed, but not recorded; it is now")
+
+
+def _serve(found: Project, port: int) -> int:
+    """Runs Dagster's UI and daemon until they end or a signal comes; leaves none behind."""
+    home = found.settings.dagster_home
+    workspace = str(files("hydrotick.instance") / "workspace.yaml")
+    command = [sys.executable, "-m", "dagster", "dev", "-w", workspace]
+    command += ["-h", "127.0.0.1", "-p", str(port)]
+    # The project's `assets` must not hide the package of that name: nothing of the current folder
+    # is imported.
+    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1"}
+    environment = {**os.environ, **environment_of(found.settings), **safe}
+    ui = subprocess.Popen(
+        command,
+        env=environment,
+        start_new_session=True,
+        preexec_fn=_ends_with(os.getpid()),  # noqa: PLW1509 - it calls the system alone
+    )
+    try:
+        return _wait(ui, home)
+    finally:
+        with _undisturbed():
+            _end(ui)
+            with open_instance(home) as instance:
+                if isinstance(instance.run_launcher, ResidentRunLauncher):
+                    instance.run_launcher.pool.stop()
+
+
+def _wait(ui: subprocess.Popen[bytes], home: Path) -> int:
+    """Waits for the end; once a day, old logs are forgotten."""
+    while True:
+        with open_instance(home) as instance:
+            forget_old_logs(instance, KEPT_DAYS)
+        try:
+            return ui.wait(_SECONDS_A_DAY)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _end(ui: subprocess.Popen[bytes]) -> None:
+    """Ends Dagster's processes: in order, if they do so in time."""
+    if ui.poll() is None:
+        # Dagster ends its processes in order when it alone is interrupted.
+        ui.send_signal(signal.SIGINT)
+        try:
+            ui.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            _say("Dagster does not end; it is killed")
+    with suppress(ProcessLookupError):
+        os.killpg(ui.pid, signal.SIGKILL)
+    ui.wait()
+
+
+def _ends_with(parent: int) -> Callable[[], None]:
+    """What makes a child process be interrupted when this one ends, even by SIGKILL."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def ask() -> None:
+        # A shell that starts something in the background has it ignore interrupts.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return ask
+
+
+@contextmanager
+def _signals_end() -> Iterator[None]:
+    """Within it, signals to end raise `_Ended`; those that are ignored (by nohup) stay so."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise _Ended
+
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Within it, signals do not interrupt the orderly end."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

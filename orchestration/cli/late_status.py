@@ -1,0 +1,107 @@
+"""What `status` says of late rows and of changed ticks, and `hydrotick accept`, which decides."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
+from ..runner.flows import Flows
+from ..runner.looking import look, missing, to_decide
+from ..runner.noticed import NOTHING, ChangedTicks, Noticed, noticed
+
+_THEN = {
+    "next": "they arrive with the next tick",
+    "correct": "the next tick corrects these ticks first",
+    "refuse": "the next tick fails until that is decided",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """How late an input is: `rows` that wait, by the keys of their `ticks`, ticks that have
+    `changed`, what happens `then`, and what `arrived` late with the last commit.
+    """
+
+    rows: int
+    ticks: Mapping[str, int]
+    changed: tuple[ChangedTicks, ...]
+    arrived: Mapping[str, int]
+    then: str
+
+
+def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
+    """By input what is late or changed now, and what arrived late with the last commit."""
+    now, undecided = dict[str, Noticed](), dict[str, Noticed]()
+    try:
+        if flows.next_tick(flow):
+            reading = look(flows, flow, to_tell=True)
+            now, undecided = missing(flow, reading), to_decide(flow, reading)
+    except HydroError:
+        # What is wrong with a landing, or a program, is told by what runs next.
+        pass
+    reads = flows.deployments.ledger(flow).last_reads()
+    last = {read.name: noticed(flow.ticks.calendar, read.late, ()).late for read in reads}
+    return {
+        name: LateRows(
+            one.rows,
+            one.late,
+            one.changed,
+            last.get(name, {}),
+            _THEN[landing.late if name in undecided else "next"],
+        )
+        for name, landing in flow.inputs.items()
+        for one in [now.get(name, NOTHING)]
+        if name in now or last.get(name)
+    }
+
+
+def late_lines(flow: str, found: Mapping[str, LateRows]) -> Iterator[str]:
+    """The same in words."""
+    for name, late in found.items():
+        waits = Noticed(late.ticks, late.changed)
+        if waits.late:
+            yield f"late:    `{name}`: {waits.says_late} landed; {late.then}"
+        if late.arrived:
+            arrived = Noticed(late.arrived).says_late
+            yield f"late:    `{name}`: {arrived} arrived with the last commit"
+        if waits.changed:
+            yield f"changed: `{name}`: {waits.says_changed} since they were committed;"
+            yield f"         to compute them again: hydrotick correct {flow} --from {waits.first}"
+
+
+def accept(arguments: Sequence[str]) -> int:
+    """Accepts what came or changed for committed ticks: late rows arrive with the next tick."""
+    parser = flow_parser("accept", accept.__doc__)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    from ..runner.late import accept as accept_late
+    from ..runner.runner import TickRunner
+
+    runner = TickRunner(settings)
+    to = told_to(options)
+    reading = look(runner, flow)
+    found = to_decide(flow, reading)
+    for name, one in found.items():
+        if one.late:
+            to.write(f"{name}: {one.says_late} landed late; they arrive with the next tick\n")
+        if one.changed:
+            to.write(f"{name}: changed {one.says_changed}; this stays as it was read\n")
+    if not found:
+        to.write(f"{flow.name}: there is nothing to decide\n")
+    elif not options.yes and not agreed(to):
+        to.write("Nothing was accepted.\n")
+        return 1
+    else:
+        accept_late(runner, flow, reading)
+        to.write(f"{flow.name}: accepted\n")
+    if options.format == "json":
+        told = {"flow": flow.name, "accepted": {n: asdict(one) for n, one in found.items()}}
+        sys.stdout.write(json.dumps(told) + "\n")
+    return 0

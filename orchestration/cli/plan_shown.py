@@ -1,0 +1,253 @@
+"""What a change would do, on one screen, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.deploy.deployment import Deployment
+from hydro_core.deploy.difference import Output, State
+from hydro_core.deploy.files import Written
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..deployment.changes import Change
+from ..runner.landed_past import rows_read
+
+if TYPE_CHECKING:
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+
+    from ..runner.runner import TickRunner
+
+
+def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
+    """What `hydrotick plan --format json` prints."""
+    found = change.difference
+    return _object(
+        change.flow,
+        (change.serving.number, change.target),
+        change.last.key,
+        {
+            name: _said(
+                output.change,
+                found.proofs.get(name, ()),
+                restated=_restated(change, name),
+                compared=_compared(change, name),
+            )
+            for name, output in found.outputs.items()
+        },
+        {
+            name: {
+                "change": _changed(change, name, state),
+                "from": _made_from(change, name, state),
+                "rows": _rows(change, runner, name, state),
+            }
+            for name, state in found.states.items()
+        },
+        _costs(change),
+    )
+
+
+def first_as_json(flow: FlowAsset, first: Written) -> dict[str, Any]:
+    """The same where no deployment serves yet."""
+    made = first.deployment
+    return _object(
+        flow,
+        (None, first),
+        None,
+        {name: _said("new") for name in made.plan.graph.sinks},
+        {slot.id: {"change": "empty", "from": [], "rows": 0} for slot in made.plan.slots},
+        (made.costs.before, made.costs.after),
+    )
+
+
+def nothing_as_json(flow: FlowAsset, runner: TickRunner) -> dict[str, Any]:
+    """The same where the program is the one that serves."""
+    serving = runner.deployments.prepared(flow)
+    pipeline, done = runner.pipeline(flow), runner.next_tick(flow)
+    made = serving.deployment
+    return _object(
+        flow,
+        (serving.number, serving),
+        flow.ticks.calendar.window(done - 1).key if done else None,
+        {name: _said("same", ("the program says the same",)) for name in made.plan.graph.sinks},
+        {
+            slot: {"change": "kept", "from": [f"state/{slot}"], "rows": _stored(pipeline, s.name)}
+            for slot, s in pipeline.state_tables.items()
+        },
+        (made.costs.after, made.costs.after),
+    )
+
+
+def _object(
+    flow: FlowAsset,
+    deployments: tuple[int | None, Written],
+    after: str | None,
+    outputs: Mapping[str, Any],
+    states: Mapping[str, Any],
+    costs: tuple[float, float],
+) -> dict[str, Any]:
+    """`deployments`: the number of the one that serves, and the one that would."""
+    deployed, target = deployments
+    return {
+        "flow": flow.name,
+        "deployed": deployed,
+        "next": target.number,
+        "after": after,
+        "outputs": dict(outputs),
+        "states": dict(states),
+        "cost": {"before": costs[0], "after": costs[1]},
+        "notes": list(target.deployment.notes),
+    }
+
+
+def _said(
+    change: str,
+    proof: Iterable[str] = (),
+    *,
+    restated: list[str] | None = None,
+    compared: dict[str, int] | None = None,
+) -> dict[str, Any]:
+    return {"change": change, "proof": list(proof), "restated": restated, "compared": compared}
+
+
+def first_as_text(flow: FlowAsset, first: Written) -> str:
+    """What the first deployment of a flow is."""
+    made = first.deployment
+    slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
+    lines = [f"{flow.name}: deployment {first.number}, which its first tick makes serve:"]
+    lines += [f"  hydrotick backfill {flow.name}", ""]
+    lines += _section("outputs", list(made.plan.graph.sinks))
+    lines += _section("states", slots or ["none"])
+    lines += _section("cost", [_cost(made.costs.before, made.costs.after, "as written")])
+    lines += _shards(made)
+    return "\n".join([*lines, *_section("notes", _notes(made))]) + "\n"
+
+
+def as_text(change: Change, runner: TickRunner) -> str:
+    """What a reviewer needs before saying yes."""
+    last, ticks = change.last.key, change.commit.last + 1
+    head = f"{change.flow.name}: deployment {change.serving.number} → {change.target.number}"
+    lines = [f"{head}, after tick {last} ({ticks:,} tick(s))", ""]
+    lines += _section("outputs", _outputs(change))
+    lines += _section("states", _states(change, runner))
+    lines += _section("cost", [_cost(*_costs(change), "before")])
+    lines += _shards(change.target.deployment)
+    lines += _section("notes", _notes(change.target.deployment))
+    if change.is_nothing:
+        lines += ["", "  No table changes: it would be deployed without computing anything."]
+    return "\n".join(lines) + "\n"
+
+
+def _shards(made: Deployment) -> list[str]:
+    return [] if made.sharding is None else _section("shards", [made.sharding.says])
+
+
+def _cost(before: float, after: float, was: str) -> str:
+    return f"a tick costs about {after:,.0f} rows ({was}: {before:,.0f})"
+
+
+def _notes(made: Deployment) -> list[str]:
+    lines = [line for note in made.notes for line in note.splitlines()]
+    return lines or ["not incremental: nothing"]
+
+
+def _section(title: str, rows: list[str]) -> list[str]:
+    return [f"  {title if not i else '':<9} {row}" for i, row in enumerate(rows)]
+
+
+def _outputs(change: Change) -> list[str]:
+    outputs = change.difference.outputs
+    width = max(map(len, outputs), default=0)
+    return [f"{name:<{width}}  {_output(change, name, o)}" for name, o in outputs.items()]
+
+
+def _output(change: Change, name: str, output: Output) -> str:
+    says = output.change
+    if output.columns:
+        now = {*change.target.deployment.plan.typed.outputs[name].item.names}
+        done = (f"`{c}` {'added' if c in now else 'dropped'}" for c in output.columns)
+        says = f"{output.change}: {', '.join(done)}"
+    proof = change.difference.proofs.get(name, ())
+    proved = f" (proved: {', '.join(proof)})" if proof else ""
+    parts = [f"{says}{proved}"]
+    restated = change.restated(name)
+    if restated is not None:
+        first, last = restated
+        ticks = last.tick - first.tick + 1
+        parts.append(f"{ticks:,} tick(s) restated, from {first.key}")
+    elif name in change.begun:
+        parts.append("starts empty")
+    elif name in change.since:
+        parts.append("its past stays as it is")
+    if name in change.compared:
+        parts.append(f"compared: {change.compared[name]}")
+    return "; ".join(parts)
+
+
+def _states(change: Change, runner: TickRunner) -> list[str]:
+    states = change.difference.states
+    width = max(map(len, states), default=0)
+    return [
+        f"{name:<{width}}  {_state(change, runner, name, s)}" for name, s in states.items()
+    ] or ["none"]
+
+
+def _state(change: Change, runner: TickRunner, name: str, state: State) -> str:
+    rows = _rows(change, runner, name, state)
+    counted = "" if rows is None else f", {rows:,} row(s)"
+    match _changed(change, name, state):
+        case "kept":
+            return f"kept{f', was `{state.was}`' if state.was else ''}{counted}"
+        case "dropped":
+            return f"dropped{counted}; it is there for `hydrotick rollback`"
+        case "empty":
+            return "starts empty: the landed past is not there"
+        case made:
+            listed = ", ".join(f"`{one}`" for one in _made_from(change, name, state))
+            return f"{made} from {listed}{f'{counted} read' if counted else ''}"
+
+
+def _changed(change: Change, name: str, state: State) -> str:
+    return "empty" if name in change.empty else state.change
+
+
+def _restated(change: Change, output: str) -> list[str] | None:
+    found = change.restated(output)
+    return None if found is None else [found[0].key, found[1].key]
+
+
+def _compared(change: Change, output: str) -> dict[str, int] | None:
+    found = change.compared.get(output)
+    return None if found is None else {"added": found.added, "removed": found.removed}
+
+
+def _made_from(change: Change, name: str, state: State) -> list[str]:
+    """The states, outputs and landings that a state comes from, by their names."""
+    if name in change.empty:
+        return []
+    of = {t.name: f"state/{t.of}" if t.role == "state" else t.of for t in change.difference.tables}
+    tables = (state.table,) if state.change == "kept" and state.table else state.tables
+    return [*(of[table] for table in tables), *(f"landing/{one}" for one in state.inputs)]
+
+
+def _rows(change: Change, runner: TickRunner, name: str, state: State) -> int | None:
+    """The rows of a table, or those that are read to make it; None: not known."""
+    if name in change.empty:
+        return 0
+    pipeline = runner.pipeline(change.flow)
+    if state.change in ("kept", "dropped"):
+        return _stored(pipeline, state.table) if state.table else 0
+    read: Mapping[str, int] = rows_read(pipeline.ledger.commits(), 0) if state.inputs else {}
+    if any(one not in read for one in state.inputs):
+        return None
+    stored = [_stored(pipeline, table) for table in state.tables]
+    return sum(stored) + sum(read[one] for one in state.inputs)
+
+
+def _stored(pipeline: Pipeline, table: str) -> int:
+    pipeline.store.check(pipeline.ledger.last)
+    return pipeline.store.row_count(table)
+
+
+def _costs(change: Change) -> tuple[float, float]:
+    return change.serving.deployment.costs.after, change.target.deployment.costs.after

@@ -1,0 +1,102 @@
+"""`hydrotick show`: the rows of an output, or of a state, as of a committed tick."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.pipeline.rows import Rows, rows_at
+
+from ..project.arguments import add_format, flow_parser, parsed
+from ..project.ticks import Window
+from ..runner.runner import TickRunner
+
+_WIDEST = 60
+"""Longer values are cut in a table for people."""
+
+
+def show(arguments: Sequence[str]) -> int:
+    """Shows the rows of an output, or of a state, as of a committed tick."""
+    parser = flow_parser("show", show.__doc__)
+    parser.add_argument("name", metavar="OUTPUT", help="an output, or a state")
+    parser.add_argument("--tick", metavar="KEY", help="the tick (default: the last committed one)")
+    parser.add_argument("--limit", metavar="N", type=count, help="show at most N rows")
+    add_format(parser)
+    options, flow, settings = parsed(parser, arguments)
+    runner = TickRunner(settings)
+    window = committed_window(flow, runner.next_tick(flow), options.tick)
+    found = rows_at(runner.pipeline(flow), options.name, window.tick, options.limit)
+    if options.format == "json":
+        sys.stdout.write(json.dumps({"tick": window.key, "rows": found.rows}) + "\n")
+    else:
+        sys.stdout.write(as_table(found.columns, found.rows))
+        sys.stdout.write(f"{_counted(found)} as of tick {window.key}\n")
+    return 0
+
+
+def count(text: str) -> int:
+    """A number of rows, as an argument."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows")
+    return int(text)
+
+
+def committed_window(
+    flow: FlowAsset, done: int, key: str | None, *, next_too: bool = False
+) -> Window:
+    """The tick that was asked for, which is committed, or with `next_too` the next to be.
+
+    Raises:
+        DataError: it is not; which ones are (code `state`).
+    """
+    calendar = flow.ticks.calendar
+    if done == 0 and not (next_too and key is not None):
+        raise _not_there(
+            f"no tick of `{flow.name}` is committed", f"run it: `hydrotick backfill {flow.name}`"
+        )
+    last = calendar.window(max(done - 1, 0)).key
+    there = f"the committed ticks are {calendar.window(0).key} to {last}"
+    if key is None:
+        return calendar.window(done - 1)
+    try:
+        window = calendar.window_of(key)
+    except HydroError as error:
+        wrong = error.diagnostics[0]
+        raise _not_there(wrong.message, f"{wrong.help}; {there}") from error
+    if window.tick >= done + next_too:
+        raise _not_there(f"tick {window.key} of `{flow.name}` is not committed", there)
+    return window
+
+
+def _not_there(message: str, cure: str) -> DataError:
+    return DataError(Diagnostic("state", message, help=cure))
+
+
+def _counted(found: Rows) -> str:
+    if len(found.rows) == found.total:
+        return f"{found.total:,} row(s)"
+    return f"{len(found.rows):,} of {found.total:,} row(s)"
+
+
+def as_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows under their columns, numbers to the right."""
+    columns = []
+    for name in names:
+        values = [row[name] for row in rows]
+        right = all(isinstance(v, int | float) or v is None for v in values) and bool(values)
+        cells = [name, *map(_cell, values)]
+        width = max(map(len, cells))
+        columns.append([cell.rjust(width) if right else cell.ljust(width) for cell in cells])
+    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = text.encode("unicode_escape").decode() if not text.isprintable() else text
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"

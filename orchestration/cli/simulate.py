@@ -1,0 +1,271 @@
+"""`hydrotick simulate`: a program, or a flow of the project, on random ticks in every way that must
+not matter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hydro_core.cli import output
+from hydro_core.cli.schemas import add_schema_argument, schemas_of
+from hydro_core.compile import Compiled, compile_graph
+from hydro_core.environment import settings_of
+from hydro_core.lang.load import load
+from hydro_core.project.program import program_of
+from hydro_core.simulation.case import Case
+from hydro_core.simulation.simulate import Difference, Failed, Simulated, Simulation, Subject
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.types.ddl import to_ddl
+from hydro_core.types.json import to_json
+from hydro_core.types.values import canonical
+
+from ..project import project
+from ..project.arguments import add_format, flow_named
+
+_RUNS = {"reference": 200, "spark": 20}
+_DAYS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d")
+_WAYS = {
+    "plan": "its optimized plan gives something else",
+    "order": "it gives something else when the rows of a tick come in another order",
+    "pipeline": "the pipeline on Spark gives something else",
+}
+
+
+def simulate(arguments: Sequence[str]) -> int:
+    """Runs a program on random ticks in ways that must not matter, and shows the least that does.
+
+    What the program gives tick by tick, as it is written, is compared with its optimized plan, with
+    the rows of each tick in another order, and with pipelines on Spark whose ticks are cut into
+    ranges and whose process ends in the middle of a commit.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    subject, name = _subject(options, parser)
+    on_spark = None
+    if options.engine == "spark":
+        from hydro_core.simulation.pipelines import on_pipelines
+
+        on_spark = on_pipelines(subject.program, subject.windows, subject.settings)
+    runs = options.runs or _RUNS[options.engine]
+    progress = _Progress(runs)
+    simulation = Simulation(subject, on_spark)
+    done = simulation.run(runs, options.seed, options.seconds, progress.told)
+    progress.end()
+    if options.out is not None and done.failed is not None:
+        given = _as_ticks(subject.program, done.failed.case)
+        options.out.write_text(json.dumps(given, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.format == "json":
+        output.print_json(_as_json(subject.program, done, name, options.seed))
+    else:
+        lines = _as_text(subject.program, done, name, options)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    return 0 if done.failed is None else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hydrotick simulate", description=" ".join(str(simulate.__doc__).split())
+    )
+    parser.add_argument(
+        "program", metavar="FILE", help="`*.hydro`, `module:attribute`, or a flow of the project"
+    )
+    add_schema_argument(parser)
+    parser.add_argument(
+        "--engine",
+        choices=["spark", "reference"],
+        default="spark",
+        help="`reference`: without pipelines on Spark, in moments (default: spark)",
+    )
+    parser.add_argument(
+        "--runs",
+        type=_positive,
+        metavar="N",
+        help="how many runs (default: 20, on the reference 200)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="what the runs are made from: another one makes others (default: 0)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_positive,
+        default=120,
+        metavar="N",
+        help="a run that differs is made smaller for so long (default: 120)",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="T.json", help="put the ticks that differ here, for `run`"
+    )
+    add_format(parser)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
+
+
+def _subject(options: argparse.Namespace, parser: argparse.ArgumentParser) -> tuple[Subject, str]:
+    """What is simulated, and what it is called."""
+    named: str = options.program
+    if named.endswith(".hydro") or ":" in named:
+        graph = load(named)
+        program = compile_graph(graph, schemas_of(options, graph))
+        return Subject(program, _DAYS.window, settings_of(os.environ)), graph.name
+    if options.schema:
+        parser.error("--schema is for a FILE: a flow's schemas stand in its asset")
+    found = project.current()
+    flow = flow_named(named, found, parser)
+    program = program_of(flow)
+    endless = replace(flow.ticks, end=None).calendar
+    return Subject(program, endless.window, found.settings.core), named
+
+
+class _Progress:
+    """Shows on a terminal how many runs are done."""
+
+    def __init__(self, runs: int) -> None:
+        self._runs, self._shown = runs, sys.stderr.isatty()
+
+    def told(self, done: Simulated) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r  {done.runs} of {self._runs} runs, {done.ticks} ticks ")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+
+
+def _as_text(
+    program: Compiled, done: Simulated, name: str, options: argparse.Namespace
+) -> Iterator[str]:
+    if done.failed is None:
+        what = f"{done.runs} runs of {done.ticks} random ticks"
+        if options.engine == "spark":
+            what += f" in {done.ranges} ranges with {done.crashes} crashes"
+        yield f"{name}: {what}: all is the same (seed {options.seed})"
+    else:
+        yield from _failed(program, done.failed, name, options.seed)
+    if done.refusal is not None:
+        refused = done.refusal.diagnostics[0].message
+        yield f"{done.refused} of the runs ended at an error of the program, such as: {refused}"
+
+
+def _failed(program: Compiled, failed: Failed, name: str, seed: int) -> Iterator[str]:
+    case, found = failed.case, failed.difference
+    yield f"{name}: {_WAYS[found.way]} (run {failed.run + 1}, seed {seed})"
+    least = "nothing of it can be left out" if failed.is_least else "there was no time for more"
+    whole = f"{len(failed.whole.ticks)} ticks with {failed.whole.rows} rows"
+    yield f"the run, made smaller from {whole} in {failed.tries} tries; {least}:"
+    yield ""
+    for tick, batches in enumerate(_json_ticks(program, case)):
+        yield f"  tick {tick}"
+        for source, rows in batches.items():
+            yield from (f"    {source}  {json.dumps(row, ensure_ascii=False)}" for row in rows)
+    if found.way == "order":
+        yield "  in the order:"
+        for tick, batches in enumerate(_json_ticks(program, case, reordered=True)):
+            for source, rows in batches.items():
+                yield f"    tick {tick}, {source}  {json.dumps(rows, ensure_ascii=False)}"
+    if found.way == "pipeline":
+        yield f"  in ranges of {' + '.join(map(str, case.ranges))} ticks{_crash(case)}"
+    yield ""
+    if found.error is not None:
+        yield from str(found.error).splitlines()
+        return
+    yield f"tick {found.tick}, `{found.output}`: `-` the program gives, `+` is given instead"
+    expected, given = _differing(program, found)
+    yield from (f"  - {json.dumps(row, ensure_ascii=False)}" for row in expected)
+    yield from (f"  + {json.dumps(row, ensure_ascii=False)}" for row in given)
+
+
+def _crash(case: Case) -> str:
+    if case.crash is None:
+        return ""
+    return f", with a crash at step {case.crash.step} of the commit of range {case.crash.range + 1}"
+
+
+def _as_json(program: Compiled, done: Simulated, name: str, seed: int) -> Mapping[str, Any]:
+    refusal = None if done.refusal is None else done.refusal.as_json()
+    told = {
+        "program": name,
+        "seed": seed,
+        "runs": done.runs,
+        "ticks": done.ticks,
+        "ranges": done.ranges,
+        "crashes": done.crashes,
+        "refused": {"runs": done.refused, "error": refusal},
+        "same": done.failed is None,
+    }
+    if done.failed is None:
+        return told
+    case, found = done.failed.case, done.failed.difference
+    expected, given = _differing(program, found)
+    crash = None if case.crash is None else case.crash._asdict()
+    return {
+        **told,
+        "difference": {
+            "run": done.failed.run,
+            "way": found.way,
+            "tick": found.tick,
+            "output": found.output or None,
+            "missing": expected,
+            "unexpected": given,
+            "error": None if found.error is None else found.error.as_json(),
+            **_as_ticks(program, case),
+            "reordered": _json_ticks(program, case, reordered=True),
+            "ranges": list(case.ranges),
+            "crash": crash,
+            "least": done.failed.is_least,
+        },
+    }
+
+
+def _as_ticks(program: Compiled, case: Case) -> Mapping[str, Any]:
+    """The ticks as `hydrotick run --ticks` takes them."""
+    inputs = program.typed.inputs
+    schemas = {name: to_ddl(stream.item) for name, stream in inputs.items()}
+    return {"schemas": schemas, "ticks": _json_ticks(program, case)}
+
+
+def _json_ticks(
+    program: Compiled, case: Case, *, reordered: bool = False
+) -> list[Mapping[str, Any]]:
+    inputs = program.typed.inputs
+    return [
+        {
+            name: [to_json(item, inputs[name].item) for item in items]
+            for name, items in tick.batches.items()
+            if items
+        }
+        for tick in case.inputs(_DAYS.window, reordered=reordered)
+    ]
+
+
+def _differing(program: Compiled, found: Difference) -> tuple[list[Any], list[Any]]:
+    """The items of either side that the other has not; all of them where only the order differs."""
+    if not found.output:
+        return [], []
+    item = program.typed.outputs[found.output].item
+    left, right = list(found.expected), list(found.found)
+    for value in found.expected:
+        same = next((x for x in right if canonical(x) == canonical(value)), None)
+        if same is not None:
+            right.remove(same)
+            left.remove(value)
+    if not left and not right:
+        left, right = list(found.expected), list(found.found)
+    return [to_json(x, item) for x in left], [to_json(x, item) for x in right]

@@ -1,0 +1,281 @@
+"""`hydrotick status`: how far every flow is, what runs, what failed last, and what comes next."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.deploy.files import Written
+from hydro_core.errors import HydroError
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..code_location.next_run import next_run
+from ..instance.processes import PROCESS_TAG
+from ..instance.run_tags import IN_FLIGHT, keys_of
+from ..project import project
+from ..project.arguments import add_format, flow_named
+from ..project.began import started_empty
+from ..project.ticks import TickAxis
+from ..runner.flows import Flows
+from .glance import say_nothing_more
+from .late_status import LateRows, late_lines, late_rows
+from .maintenance import print_verified
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from ..code_location.failures import FailedRun
+
+# Dagster is loaded where its records have something to say, and not before: it takes seconds.
+
+_EXIT_CODES = """\
+exit codes, for monitoring:
+  0  every flow goes on
+  1  a flow is stopped or wrongly declared, or the last try of its next tick failed, or more ticks
+     than --max-open are open
+  2  misuse
+"""
+
+_UNITS = (("d", 86400, 2), ("h", 3600, 1))
+"""Units of time, their seconds, and from how many of them on they are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run in flight: its ticks (first and last key), state, begin and process, where known."""
+
+    run: str
+    ticks: tuple[str, str] | None
+    state: str
+    since: str
+    process: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStatus:
+    """How a flow is; `lag_seconds` is how long ago the first open tick could have run."""
+
+    flow: str
+    committed: int
+    last: str | None
+    open: int
+    lag_seconds: int
+    running: tuple[Running, ...]
+    failed: FailedRun | None
+    stopped: bool
+    next: str
+    tables: str
+    empty: tuple[str, ...]
+    """The inputs of which the last committed tick had no row."""
+    late: Mapping[str, LateRows]
+    """The inputs for which rows came late, or have changed, after their ticks were committed."""
+    deployment: int | None
+    """The number of the deployment that serves; None before the first tick."""
+    undeployed: str
+    """What of the program as it is now is not deployed, in words; empty if nothing."""
+    started_empty: tuple[str, ...]
+    """What the deployment began without a past, and since when."""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it goes on by itself."""
+        return not self.stopped and self.failed is None
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Shows how far every flow is: committed ticks, what is open, runs, failed, and comes next."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    known = project.current()
+    flows, asked, broken = Flows(known.settings), known.flows, known.broken
+    if options.flow is not None:
+        asked, broken = [flow_named(options.flow, known, parser)], []
+    if options.verify:
+        return 0 if print_verified(asked, flows, options.format) else 1
+    with ExitStack() as opened:
+        instance = cache(lambda: opened.enter_context(_records(flows)))
+        found = [
+            status_of(flow, flows, None if say_nothing_more(flow, flows) else instance())
+            for flow in asked
+        ]
+    _print(found, broken, options.format)
+    late = options.max_open is not None and any(flow.open > options.max_open for flow in found)
+    return 0 if all(flow.is_well for flow in found) and not broken and not late else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hydrotick status",
+        description=status.__doc__,
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("flow", nargs="?", metavar="FLOW", help="one flow")
+    add_format(parser)
+    parser.add_argument(
+        "--max-open",
+        type=int,
+        metavar="N",
+        help="exit with 1 if more than N ticks of a flow are open",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="read all tables instead, and compare them with the ledger: exit with 1 unless they "
+        "are whole",
+    )
+    return parser
+
+
+def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) -> None:
+    if style == "json":
+        told = {"flows": [asdict(flow) for flow in found]}
+        wrong = [{"flow": flow.name, "error": flow.error.as_json()} for flow in broken]
+        sys.stdout.write(json.dumps({**told, "broken": wrong}, indent=2) + "\n")
+        return
+    sys.stdout.write(_table(found))
+    for flow in broken:
+        sys.stdout.write(f"{flow.name}: what it declares is wrong\n{flow.error}\n")
+
+
+def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:
+    """How a flow is now, by its ledger and Dagster's records; None: these say nothing more."""
+    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
+    waiting = max(0, _until(flow, flows) - done)
+    lag = int((flows.now() - axis.window(done).end).total_seconds()) if waiting else 0
+    following = next_run(flow, flows, instance)
+    running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
+    serving = _serving(flow, flows)
+    return FlowStatus(
+        flow=flow.name,
+        committed=done,
+        last=axis.window(done - 1).key if done else None,
+        open=waiting,
+        lag_seconds=lag,
+        running=running,
+        failed=failed,
+        stopped=following.stopped,
+        next=following.says,
+        tables=str(flows.directory(flow)),
+        empty=flows.empty_inputs(flow),
+        late=late_rows(flow, flows),
+        deployment=None if serving is None else serving.number,
+        undeployed="" if serving is None else flows.deployments.undeployed(flow).says,
+        started_empty=() if serving is None else started_empty(serving.deployment),
+    )
+
+
+def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
+    import dagster as dg
+
+    from .ticking import open_instance
+
+    home = flows.project.dagster_home
+    # To look makes nothing: without a home there are no records.
+    return open_instance(home) if home.exists() else dg.DagsterInstance.ephemeral()
+
+
+def _recorded(
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
+) -> tuple[tuple[Running, ...], FailedRun | None]:
+    """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
+    from ..code_location.failures import failed_run
+    from ..code_location.records import attempts_at, runs_of
+
+    running = tuple(_running(record) for record in runs_of(flow, instance, IN_FLIGHT))
+    tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
+    failed = tries and not tries[0].terminated
+    return running, failed_run(instance, tries[0].run) if failed else None
+
+
+def _serving(flow: FlowAsset, flows: Flows) -> Written | None:
+    """The deployment that serves; where it cannot be read, `next` says why."""
+    try:
+        return flows.deployments.serving(flow)
+    except HydroError:
+        return None
+
+
+def _until(flow: FlowAsset, flows: Flows) -> int:
+    """The first tick that may not run; where that cannot be told, `next` says why."""
+    try:
+        return flows.ready(flow).until
+    except HydroError:
+        return 0
+
+
+def _running(record: dg.RunRecord) -> Running:
+    run = record.dagster_run
+    begun = datetime.fromtimestamp(
+        record.start_time or record.create_timestamp.timestamp(), tz=UTC
+    ).isoformat(timespec="seconds")
+    return Running(
+        run.run_id, keys_of(run.tags), run.status.value.lower(), begun, run.tags.get(PROCESS_TAG)
+    )
+
+
+def _table(found: Sequence[FlowStatus]) -> str:
+    head = f"{'flow':<12}{'deployment':>11}{'committed':>10}{'last tick':>18}"
+    lines = [f"{head}{'open':>7}{'lag':>8}  tables"]
+    for flow in found:
+        last, deployed = flow.last or "–", flow.deployment or "–"
+        counts = f"{deployed:>11}{flow.committed:>10,}{last:>18}{flow.open:>7,}"
+        counts += f"{_duration(flow.lag_seconds):>8}"
+        lines.append(f"{flow.flow:<12}{counts}  {flow.tables}")
+        lines += [f"  {line}" for line in _details(flow)]
+    return "\n".join(lines) + "\n"
+
+
+def _details(flow: FlowStatus) -> list[str]:
+    lines = [
+        f"{run.state}: {_ticks(run.ticks)} since {run.since} (run {run.run})"
+        for run in flow.running
+    ]
+    if flow.failed is not None:
+        failed = flow.failed
+        said: list[Any] = failed.cause.splitlines()
+        lines += [f"failed: {_ticks(failed.ticks)}: {said[0] if said else ''}"]
+        lines += [f"        {line}" for line in said[1:]]
+        lines.append(f"cure:   {failed.cure}")
+    if flow.undeployed:
+        lines.append(
+            f"changed: {flow.undeployed}: `hydrotick plan {flow.flow}` says what they would do, "
+            f"`hydrotick deploy {flow.flow}` does it"
+        )
+    lines += [f"note:   {note}" for note in flow.started_empty]
+    lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
+    lines += late_lines(flow.flow, flow.late)
+    if not flow.running:
+        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}{_how(flow)}")
+    return lines
+
+
+def _how(flow: FlowStatus) -> str:
+    """How what is open is run, where nothing is in its way: a sensor is on in the UI alone."""
+    if not flow.is_well or not flow.open:
+        return ""
+    return f": `hydrotick backfill {flow.flow}` runs them, `hydrotick dev` does as they are due"
+
+
+def _ticks(keys: tuple[str, str] | None) -> str:
+    return "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
+
+
+def _duration(seconds: int) -> str:
+    """A time span in the unit that suits it.
+
+    >>> _duration(0), _duration(300), _duration(7200), _duration(200000)
+    ('–', '5 min', '2 h', '2 d')
+    """
+    if seconds == 0:
+        return "–"
+    unit, size = next((unit for unit in _UNITS if seconds >= unit[1] * unit[2]), ("min", 60, 0))[:2]
+    return f"{max(1, seconds // size)} {unit}"

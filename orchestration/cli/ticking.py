@@ -1,0 +1,177 @@
+"""Runs ticks as Dagster runs in this process: what `demo` and `backfill` share.
+
+Each tick is a run of the flow's job for one partition, recorded in the project's instance, so the
+UI shows it like any other. Spark starts once, with the first tick.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..code_location.factory import project_definitions
+from ..code_location.records import refuse_lost_pipeline, runs_of, unrecorded
+from ..instance import prepare_instance
+from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
+from ..instance.run_here import RunHere, run_here
+from ..instance.run_tags import CORRECT, CORRECT_TAG
+from ..project.ticks import TickAxis, Window
+from ..runner.corrected import Corrected
+from ..runner.correction import Planned
+from ..runner.report import TickReport
+from ..runner.runner import TickRunner
+
+_BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
+"""The states of a run in which the process that its tag names executes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickDone:
+    """Ticks that one run committed: the first and the last, the report of the last, and seconds."""
+
+    first: Window
+    window: Window
+    report: TickReport
+    seconds: float
+
+
+def run_ticks(
+    flow: FlowAsset,
+    runner: TickRunner,
+    last: int,
+    started: Callable[[Window], None],
+    *,
+    together: int = 1,
+) -> Iterator[TickDone]:
+    """Runs the ticks after the last committed one up to `last`, and gives each when it is done.
+
+    `started` is called with each tick before it runs; `together` says how many make one run. Before
+    the first, what a killed process left behind in Dagster's records is put right.
+
+    Raises:
+        DataError: a tick failed; the ticks before it are committed, it is not.
+    """
+    axis = TickAxis(flow.ticks)
+    with _job_of(flow, runner) as (job, instance):
+        for tick in range(runner.next_tick(flow), last + 1, together):
+            first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
+            started(first)
+            begin = time.monotonic()
+            result = run_here(job, instance, (first.key, window.key))
+            report = runner.last_report(flow)
+            if not result.success or report is None or not report.committed:
+                raise _failed(flow, first, report, result)
+            yield TickDone(first, window, report, time.monotonic() - begin)
+
+
+def correct_ticks(flow: FlowAsset, runner: TickRunner, planned: Planned) -> Corrected:
+    """Computes committed ticks again in one run, and says what that has done.
+
+    Raises:
+        DataError: one of them failed; everything is as it was.
+    """
+    with _job_of(flow, runner) as (job, instance):
+        keys = planned.asked.key, planned.last.key
+        result = run_here(job, instance, keys, {CORRECT_TAG: CORRECT})
+        report = runner.last_report(flow)
+        if not result.success or report is None or report.corrected is None:
+            raise _failed(flow, planned.asked, report, result)
+        return report.corrected
+
+
+def record_deployed(flow: FlowAsset, runner: TickRunner) -> None:
+    """Records the ticks that another deployment has restated, and what else is not recorded yet."""
+    with open_instance(runner.project.dagster_home) as instance:
+        record_committed(flow, runner, instance)
+
+
+@contextmanager
+def _job_of(
+    flow: FlowAsset, runner: TickRunner
+) -> Iterator[tuple[dg.JobDefinition, dg.DagsterInstance]]:
+    """The flow's job and the instance that records it, with what was left behind put right."""
+    runner.warm_up()
+    with open_instance(runner.project.dagster_home) as instance:
+        end_orphans(instance, flow)
+        refuse_lost_pipeline(instance, flow, runner)
+        # What is wrong with a program is said by it, and not by Dagster.
+        runner.deployments.prepared(flow)
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+        record_committed(flow, runner, instance)
+        yield job, instance
+
+
+@contextmanager
+def open_instance(directory: Path) -> Iterator[dg.DagsterInstance]:
+    """The project's Dagster instance; it is made where there is none."""
+    # The shipped settings name the directory by Dagster's own variable.
+    before = os.environ.get("DAGSTER_HOME")
+    os.environ["DAGSTER_HOME"] = str(prepare_instance(directory))
+    # The first run of an instance makes its tables, of which alembic tells line by line.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    try:
+        with dg.DagsterInstance.get() as instance:
+            yield instance
+    finally:
+        if before is None:
+            del os.environ["DAGSTER_HOME"]
+        else:
+            os.environ["DAGSTER_HOME"] = before
+
+
+def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.DagsterRun]:
+    """Runs whose process is gone (killed, say) are shown as failed, not as running for ever.
+
+    Gives the runs of which that cannot be told: their processes are on other hosts.
+    """
+    elsewhere = []
+    for record in runs_of(flow, instance, _BEGUN):
+        process = record.dagster_run.tags.get(PROCESS_TAG)
+        if process is not None and has_ended(process):
+            message = "Its process ended before the tick did."
+            instance.report_run_failed(record.dagster_run, message)
+        elif process is not None and host_of(process) != host_of(this_process()):
+            elsewhere.append(record.dagster_run)
+    return elsewhere
+
+
+def record_committed(
+    flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
+) -> list[tuple[Window, Window]]:
+    """Ticks that were committed, but not recorded before the process ended, are recorded now.
+
+    Gives them, as ranges. It takes one run, which computes nothing.
+    """
+    missing = unrecorded(flow, runner, instance)
+    if missing:
+        job = project_definitions([flow], runner).resolve_job_def(f"{flow.name}_job")
+        first, last = missing[0]
+        run_here(job, instance, (first.key, last.key))
+    left = unrecorded(flow, runner, instance) if missing else []
+    return [ticks for ticks in missing if ticks not in left]
+
+
+def _failed(
+    flow: FlowAsset, first: Window, report: TickReport | None, result: RunHere
+) -> Exception:
+    name = f"tick {(report.window if report else first).key} of `{flow.name}`"
+    if report is None or report.committed:
+        return RuntimeError(f"{name} failed: {result.reason}")
+    return DataError(
+        Diagnostic(
+            code="runtime",
+            message=f"{name} failed: {report.problem}",
+            help=report.cure
+            or "mend its cause and run it again; the ticks before it are committed and stay",
+        )
+    )

@@ -1,0 +1,219 @@
+"""Where rows of an output come from, as text and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hydro_core.analysis.slice_wording import in_words
+from hydro_core.shrink import Shrunk
+from hydro_core.sliced import SlicedRun
+from hydro_core.spark.store.schema import flattened
+from hydro_core.types.item import ItemType
+from hydro_core.types.json import to_json
+from hydro_core.validation import same_items
+
+from ..project.ticks import Window
+from ..runner.slices import FlowSlices, Where
+from .show import as_table
+
+
+@dataclass(frozen=True)
+class Why:
+    """Where rows of an output come from."""
+
+    slices: FlowSlices
+    where: Where
+    """Which of the output's rows were asked about."""
+    run: SlicedRun
+    window: Window
+    stored: Sequence[Any] | None
+    """The rows as the table holds them; None: the tick is not committed."""
+    rows: Sequence[Any] | None
+    """The rows as the program gives them; None: there are too many landed rows to tell."""
+    shrunk: Shrunk | None
+    """The landed rows that matter; None: there is nothing to explain."""
+    there: Sequence[Window]
+    """If there is no such row: the ticks before at which there is one."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the table holds what the program gives, as far as that is known."""
+        return (
+            self.stored is None
+            or self.rows is None
+            or same_items(self.stored, self.rows, ordered=False)
+        )
+
+
+def as_json(found: Why) -> dict[str, Any]:
+    """What `--format json` prints."""
+    run, shrunk = found.run, found.shrunk
+    return {
+        "flow": found.slices.flow.name,
+        "output": run.slice.output,
+        "tick": found.window.key,
+        "rows": None if found.rows is None else _rows_as_json(found, found.rows),
+        "stored": None if found.stored is None else _rows_as_json(found, found.stored),
+        "agrees": found.agrees,
+        "least": None if shrunk is None else shrunk.is_least,
+        "inputs": {name: _input_as_json(found, name) for name in run.slice.inputs},
+        "there": [window.key for window in found.there],
+    }
+
+
+def _input_as_json(found: Why, name: str) -> dict[str, Any]:
+    item = _item_of(found, name)
+    return {
+        "rows": [
+            {"tick": found.slices.window(tick).key, "row": to_json(row, item)}
+            for tick, row in _landed(found, name)
+        ],
+        "can_matter": None if name in found.run.too_many else _count(found.run.rows.get(name, {})),
+        "which": in_words(found.run.slice, name),
+    }
+
+
+def as_text(found: Why, limit: int) -> str:
+    """What is printed for people: the rows, then of each input the rows that they come from."""
+    parts = [*_answer(found, limit), *_inputs(found, limit)]
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def _answer(found: Why, limit: int) -> Iterator[str]:
+    output, key = f"`{found.run.slice.output}`", found.window.key
+    with_ = " and ".join(f"`{k.column}` = {_shown(k.values[0])}" for k in found.where.values())
+    shown = found.stored if found.rows is None else found.rows
+    if shown:
+        head = f"As of {key} {output} has {_number(len(shown))} with {with_}:"
+        if found.stored is None:
+            head = f"{key} is not committed. {head.replace(' has ', ' will have ')}"
+        yield f"{head}\n\n{_rows_as_text(found, shown, limit)}"
+    else:
+        yield f"As of {key} {output} has no row with {with_}. {_elsewhere(found)}"
+    if not found.agrees:
+        yield (
+            "This is what the program gives, run over all that is landed. The table holds "
+            f"{_number(len(found.stored or ()))}:\n\n"
+            f"{_rows_as_text(found, found.stored or (), limit)}\n"
+            "Rows may have landed, or been changed, after their tick was committed: then "
+            f"`hydrotick correct {found.slices.flow.name} --from KEY` computes the ticks from "
+            "theirs on again. Else the plan is wrong."
+        )
+    yield from _verdict(found)
+
+
+def _elsewhere(found: Why) -> str:
+    if found.run.too_many:
+        return ""
+    if not found.there:
+        return "No tick before had one."
+    keys = ", ".join(window.key for window in found.there)
+    return f"The last ticks that had one: {keys}. Ask about one of them with `--tick`."
+
+
+def _verdict(found: Why) -> Iterator[str]:
+    for name in sorted(found.run.too_many):
+        yield (
+            f"What it comes from is not computed: more rows of `{name}` can matter than the "
+            f"{found.slices.most.rows:,} that are looked at (HYDROTICK_WHY_ROWS)."
+        )
+    shrunk = found.shrunk
+    if shrunk is None:
+        return
+    left = sum(map(_count, shrunk.rows.values()))
+    many = f"{left:,} of the {left + shrunk.left_out:,} landed rows that can matter"
+    if not shrunk.left_out:
+        many = "one landed row" if left == 1 else f"{left:,} landed rows"
+    if shrunk.is_least and left == 1:
+        yield f"It comes from {many}."
+    elif shrunk.is_least:
+        yield f"It comes from {many}: without any one of them it would be another."
+    else:
+        yield (
+            f"It comes from {many}, or from some of those: there was no time to try without each "
+            "of them (`--seconds`)."
+        )
+
+
+def _inputs(found: Why, limit: int) -> Iterator[str]:
+    nothing = []
+    for name in found.run.slice.inputs:
+        words = in_words(found.run.slice, name)
+        rows = _landed(found, name)
+        if name in found.run.too_many:
+            yield f"{name}: {words}"
+        elif rows:
+            yield f"{name}: {words}\n\n{_landed_as_text(found, name, rows, limit)}"
+        else:
+            nothing.append(f"`{name}`")
+    if nothing:
+        listed = ", ".join(nothing)
+        yield (
+            f"It comes from no row of {listed}."
+            if found.rows
+            else f"No row of {listed} can matter."
+        )
+
+
+def _landed(found: Why, name: str) -> list[tuple[int, Any]]:
+    """The rows of an input that matter, or that can where there is no answer to try it on."""
+    of = found.run.rows if found.shrunk is None else found.shrunk.rows
+    return [(tick, row) for tick, rows in sorted(of.get(name, {}).items()) for row in rows]
+
+
+def _landed_as_text(found: Why, name: str, rows: Sequence[tuple[int, Any]], limit: int) -> str:
+    columns, values = _columns(_item_of(found, name), [row for _, row in rows[:limit]])
+    keys = [found.slices.window(tick).key for tick, _ in rows[:limit]]
+    head = "tick" if "tick" not in columns else "(tick)"
+    lines = [{head: key, **row} for key, row in zip(keys, values, strict=True)]
+    return as_table((head, *columns), lines) + _more(len(rows) - limit)
+
+
+def _rows_as_text(found: Why, rows: Sequence[Any], limit: int) -> str:
+    item = found.slices.program.typed.outputs[found.run.slice.output].item
+    columns, values = _columns(item, rows[:limit])
+    return as_table(columns, values) + _more(len(rows) - limit)
+
+
+def _columns(item: ItemType, rows: Sequence[Any]) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """The rows under the columns in which tables hold them."""
+    names = tuple(name for name, _ in flattened(item))
+    found = []
+    for row in rows:
+        value = to_json(row, item)
+        parts = (
+            value.values()
+            if isinstance(row, dict)
+            else value
+            if isinstance(row, tuple)
+            else [value]
+        )
+        found.append(dict(zip(names, parts, strict=True)))
+    return names, found
+
+
+def _rows_as_json(found: Why, rows: Sequence[Any]) -> list[Any]:
+    item = found.slices.program.typed.outputs[found.run.slice.output].item
+    return [to_json(row, item) for row in rows]
+
+
+def _item_of(found: Why, name: str) -> ItemType:
+    return found.slices.program.typed.inputs[name].item
+
+
+def _count(rows: Mapping[int, Sequence[Any]]) -> int:
+    return sum(map(len, rows.values()))
+
+
+def _number(count: int) -> str:
+    return "one row" if count == 1 else f"{count:,} rows" if count else "no row"
+
+
+def _more(count: int) -> str:
+    return f"… and {count:,} more\n" if count > 0 else ""
+
+
+def _shown(value: Any) -> str:
+    return "null" if value is None else str(value)

@@ -1,0 +1,243 @@
+"""The assets of a flow as Dagster shows them: inputs, strata, states and outputs.
+
+An edge says what is computed from what. That a state goes on from what the tick before left of it
+is no edge: Dagster takes an asset that depends on itself out of the run of the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import dagster as dg
+
+from hydro_core.errors import HydroError
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.landing_path import landing_path
+
+from ..project.shape import FlowShape, OutputShape, StateShape
+from ..project.ticks import TickAxis
+from .about import About
+from .asset_paths import asset_path
+
+_OUTPUT_COLUMNS = {
+    "tick": "the number of the tick that gave the row",
+    "position": "its place in the order of the tick",
+}
+_STATE_COLUMNS = {
+    "t": "the number of the tick that the item came with",
+    "item": "what the operator keeps",
+    "ord": "its place in the order of the tick",
+}
+
+
+_KINDS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+"""How Dagster calls what a file is, by how its name ends."""
+
+
+def tick_step(flow: FlowAsset) -> str:
+    """The name of the step that runs ticks of a flow."""
+    return f"{flow.name}__tick"
+
+
+def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
+    """The key of an asset of the flow: of "state/NAME", "landing/NAME", or an output.
+
+    An input that is another flow's output has the key that it has there.
+    """
+    return dg.AssetKey(asset_path(flow, asset))
+
+
+def flow_specs(
+    flow: FlowAsset, shape: FlowShape, axis: TickAxis, about: About
+) -> list[dg.AssetSpec]:
+    """The assets that a tick makes, parents first."""
+    common = {
+        "skippable": True,
+        "group_name": flow.name,
+        "owners": list(flow.owners),
+        "partitions_def": axis.partitions,
+        "kinds": {"deltalake"},
+    }
+    shown = {**about.metadata, **about.shards(shape.plan)}
+    states = []
+    for state in shape.states:
+        of = {**common, "code_version": about.code_version(f"state/{state.name}")}
+        stratum = {"stratum": about.stratum(state.stratum)}
+        states.append(_state(flow, state, about, {**shown, **stratum}, of))
+    outputs = []
+    for output in shape.outputs:
+        plan = about.of_output(output.name, shape.plan)
+        plan |= {"stratum": about.stratum(output.stratum)}
+        of = {**common, "code_version": about.code_version(output.name)}
+        outputs.append(_output(flow, output, about, {**shown, **plan}, of))
+    return [*states, *outputs]
+
+
+def _state(
+    flow: FlowAsset,
+    state: StateShape,
+    about: About,
+    shown: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> dg.AssetSpec:
+    said = about.comments.of_any(reversed(state.places))
+    earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
+    return dg.AssetSpec(
+        asset_key(flow, f"state/{state.name}"),
+        deps=[asset_key(flow, name) for name in state.parents],
+        description=f"{said}\n\n{state.says}" if said else state.says,
+        tags={"role": "state"},
+        metadata={
+            "dagster/column_schema": _schema(state.columns, _STATE_COLUMNS),
+            **shown,
+            "written by": state.written_by,
+            "read by": ", ".join(state.read_by),
+            **({"reads of the tick before": earlier} if earlier else {}),
+            **about.link(next(filter(None, state.places), None)),
+        },
+        **common,
+    )
+
+
+def _output(
+    flow: FlowAsset,
+    output: OutputShape,
+    about: About,
+    shown: Mapping[str, Any],
+    common: Mapping[str, Any],
+) -> dg.AssetSpec:
+    lineage = {
+        column: [
+            dg.TableColumnDep(asset_key(flow, f"landing/{name}"), field) for name, field in sources
+        ]
+        for column, sources in output.sources.items()
+    }
+    return dg.AssetSpec(
+        asset_key(flow, output.name),
+        deps=[asset_key(flow, name) for name in output.parents],
+        description=flow.outputs.get(output.name)
+        or about.comments.of(output.place)
+        or f"The output `{output.name}` of {flow.name}.",
+        tags={"role": "output"},
+        metadata={
+            "dagster/column_schema": _schema(
+                output.columns, _sources(output, about.columns.outputs[output.name])
+            ),
+            "dagster/column_lineage": dg.TableColumnLineage(lineage),
+            **shown,
+            **about.link(output.place),
+        },
+        **common,
+    )
+
+
+def input_specs(
+    flow: FlowAsset, shape: FlowShape, about: About, root: Path
+) -> Iterator[dg.AssetSpec]:
+    """The landing tables, which others write; `root` is the project's landing directory."""
+    for name, landing in flow.landings.items():
+        columns, place = shape.inputs[name], shape.plan.graph.sources[name].span
+        by = (
+            f"cut into ticks by `{landing.column}`" if landing.column else "whole at the first tick"
+        )
+        said = about.comments.of(place)
+        # A program that begins without an empty line says there what it is about.
+        said = "" if said == about.comments.head else f"{said}\n\n"
+        kind = kind_of(root / landing_path(landing.path))
+        yield dg.AssetSpec(
+            asset_key(flow, f"landing/{name}"),
+            group_name=flow.name,
+            description=f"{said}Landing table `{landing.path}`, {by}.",
+            owners=list(flow.owners),
+            kinds={kind} if kind else set(),
+            tags={"role": "input"},
+            metadata={
+                "dagster/column_schema": _schema(
+                    columns, {**_cut_by(landing.column), **about.columns.inputs[name]}
+                ),
+                "program": dg.MetadataValue.md(about.drawing),
+                **about.link(place),
+            },
+        )
+
+
+def _cut_by(column: str | None) -> Mapping[str, str]:
+    return {column: "tells the tick that a row is of"} if column else {}
+
+
+def kind_of(landed: Path) -> str | None:
+    """The kind of what has landed, by Dagster's name for it; None where nothing has."""
+    if (landed / "_delta_log").is_dir():
+        return "deltalake"
+    name = landed.name
+    if landed.is_dir():
+        name = next((entry.name for entry in os.scandir(landed) if entry.is_file()), "")
+    return _KINDS.get(Path(name.removesuffix(".gz")).suffix)
+
+
+def _schema(
+    columns: Sequence[tuple[str, str]], says: Mapping[str, str] = MappingProxyType({})
+) -> dg.TableSchema:
+    return dg.TableSchema([dg.TableColumn(name, kind, says.get(name)) for name, kind in columns])
+
+
+def _sources(output: OutputShape, said: Mapping[str, str]) -> dict[str, str]:
+    """What is said of an output's columns, and what they come from: the free UI has no page for
+    that.
+    """
+    from_inputs = {
+        column: ("computed from " if column in output.changed else "from ")
+        + ", ".join(f"{name}.{field}" for name, field in sources)
+        for column, sources in output.sources.items()
+        if sources
+    }
+    own = {name: says for name, says in _OUTPUT_COLUMNS.items() if name not in output.sources}
+    both = {
+        column: f"{text} ({from_inputs[column]})" if column in from_inputs else text
+        for column, text in said.items()
+    }
+    return {**own, **from_inputs, **both}
+
+
+def broken_specs(flow: FlowAsset, error: HydroError) -> Iterator[dg.AssetSpec]:
+    """A flow whose program is wrong: what it says of its outputs and inputs, under their keys,
+    and why none of it can run.
+    """
+    what = "stored state" if error.code == "state" else "program"
+    why = "is broken" if error.code == "state" else "does not compile"
+    says = f"The {what} of `{flow.name}` {why}, so nothing of it can run:"
+    outputs = dict.fromkeys((*flow.outputs, *flow.expect))
+    for asset in (*(f"landing/{name}" for name in flow.landings), *outputs, "program"):
+        yield _broken(flow.name, asset, f"{says}\n\n", error, str(flow.program))
+
+
+def broken_spec(broken: Broken) -> dg.AssetSpec:
+    """A flow whose declaration is wrong: why it cannot run."""
+    says = f"What `{broken.folder}` declares is wrong, so nothing of it can run:\n\n"
+    return _broken(broken.name, "program", says, broken.error, str(broken.folder))
+
+
+def _broken(flow: str, asset: str, says: str, error: HydroError, of: str) -> dg.AssetSpec:
+    # What is wrong may be the name.
+    name = re.sub(r"\W", "_", flow, flags=re.ASCII) or "flow"
+    parts = (re.sub(r"\W", "_", part, flags=re.ASCII) for part in asset.split("/"))
+    return dg.AssetSpec(
+        dg.AssetKey([name, *parts]),
+        description=f"{says}```text\n{error}\n```",
+        group_name=name,
+        metadata={"error": str(error), "program": of},
+        kinds={"broken"},
+    )

@@ -1,0 +1,163 @@
+"""One factory turns a flow into Dagster assets, checks, a job and a sensor.
+
+A time-window partition is a tick. A run of a tick is one multi-asset whose outputs are the strata's
+handoffs, the states and the outputs. A flow whose program is wrong has assets that say so and no
+job; the other flows are not touched by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import dagster as dg
+
+from hydro_core.analysis.descriptions import described
+from hydro_core.errors import HydroError
+from hydro_core.project.check import check_alone
+from hydro_core.project.discover import Broken
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.project.reads import no_such_output
+
+from ..instance.run_tags import FLOW_TAG
+from ..project.deployments import fitted
+from ..project.programs import comments_of
+from ..project.shape import shape_of
+from ..project.ticks import TickAxis
+from ..runner.runner import TickRunner
+from .about import About
+from .asset_paths import last_path
+from .asset_specs import (
+    asset_key,
+    broken_spec,
+    broken_specs,
+    flow_specs,
+    input_specs,
+)
+from .checks import flow_checks
+from .code_links import code_link
+from .drawing import markdown, picture
+from .failures import failure_sensor
+from .sensors import next_tick_sensor
+from .tick_asset import tick_asset
+
+__all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "last_key", "project_definitions"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowDefinitions:
+    """What one flow adds to the code location."""
+
+    assets: tuple[dg.AssetsDefinition | dg.AssetSpec, ...]
+    checks: tuple[dg.AssetChecksDefinition, ...] = ()
+    jobs: tuple[Any, ...] = ()
+    sensors: tuple[dg.SensorDefinition, ...] = ()
+
+
+def project_definitions(
+    flows: Sequence[FlowAsset],
+    runner: TickRunner,
+    broken: Sequence[Broken] = (),
+    executor: dg.ExecutorDefinition | None = dg.in_process_executor,
+) -> dg.Definitions:
+    """The definitions of several flows whose ticks `runner` runs.
+
+    Args:
+        flows: what is defined.
+        runner: what runs the ticks.
+        broken: flows that are none; it is shown why.
+        executor: of runs that are launched from assets; a flow's own job runs in one process, since
+            a step in a process of its own starts another Spark, and does not see what a step before
+            has deployed.
+    """
+    made = {flow.name: _whole_or_broken(flow, runner) for flow in flows}
+    built = [_fed(flow, made) for flow in flows]
+    # Two folders may declare a flow of one name, which is wrong, and shown once.
+    wrong = {broken_spec(flow).key: broken_spec(flow) for flow in broken}
+    return dg.Definitions(
+        assets=[*(asset for flow in built for asset in flow.assets), *wrong.values()],
+        asset_checks=[check for flow in built for check in flow.checks],
+        jobs=[job for flow in built for job in flow.jobs],
+        sensors=[
+            *(sensor for flow in built for sensor in flow.sensors),
+            failure_sensor(flows, runner.project),
+        ],
+        executor=executor,
+    )
+
+
+def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
+    """The Dagster definitions of `flow`; nothing is run and Spark is not started.
+
+    Raises:
+        HydroError: the program of the flow is wrong.
+    """
+    check_alone(flow)
+    axis = TickAxis(flow.ticks)
+    shown = runner.deployments.shown(flow)
+    plan = runner.plan(flow) if shown is None else shown.deployment.plan
+    shape, flow = shape_of(plan), fitted(flow, plan)
+    undeployed = runner.deployments.undeployed(flow)
+    drawn, comments = picture(plan), comments_of(flow, shown)
+    columns = described(plan.typed if shown is None else shown.deployment.program.typed, comments)
+    about = About(
+        markdown(drawn),
+        comments,
+        columns,
+        drawn.does,
+        shown,
+        undeployed.says,
+        undeployed.outputs,
+        partial(code_link, project=runner.project),
+    )
+    says = flow.description or comments.head
+    flow = replace(flow, description=says)
+    specs = flow_specs(flow, shape, axis, about)
+    tick = tick_asset(flow, axis, specs, runner)
+    job = dg.define_asset_job(
+        f"{flow.name}_job",
+        dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
+        description="\n\n".join(filter(None, [says, f"Runs ticks of {flow.name} in order."])),
+        metadata=about.of_flow,
+        tags={FLOW_TAG: flow.name},
+        executor_def=dg.in_process_executor,
+    )
+    return FlowDefinitions(
+        assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
+        checks=flow_checks(flow, shape, axis, runner),
+        jobs=(job,),
+        sensors=(next_tick_sensor(flow, axis, job, runner),),
+    )
+
+
+def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
+    """The asset that a tick records last: a tick that it has, all have."""
+    return dg.AssetKey(last_path(flow, runner.plan(flow)))
+
+
+def _fed(flow: FlowAsset, made: Mapping[str, FlowDefinitions]) -> FlowDefinitions:
+    """The definitions of a flow; of one that reads what another flow does not give, why not."""
+    for name, read in flow.reads.items():
+        other = made.get(read.flow)
+        if other is None or not other.jobs:
+            continue
+        keys = [
+            key
+            for asset in other.assets
+            if isinstance(asset, dg.AssetsDefinition)
+            for key in asset.keys
+        ]
+        outputs = [key.path[1] for key in keys if len(key.path) == 2]
+        if read.output not in outputs:
+            error = no_such_output(flow, name, outputs)
+            return FlowDefinitions(tuple(broken_specs(flow, error)))
+    return made[flow.name]
+
+
+def _whole_or_broken(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
+    try:
+        return flow_definitions(flow, runner)
+    except HydroError as error:
+        return FlowDefinitions(tuple(broken_specs(flow, error)))

@@ -1,0 +1,159 @@
+"""Ticks as their windows close, in order: what runs next, or why nothing does.
+
+A tick whose next try would say the same (a check, the program, the data, the stored state or what
+the asset says is at fault) stops its flow until somebody runs it again. A run that failed for what
+may pass (Spark, the disk, the network, a killed process, another process at work) is tried again,
+after longer and longer pauses, with fewer ticks at once, and not for ever. A run that somebody
+terminated is left to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from hydro_core.errors import DataError, HydroError
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
+from ..project.ticks import TickAxis, Window
+from ..runner.flows import Flows
+from ..runner.readiness import Ready
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from .records import Attempt
+
+MOST_TRIES = 6
+"""A machine that fails so often in a row, over an hour, wants somebody to look."""
+
+_FIRST_PAUSE = timedelta(minutes=1)
+_LONGEST_PAUSE = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """What runs next, from a tick to another, or None; why, in words; whether that is for good."""
+
+    ticks: tuple[Window, Window] | None
+    says: str
+    stopped: bool = False
+
+
+def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> NextRun:
+    """What runs next of a flow, or why nothing does.
+
+    Args:
+        flow: which it is.
+        flows: knows its ledger and what has landed.
+        instance: Dagster's records; None: they have nothing that the ledger does not say.
+    """
+    try:
+        flows.plan(flow)
+    except HydroError as error:
+        why = "" if error.code == "state" else ", its program does not compile"
+        return NextRun(None, f"nothing can run{why}: {error}", True)
+    tries: Sequence[Attempt] = ()
+    if instance is not None:
+        from .records import attempts_at
+
+        first = _by_records(flow, flows, instance)
+        if first is not None:
+            return first
+        tries = attempts_at(flow, flows, instance, flows.next_tick(flow))
+    return _next_open(flow, flows, tries)
+
+
+def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> NextRun | None:
+    """What Dagster's records have in the way of the next tick; None: nothing."""
+    from .records import attempts_at, refuse_lost_pipeline, runs_of, unrecorded
+
+    busy = runs_of(flow, instance, IN_FLIGHT)
+    if busy:
+        return NextRun(None, _busy(busy[-1]))
+    try:
+        refuse_lost_pipeline(instance, flow, flows)
+    except DataError as error:
+        return NextRun(None, error.diagnostics[0].message, stopped=True)
+    missing = unrecorded(flow, flows, instance)
+    if not missing:
+        return None
+    first, last = missing[0]
+    tries = attempts_at(flow, flows, instance, first.tick)
+    says = f"{span(first, last)} is committed, but not recorded: it is recorded"
+    return _unless_failed(flow, tries, flows.now()) or NextRun((first, last), says)
+
+
+def span(first: Window, last: Window) -> str:
+    """Ticks in words."""
+    return f"tick {first.key}" if first == last else f"the ticks {first.key} to {last.key}"
+
+
+def moment(when: datetime) -> str:
+    """A moment in words."""
+    return f"{when:%Y-%m-%d %H:%M} UTC"
+
+
+def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun:
+    axis, tick = TickAxis(flow.ticks), flows.next_tick(flow)
+    try:
+        ready = flows.ready(flow)
+    except HydroError as error:
+        return NextRun(None, f"which ticks may run is not known: {error}")
+    if tick >= ready.until:
+        return NextRun(None, _up_to_date(axis, ready, tick))
+    waits = _unless_failed(flow, tries, flows.now(), axis.window(tick))
+    if waits:
+        return waits
+    # What was too much for the machine may be little enough in smaller parts.
+    together = max(1, flows.project.range_ticks >> len(_tries_in_a_row(tries)))
+    first, last = axis.window(tick), axis.window(min(tick + together, ready.until) - 1)
+    waiting = ready.until - tick
+    return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
+
+
+def _unless_failed(
+    flow: FlowAsset, tries: Sequence[Attempt], now: datetime, window: Window | None = None
+) -> NextRun | None:
+    """Why the last try keeps the next one waiting; None if it does not."""
+    if not tries:
+        return None
+    last = tries[0]
+    tick = f"tick {window.key}" if window else "the record"
+    again = f"{runs_it_again(flow.name)} (run {last.run.run_id})"
+    if last.terminated:
+        return NextRun(None, f"{tick} was terminated at {moment(last.ended)}: {again}", True)
+    if last.judged:
+        wrong = f"{tick} failed, and would again: stopped since {moment(last.ended)}"
+        return NextRun(None, f"{wrong}; repair its cause, then {again}", True)
+    failed = len(_tries_in_a_row(tries))
+    if failed >= MOST_TRIES:
+        given_up = f"{tick} failed {failed} times, stopped since {moment(last.ended)}"
+        return NextRun(None, f"{given_up}; repair the cause, then {again}", True)
+    due = last.ended + min(_FIRST_PAUSE * 2 ** (failed - 1), _LONGEST_PAUSE)
+    if now < due:
+        failing = f"{tick} failed at {moment(last.ended)}, try {failed} of {MOST_TRIES}"
+        return NextRun(None, f"{failing}: it is tried again after {moment(due)}")
+    return None
+
+
+def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:
+    """The latest tries that failed for a reason that may pass."""
+    return list(takewhile(lambda attempt: not (attempt.judged or attempt.terminated), tries))
+
+
+def _busy(record: dg.RunRecord) -> str:
+    run, keys = record.dagster_run, keys_of(record.dagster_run.tags)
+    ticks = "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
+    state = "waits in the queue" if run.status.value in WAITING else "is running"
+    return f"{ticks} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
+
+
+def _up_to_date(axis: TickAxis, ready: Ready, tick: int) -> str:
+    if ready.has_ended:
+        return "complete: every tick of the flow is committed"
+    return f"up to date; tick {axis.window(tick).key} is next: {ready.why}"

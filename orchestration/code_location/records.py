@@ -1,0 +1,169 @@
+"""What Dagster's records have of a flow: its runs, and which committed ticks they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.store.ledger import Ledger
+
+from ..instance.run_tags import UNDONE, flow_of, is_judged, keys_of
+from ..project.ticks import TickAxis, Window
+from ..runner.flows import Flows
+
+_MOST_RUNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run of a tick that failed or was terminated."""
+
+    run: dg.DagsterRun
+    ended: datetime
+
+    @property
+    def terminated(self) -> bool:
+        """Whether somebody ended it."""
+        return self.run.status is dg.DagsterRunStatus.CANCELED
+
+    @property
+    def judged(self) -> bool:
+        """Whether its tick was judged wrong: trying again is of no use until something changes."""
+        return is_judged(self.run)
+
+
+def runs_of(
+    flow: FlowAsset,
+    instance: dg.DagsterInstance,
+    statuses: Sequence[str],
+    since: datetime | None = None,
+) -> list[dg.RunRecord]:
+    """The flow's runs in one of these states, the latest first; `since`: that changed after it."""
+    wanted = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus(status) for status in statuses], updated_after=since
+    )
+    found = instance.get_run_records(wanted, limit=_MOST_RUNS)
+    return [record for record in found if flow_of(record.dagster_run) == flow.name]
+
+
+def attempts_at(
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, tick: int
+) -> list[Attempt]:
+    """The runs that tried a tick and did not commit it, the latest first."""
+    axis, since = TickAxis(flow.ticks), flows.waits_since(flow, tick)
+    found = []
+    for record in runs_of(flow, instance, UNDONE, since):
+        ended = datetime.fromtimestamp(
+            record.end_time or record.update_timestamp.timestamp(), tz=UTC
+        )
+        if _covers(axis, record.dagster_run, tick) and (since is None or ended > since):
+            found.append(Attempt(record.dagster_run, ended))
+    return found
+
+
+def unrecorded(
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
+) -> list[tuple[Window, Window]]:
+    """The ticks that are committed, but not in Dagster's records, as ranges.
+
+    Of ticks that were computed again, it may have the records of before.
+    """
+    from .factory import last_key
+
+    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
+    if not done:
+        return []
+    key = last_key(flow, flows)
+    recorded = instance.get_materialized_partitions(key) - _outdated(flow, flows, instance, key)
+    if len(recorded) == done and axis.window(done - 1).key in recorded:
+        # All of them, as nearly always: to name a hundred thousand windows takes seconds.
+        return []
+    windows = [axis.window(tick) for tick in range(done)]
+    return _ranges(window for window in windows if window.key not in recorded)
+
+
+def _outdated(
+    flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, key: dg.AssetKey
+) -> set[str]:
+    """The ticks of the last commit, if what was recorded last of them is of an earlier one.
+
+    No tick runs before this is put right, so the last commit is the only one to look at.
+    """
+    commit = flows.deployments.ledger(flow).last_run
+    if commit is None:
+        return set()
+    keys = [TickAxis(flow.ticks).window(tick).key for tick in commit.ticks]
+    wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=keys[-1:])
+    for record in instance.fetch_materializations(wanted, limit=1).records:
+        made = record.asset_materialization
+        known = made.metadata.get("commit") if made else None
+        if known is not None and known.value != commit.sequence:
+            return set(keys)
+    return set()
+
+
+def refuse_lost_pipeline(instance: dg.DagsterInstance, flow: FlowAsset, flows: Flows) -> None:
+    """Raises where Dagster has ticks of the flow, but its pipeline has no ledger at all.
+
+    That is a file system that is not mounted, or a directory that somebody has removed; the ticks
+    would begin anew without a word.
+
+    Raises:
+        DataError: what Dagster has, and what to do (code `state`).
+    """
+    directory = flows.directory(flow)
+    if Ledger(directory).exists:
+        return
+    recorded = sorted(
+        {
+            tick
+            for key in recorded_tables(instance, flow)
+            for tick in instance.get_materialized_partitions(key)
+        }
+    )
+    if recorded:
+        raise DataError(
+            Diagnostic(
+                code="state",
+                message=f"Dagster has {len(recorded):,} ticks of `{flow.name}`, the last one "
+                f"{recorded[-1]}, but there is no ledger in {directory}",
+                help="mount that directory or restore it from a copy; or start the flow over: "
+                f"`hydrotick reset {flow.name}`",
+            )
+        )
+
+
+def recorded_tables(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.AssetKey]:
+    """The assets of the flow that Dagster has seen, also those that its program has no more."""
+    return [
+        key
+        for key in instance.get_asset_keys(prefix=[flow.name])
+        if key.path[0] == flow.name and key.path[1:2] != ["landing"]
+    ]
+
+
+def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:
+    keys = keys_of(run.tags)
+    if keys is None:
+        return True
+    try:
+        first, last = (axis.window_of(key).tick for key in keys)
+    except HydroError:
+        # The axis was another when it ran.
+        return False
+    return first <= tick <= last
+
+
+def _ranges(windows: Iterable[Window]) -> list[tuple[Window, Window]]:
+    found: list[tuple[Window, Window]] = []
+    for window in windows:
+        if found and window.tick == found[-1][1].tick + 1:
+            found[-1] = found[-1][0], window
+        else:
+            found.append((window, window))
+    return found

@@ -1,0 +1,207 @@
+"""The asset that runs ticks: one multi-asset per flow, one run for a tick or a range of them.
+
+Every tick is recorded when it is done, on all assets of the flow, with what it did. Dagster counts
+as results for later steps only outputs that are yielded, one per asset and run; and of an output
+it would record every partition of the run anew, with the same metadata. So ticks are recorded one
+by one, and at the end the step only says that all of its outputs are there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import dagster as dg
+from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandle
+
+from hydro_core.errors import DataError
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
+from ..openlineage.events import Parent
+from ..project.shape import shape_of
+from ..project.ticks import TickAxis, Window
+from ..runner.report import TickReport
+from ..runner.runner import TickRunner
+from .asset_specs import asset_key, tick_step
+from .checks import RunEvaluations
+from .records import refuse_lost_pipeline, unrecorded
+from .versions import Versions
+
+
+def tick_asset(
+    flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
+) -> dg.AssetsDefinition:
+    """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
+
+    @dg.multi_asset(
+        name=tick_step(flow),
+        specs=specs,
+        can_subset=True,
+        pool=runner.project.pool or flow.name,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        description=flow.description or None,
+    )
+    def tick(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        try:
+            refuse_lost_pipeline(context.instance, flow, runner)
+        except DataError as error:
+            raise dg.Failure(str(error), allow_retries=False) from error
+        asked = {axis.window_of(key) for key in context.partition_keys}
+        windows = set(asked)
+        # What a killed process had committed, but not recorded, is recorded by whatever runs next.
+        for first, last in unrecorded(flow, runner, context.instance):
+            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+        found, versions = RunEvaluations(flow, context), _Versions(flow)
+        for report in _tagged(context, _reports(flow, context, runner, (asked, windows))):
+            yield from found.of_tick(report)
+            for warning in report.warnings(flow.name):
+                context.log.warning(warning)
+            if not report.committed:
+                if report.judged:
+                    run_id = context.run.run_id
+                    context.instance.add_run_tags(run_id, {JUDGED_TAG: run_id})
+                yield from found.of_run(runner.last_committed(flow))
+                raise dg.Failure(report.failure, metadata=report.metadata, allow_retries=False)
+            if report.again:
+                context.log.warning(report.again)
+            yield from _arrivals(flow, report)
+            known = {**versions.of(runner).metadata, **_run_before(flow, context, report)}
+            yield from _materializations(flow, versions.of(runner), report, known)
+            yield from _without_table(flow, context.selected_asset_keys, report)
+        yield from found.of_run(None)
+        yield from _outputs(context)
+
+    return tick
+
+
+def _reports(
+    flow: FlowAsset,
+    context: dg.AssetExecutionContext,
+    runner: TickRunner,
+    ticks: tuple[Set[Window], Set[Window]],
+) -> Iterator[TickReport]:
+    """Runs the second ticks; the first ones, which were asked for, are corrected if the run's tag
+    says so, as far as they are committed.
+    """
+    asked, windows = ticks
+    first = min(asked, key=lambda window: window.tick)
+    corrected: set[Window] = set()
+    parent = Parent(context.run.run_id, context.run.job_name)
+    if _is_correction(context.run) and first.tick < runner.next_tick(flow):
+        for report in runner.correct(flow, first, context.log.info, parent=parent):
+            corrected.add(report.window)
+            yield report
+    left = windows - corrected
+    if left:
+        yield from runner.run(flow, list(left), context.log.info, parent)
+
+
+def _is_correction(run: dg.DagsterRun) -> bool:
+    value = run.tags.get(CORRECT_TAG, "")
+    if value not in ("", CORRECT):
+        raise dg.Failure(
+            f"the tag `{CORRECT_TAG}` is `{value}`: write `{CORRECT}` to have the ticks of the "
+            "run, and those after them, computed again from what is landed now",
+            allow_retries=False,
+        )
+    return value == CORRECT
+
+
+def _tagged(
+    context: dg.AssetExecutionContext, reports: Iterable[TickReport]
+) -> Iterator[TickReport]:
+    """The reports as they come; a run of several ticks has a tag in the end that says which of
+    them are committed, and which one failed.
+    """
+    run, committed, failed = context.run, list[str](), None
+    try:
+        for report in reports:
+            if report.committed:
+                committed.append(report.window.key)
+            else:
+                failed = report.window.key
+            yield report
+    finally:
+        # A run that is executed again begins with the tags that it had.
+        if len(committed) + bool(failed) > 1 or TICKS_TAG in run.tags:
+            context.instance.add_run_tags(run.run_id, ticks_told(committed, failed))
+
+
+def _run_before(
+    flow: FlowAsset, context: dg.AssetExecutionContext, report: TickReport
+) -> Mapping[str, dg.MetadataValue]:
+    """The run that recorded the tick before, where this one computes or records it again."""
+    if not (report.again or report.corrected):
+        return {}
+    key = asset_key(flow, next(iter(report.tables)))
+    wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[report.window.key])
+    found = context.instance.fetch_materializations(wanted, limit=1).records
+    return {"run before": dg.MetadataValue.dagster_run(found[0].run_id)} if found else {}
+
+
+def _materializations(
+    flow: FlowAsset, versions: Versions, report: TickReport, known: Mapping[str, Any]
+) -> Iterator[dg.AssetMaterialization]:
+    """The tick on the assets of the deployment that ran: the definitions may be of another one."""
+    for name in report.tables:
+        yield dg.AssetMaterialization(
+            asset_key(flow, name),
+            description=str(report.corrected) if report.corrected else report.again or None,
+            partition=report.window.key,
+            metadata={**report.metadata_of(name), **known},
+            tags=versions.tags(name, report.commit),
+        )
+
+
+def _without_table(
+    flow: FlowAsset, asked: Set[dg.AssetKey], report: TickReport
+) -> Iterator[dg.AssetMaterialization]:
+    """The tick on assets that are asked for and that the deployment does not have.
+
+    A location that was loaded before the first tick has the states of the program as written, and a
+    backfill of Dagster's is done when each asset that it was asked for has been told.
+    """
+    for key in sorted(asked - {asset_key(flow, name) for name in report.tables}):
+        yield dg.AssetMaterialization(
+            key,
+            description="There is no such table: what is deployed keeps others. Reload the code "
+            "location to see them",
+            partition=report.window.key,
+        )
+
+
+class _Versions:
+    """The versions of the deployment that serves, worked out once for each."""
+
+    def __init__(self, flow: FlowAsset) -> None:
+        self._flow = flow
+        self._found: tuple[str, Versions] | None = None
+
+    def of(self, runner: TickRunner) -> Versions:
+        deployed = runner.deployments.prepared(self._flow)
+        if self._found is None or self._found[0] != deployed.name:
+            shape = shape_of(deployed.deployment.plan)
+            self._found = deployed.name, Versions(self._flow, deployed, shape)
+        return self._found[1]
+
+
+def _arrivals(flow: FlowAsset, report: TickReport) -> Iterator[dg.AssetObservation]:
+    """How many rows the tick read of each input, on the asset of the input."""
+    for asset, rows in report.rows.items():
+        kind, _, name = asset.partition("/")
+        # What another flow gave, that flow has told.
+        if kind == "landing" and name not in flow.reads:
+            late = report.noticed[name].metadata if name in report.noticed else {}
+            yield dg.AssetObservation(
+                asset_key(flow, asset),
+                metadata={"tick": report.window.key, "rows read": rows, **late},
+            )
+
+
+def _outputs(context: dg.AssetExecutionContext) -> Iterator[dg.DagsterEvent]:
+    """Says that every output of the step is there, for steps of the same run that wait for it."""
+    step = context.get_step_execution_context()
+    for output in step.step.step_outputs:
+        if output.name not in context.op_execution_context.selected_output_names:
+            continue
+        handle = StepOutputHandle(step.step.key, output.name)
+        yield dg.DagsterEvent.step_output_event(step, StepOutputData(handle))

@@ -1,0 +1,230 @@
+"""What deploying the program of a flow as it is now would do; nothing is done by asking.
+
+The program is optimized and compared with the one that serves: what becomes of every output and
+state, what has to be computed for that, and from which rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hydro_core.deploy.files import Written, name_of
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.began import STARTED_EMPTY, started_empty
+from ..project.programs import deployment_for, said_instead
+from ..project.ticks import Window
+from ..runner.landed_past import lost_past
+from .seams import seams
+
+if TYPE_CHECKING:
+    from hydro_core.deploy.deployment import Deployment
+    from hydro_core.deploy.difference import Difference
+    from hydro_core.plan.bootstrap import Bootstrap, Wanted
+    from hydro_core.spark.store.ledger import Commit
+
+    from ..quality.changed import Changed
+    from ..runner.runner import TickRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a program is to be deployed, beyond the program itself."""
+
+    first: Window | None = None
+    """The tick from which on changed outputs are restated, if not all of them."""
+    forward_only: bool = False
+    """Changed outputs keep the past that they have."""
+    from_now: bool = False
+    """What has no landed past starts empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Tables that are to be computed from the past, and what computes them."""
+
+    wanted: Wanted
+    made_by: Bootstrap
+    since: Mapping[str, int]
+    """Of outputs that keep some of their past, the first tick that is another."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What deploying a program means for a flow that has committed ticks."""
+
+    flow: FlowAsset
+    commit: Commit
+    """The last commit when this was found."""
+    serving: Written
+    target: Written
+    """What would be deployed; it is not written yet."""
+    difference: Difference
+    since: Mapping[str, int]
+    """Of outputs that keep some of their past, the first tick that is restated."""
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """The inputs whose landed past is not there, and why that is known."""
+    compared: Mapping[str, Changed] = field(default_factory=dict)
+    """Of each output how the last ticks differ, if that was asked for."""
+
+    @property
+    def last(self) -> Window:
+        """The last committed tick."""
+        return self.flow.ticks.calendar.window(self.commit.last)
+
+    @cached_property
+    def empty(self) -> frozenset[str]:
+        """The states that start empty."""
+        states = self.difference.states.items()
+        return frozenset(n for n, s in states if set(s.inputs) & set(self.lost))
+
+    @cached_property
+    def begun(self) -> frozenset[str]:
+        """The outputs without a past: it would come of inputs that are lost."""
+        if not self.lost:
+            return frozenset()
+        return frozenset(
+            name
+            for name in self.difference.wanted.outputs
+            if set(self._alone(name).inputs) & set(self.lost)
+        )
+
+    @cached_property
+    def work(self) -> Work:
+        """What is computed for it."""
+        from hydro_core.plan.bootstrap import Wanted
+
+        wanted = self.difference.wanted
+        return self.making(
+            Wanted(wanted.slots - self.empty, wanted.outputs - self.begun), self.since
+        )
+
+    def making(self, wanted: Wanted, since: Mapping[str, int]) -> Work:
+        """What computes tables of the program, from what is stored and landed."""
+        from hydro_core.plan.bootstrap import bootstrap
+
+        plan = self.target.deployment.plan
+        return Work(wanted, bootstrap(plan, wanted, self.difference.leaves), since)
+
+    def restated(self, output: str) -> tuple[Window, Window] | None:
+        """The ticks of an output that are computed anew; None: its past stays, or there is none."""
+        first = self.since.get(output, 0)
+        if output not in self.work.wanted.outputs or first > self.commit.last:
+            return None
+        return self.flow.ticks.calendar.window(first), self.last
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no table would change."""
+        return self.difference.is_nothing
+
+    def _alone(self, output: str) -> Bootstrap:
+        from hydro_core.plan.bootstrap import Wanted
+
+        return self.making(Wanted(outputs=frozenset({output})), {}).made_by
+
+
+def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | None:
+    """What deploying the program as it is now would do; None where it is the one that serves.
+
+    Some deployment serves already.
+
+    Raises:
+        HydroError: it cannot be deployed, and why.
+    """
+    serving, commit = runner.deployments.serving(flow), runner.deployments.commit(flow)
+    if serving is None or commit is None:
+        raise ValueError(f"{flow.name} has no deployment that could be changed")
+    if said_instead(flow, serving.deployment) is None:
+        return None
+    made = deployment_for(flow)
+    found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
+    made = _with_versions(made, found)
+    target = Written(serving.number + 1, name_of(made), made)
+    change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
+    lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
+    if not lost:
+        return change
+    if not asked.from_now:
+        raise _incomplete(flow, lost)
+    return _from_now(replace(change, lost=lost))
+
+
+def _with_what_began(before: Deployment, after: Deployment) -> Deployment:
+    """What has begun without a past has none by another program either."""
+    names = [*(slot.id for slot in after.plan.slots), *after.plan.graph.sinks]
+    stands = [
+        n for n in started_empty(before) if any(f"`{name}`{STARTED_EMPTY}" in n for name in names)
+    ]
+    return replace(after, notes=(*stands, *after.notes))
+
+
+def _compared(
+    before: Deployment, after: Deployment, commit: Commit
+) -> tuple[Difference, Deployment]:
+    """What becomes of the tables, with all that is said to be the same tried on random ticks."""
+    from hydro_core.deploy.difference import difference
+    from hydro_core.trial import try_out
+
+    found = difference(before, after, commit.tables)
+    trial = try_out(found)
+    wrong = [*trial.outputs.values(), *trial.states.values()]
+    if not wrong:
+        return found, after
+    notes = tuple(f"proved the same, and seen not to be: {mismatch}" for mismatch in wrong)
+    after = replace(after, notes=(*notes, *after.notes))
+    return replace(trial.corrected(found), after=after), after
+
+
+def _with_versions(made: Deployment, found: Difference) -> Deployment:
+    """The deployment, in which tables that stay are of the version that they were."""
+    was = {(t.role, t.name): t.version for t in found.before.tables}
+    slots = {name: s.was or name for name, s in found.states.items() if s.change == "kept"}
+    stays = {("state", name): was.get(("state", old), "") for name, old in slots.items()}
+    same = {name for name, output in found.outputs.items() if output.change == "same"}
+    stays |= {("output", name): was.get(("output", name), "") for name in same}
+    tables = [replace(t, version=stays.get((t.role, t.name)) or t.version) for t in made.tables]
+    return replace(made, tables=tuple(tables))
+
+
+def _from_now(change: Change) -> Change:
+    """What starts empty is written down in what is deployed."""
+    key = change.flow.ticks.calendar.window(change.commit.last + 1).key
+    outputs = change.difference.outputs
+    stays = {name for name in change.begun if outputs[name].change != "new"}
+    if stays:
+        named = ", ".join(f"`{name}`" for name in sorted(stays))
+        raise DataError(
+            Diagnostic(
+                "state",
+                f"{named} of `{change.flow.name}` would change without a past to compute it from: "
+                f"{'; '.join(change.lost.values())}",
+                help="land it again; or give the changed output another name, to begin from now on",
+            )
+        )
+    started = [
+        *(f"the state `{name}`" for name in sorted(change.empty)),
+        *(f"the output `{name}`" for name in sorted(change.begun)),
+    ]
+    why = "; ".join(change.lost.values())
+    notes = tuple(f"{name}{STARTED_EMPTY}{key}: {why}" for name in started)
+    made = change.target.deployment
+    made = replace(made, notes=(*notes, *made.notes))
+    return replace(change, target=Written(change.target.number, name_of(made), made))
+
+
+def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:
+    return DataError(
+        *(
+            Diagnostic(
+                "state",
+                f"`{flow.name}` cannot be deployed from its landed past: {why}",
+                help="land it again, or give `--from-now`: what would come of it starts empty then",
+            )
+            for why in lost.values()
+        )
+    )

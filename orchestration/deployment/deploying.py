@@ -1,0 +1,252 @@
+"""A changed program takes over from the one that serves, or an earlier one does again.
+
+What has to be computed for that is computed beside the tables that serve, in ranges that are judged
+like any other. One row of the ledger switches everything; what ends the process before it leaves
+all as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hydro_core.deploy.files import Written, newest
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.faults import told_faults
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.ticks import Window
+from ..runner.beside import Computed, kept_for_checks, run_beside
+from ..runner.ranges import Ranges, Read
+from .changes import Change, Work
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.spark.pipeline.rework import Rework
+    from hydro_core.spark.store.ledger import Commit
+
+    from ..quality.changed import Changed
+    from ..runner.runner import TickRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The deployment before the one that serves, and the ticks that have run since."""
+
+    serving: Written
+    target: Written
+    commit: Commit
+    """The last one that the earlier deployment has made."""
+    last: int
+
+
+def deploy(change: Change, runner: TickRunner, computed: Computed) -> Commit:
+    """Makes what `change_of` has found the deployment that serves.
+
+    Raises:
+        DataError: a tick of the past fails, or something was committed since the change was found
+            (code `state`); everything is as it was.
+    """
+    with _beside(change, change.work, runner) as rework:
+        made = _compute(rework, _ranges(change, change.work, runner, rework), computed, runner)
+        written = runner.deployments.written(change.flow, change.target.deployment)
+        rework.target.step(f"deployment {written.number}")
+        return rework.replace(made)
+
+
+def compare(
+    change: Change, runner: TickRunner, ticks: int, computed: Computed
+) -> Mapping[str, Changed]:
+    """How the outputs of the last so many ticks would differ, by running them; nothing stays.
+
+    It is about the outputs that both programs have and that have a past by the new one, in the
+    columns that both have. Those that are proved the same keep their rows, so they are not run. The
+    others run from the first tick on, since what they are at the last ones may be made of all.
+    """
+    from hydro_core.plan.bootstrap import Wanted
+
+    from ..quality.changed import Changed, changed_rows, sum_of
+
+    outputs = change.difference.outputs
+    both = frozenset(n for n, o in outputs.items() if o.change in ("same", "changed", "columns"))
+    restated = both & change.work.wanted.outputs
+    found = dict.fromkeys(both - restated - change.begun, Changed(0, 0))
+    if not restated:
+        return found
+    work = change.making(Wanted(outputs=restated), {})
+    last = change.commit.last
+    with _beside(change, work, runner) as rework:
+        _compute(rework, _ranges(change, work, runner, rework), computed, runner)
+        for name in restated:
+            columns = _of_both(rework, name)
+            found[name] = sum_of(
+                changed_rows(
+                    rework.serving.output(name, tick), rework.beside.output(name, tick), columns
+                )
+                for tick in range(max(0, last + 1 - ticks), last + 1)
+            )
+        return found
+
+
+def _of_both(rework: Rework, output: str) -> list[str]:
+    """The columns of an output that both programs have."""
+    specs = [p.output_tables[output] for p in (rework.serving, rework.beside)]
+    first, second = (dict(spec.items) for spec in specs)
+    return [name for name in first if name in second and first[name] == second[name]]
+
+
+def before(flow: FlowAsset, runner: TickRunner) -> Before:
+    """What `rollback` would go back to.
+
+    Raises:
+        DataError: there is none (code `state`).
+    """
+    serving = runner.deployments.serving(flow)
+    ledger = runner.pipeline(flow).ledger
+    directory = runner.directory(flow)
+    known = {}
+    for commit in ledger.commits():
+        known[commit.plan] = commit
+    found = [
+        (written, commit)
+        for name, commit in known.items()
+        if serving is not None
+        and (written := newest(directory, name)) is not None
+        and written.number < serving.number
+    ]
+    if serving is None or not found:
+        raise DataError(
+            Diagnostic(
+                "state",
+                f"there is no deployment of `{flow.name}` before the one that serves",
+                help="deployments are kept for a while only; to go back further, restore the "
+                f"program and `hydrotick deploy {flow.name}`",
+            )
+        )
+    target, commit = max(found, key=lambda one: one[0].number)
+    last = runner.next_tick(flow) - 1
+    return Before(serving, target, commit, last)
+
+
+def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Computed) -> Commit:
+    """Makes the deployment before serve again, and computes the ticks since then by its program.
+
+    Raises:
+        DataError: its tables are not there any more, or a tick fails (code `state`).
+    """
+    from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+    from hydro_core.spark.pipeline.rework import rollback
+
+    from ..project.deployments import fitted
+
+    serving, plan = runner.pipeline(flow), to.target.deployment.plan
+    places = places_in(to.commit, to.target.name)
+    target = pipeline_of(serving.directory, plan, to.target.name, runner.settings, places)
+    target.step = serving.step
+    with told_faults(_named(serving)), rollback(serving, target) as rework:
+        read = _as_read(runner, flow, rework, plan.graph.sources)
+        ranges = Ranges(fitted(flow, plan), rework.beside, read, _quiet)
+        return rework.replace(_compute(rework, ranges, computed, runner))
+
+
+@contextmanager
+def _beside(change: Change, work: Work, runner: TickRunner) -> Iterator[Rework]:
+    """The pipeline that does the work, beside the one that serves."""
+    from hydro_core.spark.pipeline.deployed import pipeline_of
+    from hydro_core.spark.pipeline.rework import deployment
+
+    serving, target = runner.pipeline(change.flow), change.target
+    states = change.difference.states
+    kept = {name: s.table for name, s in states.items() if s.change == "kept" and s.table}
+    plan, name = target.deployment.plan, target.name
+    pipeline = pipeline_of(serving.directory, plan, name, runner.settings, kept)
+    pipeline.step = serving.step
+    with (
+        told_faults(_named(serving)),
+        deployment(serving, pipeline, work.made_by, work.wanted, work.since) as rework,
+    ):
+        now = serving.ledger.last
+        if now is None or now.sequence != change.commit.sequence:
+            raise DataError(
+                Diagnostic(
+                    "state",
+                    f"`{change.flow.name}` has gone on since this was planned",
+                    help="look at it again: `hydrotick plan` says what it would do now",
+                )
+            )
+        yield rework
+
+
+def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> Ranges:
+    """What runs the past beside, and judges it."""
+    from ..project.deployments import fitted
+
+    flow, by = change.flow, work.made_by
+    own = fitted(flow, change.target.deployment.plan)
+    given = {output: own.expect[output] for output in own.expect if output in by.plan.graph.sinks}
+    read = _as_read(runner, flow, rework, by.inputs)
+
+    def with_stored(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        from hydro_core.spark.inputs.stored import stored_batches
+
+        serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
+        return {
+            **read(windows),
+            **stored_batches(serving.store, by.tables, ticks, serving.spark),
+        }
+
+    return Ranges(replace(own, expect=given), rework.beside, with_stored, _quiet)
+
+
+def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequence[str]) -> Read:
+    """Reads what has landed, as the ticks that are committed have found it.
+
+    What has landed since comes with the ticks to come. An input that none has read is read as it is
+    found first.
+    """
+    from ..runner.ranges import times_of
+
+    ledger = rework.serving.ledger
+    inputs = runner.inputs(flow, rework.target.plan, names)
+    seen = inputs.landings.as_read(ledger.last_reads())
+    # What arrived late with one of these ticks, for one before them, is late again.
+    seen = inputs.landings.look_again(rework.first, ledger, seen)
+
+    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
+        return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
+
+    return read
+
+
+def _compute(
+    rework: Rework, ranges: Ranges, computed: Computed, runner: TickRunner
+) -> Mapping[str, Any] | None:
+    """Runs the ticks beside, and gives what the ledger keeps for the checks.
+
+    Raises:
+        DataError: a tick is not committed.
+    """
+    if rework.is_complete:
+        return None
+    *_, report = run_beside(rework, ranges, runner.project.range_ticks, computed)
+    if not report.committed:
+        raise DataError(
+            Diagnostic(
+                "runtime" if report.judged else "state",
+                f"tick {report.window.key} of `{ranges.flow.name}` fails with the program "
+                f"that would take over: {report.problem}",
+                help=f"{report.cure or 'mend its cause'}; everything is as it was",
+            )
+        )
+    return kept_for_checks(rework)
+
+
+def _named(pipeline: Pipeline) -> str:
+    return f"the pipeline in {pipeline.directory}"
+
+
+def _quiet(_: str) -> None:
+    """What ranges say of themselves is not told."""

@@ -1,0 +1,1 @@
+"""A project: its settings and flows, their programs and deployments, ticks and shapes."""

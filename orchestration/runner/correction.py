@@ -1,0 +1,149 @@
+"""A correction: committed ticks of a flow are computed again from what is landed now.
+
+They run beside the tables that serve, as ranges like any other, with every check judged, and take
+their place by one commit. If one of them fails, everything is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.faults import told_faults
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.ticks import Window
+from ..quality.changed import changed
+from .beside import kept_for_checks, parts, run_beside
+from .corrected import Corrected, RowsRead
+from .landed_past import rows_read
+from .late import first_to_correct
+from .looking import Reading, look
+from .ranges import Log, Ranges, is_of_the_tick, span
+from .report import TickReport, report_of_error, tables_of
+
+if TYPE_CHECKING:
+    from hydro_core.spark.pipeline.rework import Rework
+
+    from .runner import TickRunner
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a correction would compute again: the ticks `first` to `last`, where `asked` was first.
+
+    An earlier tick is the first where the past before the one that was asked for is gone, or where
+    rows came late for it that have to be corrected.
+    """
+
+    asked: Window
+    first: Window
+    last: Window
+    why: str = ""
+    """Why another tick than the one that was asked for is the first."""
+
+    @property
+    def ticks(self) -> int:
+        """How many they are."""
+        return self.last.tick - self.first.tick + 1
+
+
+def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
+    """What a correction from a tick on would compute again.
+
+    Raises:
+        HydroError: there is no such tick, or it is not committed (code `state`).
+    """
+    from hydro_core.spark.pipeline.rework import first_again
+
+    calendar = flow.ticks.calendar
+    asked = calendar.window_of(key)
+    done = runner.next_tick(flow)
+    if asked.tick >= done:
+        raise _not_committed(flow, asked, done)
+    begin = first_to_correct(runner.asset(flow), look(runner, flow).seen, asked.tick)
+    wanted = calendar.window(asked.tick if begin is None else begin)
+    first = calendar.window(first_again(runner.pipeline(flow), wanted.tick))
+    why = "" if wanted == asked else f"Something came or changed for {wanted.key}, too"
+    why = why if first == wanted else f"The past before {wanted.key} is gone"
+    return Planned(asked, first, calendar.window(done - 1), why)
+
+
+def correct(
+    runner: TickRunner,
+    flow: FlowAsset,
+    first: Window,
+    log: Log,
+    reading: Reading | None = None,
+) -> Iterator[TickReport]:
+    """Computes the ticks from `first` to the last committed one again, and reports each.
+
+    Nothing is reported before their commit, and then all of them; or the one that fails. All ranges
+    read what `reading` has seen, or what is landed now: the ledger has one state of the landings
+    for all of them.
+    """
+    from hydro_core.spark.pipeline.rework import correction
+
+    try:
+        pipeline = runner.pipeline(flow)
+        seen = (reading or look(runner, flow)).seen
+        begin = first_to_correct(runner.asset(flow), seen, first.tick)
+        with (
+            told_faults(f"the pipeline in {pipeline.directory}"),
+            correction(pipeline, first.tick if begin is None else begin) as rework,
+        ):
+            before = runner.landings(flow).look_again(rework.first, pipeline.ledger, seen)
+            reading = Reading(runner, flow, before)
+            ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
+            together, told = runner.project.range_ticks, runner.computed_again
+            reports = run_beside(rework, ranges, together, told)
+            if reports[-1].committed:
+                reports = _replaced(runner, flow, rework, reports)
+                log(str(reports[-1].corrected))
+    except HydroError as error:
+        reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
+    if not reports[-1].committed:
+        cure = reports[-1].cure or "mend its cause and correct again"
+        kept = "nothing was changed, all committed ticks are as they were"
+        reports = [replace(reports[-1], cure=f"{cure}; {kept}")]
+    yield from reports
+
+
+def _replaced(
+    runner: TickRunner, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
+) -> list[TickReport]:
+    """The reports as they are once the ticks have taken the place of those before."""
+    pipeline, beside = rework.serving, rework.beside
+    ranges = list(parts(rework, runner.project.range_ticks))
+    outputs = {
+        name: changed(pipeline.store, beside.store, spec, ranges)
+        for name, spec in pipeline.output_tables.items()
+    }
+    read = rows_read(pipeline.ledger.commits(since=rework.first), rework.first)
+    commit = rework.replace(kept_for_checks(rework))
+    corrected = Corrected(
+        span([report.window for report in reports]),
+        commit.sequence,
+        {one.name: RowsRead(one.rows or 0, read.get(one.name)) for one in commit.inputs},
+        outputs,
+    )
+    tables = tables_of(pipeline)
+    return [
+        replace(report, commit=commit.sequence, corrected=corrected, tables=tables)
+        for report in reports
+    ]
+
+
+def _not_committed(flow: FlowAsset, asked: Window, done: int) -> DataError:
+    window = flow.ticks.calendar.window
+    return DataError(
+        Diagnostic(
+            "state",
+            f"tick {asked.key} of `{flow.name}` is not committed, so there is nothing to correct",
+            help=f"the committed ticks are {window(0).key} to {window(done - 1).key}"
+            if done
+            else f"run it: `hydrotick backfill {flow.name}`",
+        )
+    )

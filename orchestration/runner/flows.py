@@ -1,0 +1,162 @@
+"""What is known of the flows of a project: what is deployed, committed and landed.
+
+To look makes nothing and starts no Spark. What runs ticks is in `runner`, so that who only looks
+does not load it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.tick_plan import TickPlan
+from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.project.landing_path import landing_path
+from hydro_core.settings import Settings
+from hydro_core.types.columns import declared_columns
+
+from ..project.deployments import Deployments, fitted
+from ..project.settings import ProjectSettings
+from ..project.ticks import Window
+from .readiness import Ready, ready
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.landings import Landing, Landings, Past
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.inputs.wanted import SlicedBatches
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+    from hydro_core.types.item import ItemType
+
+
+class Flows:
+    """The flows of a project as they are now; opening it costs nothing."""
+
+    def __init__(self, project: ProjectSettings) -> None:
+        self.project = project
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.deployments = Deployments(project.pipelines)
+        self._pipelines: dict[str, Pipeline] = {}
+
+    @property
+    def settings(self) -> Settings:
+        """The core's settings as the project changes them."""
+        return self.project.core
+
+    def directory(self, flow: FlowAsset) -> Path:
+        """Where the flow's tables and ledger are."""
+        return self.project.pipelines / flow.name
+
+    def plan(self, flow: FlowAsset) -> TickPlan:
+        """The plan by which the flow's ticks run; see `Deployments.plan`."""
+        return self.deployments.plan(flow)
+
+    def pipeline(self, flow: FlowAsset) -> Pipeline:
+        """The pipeline of the deployment that serves; the first is made where there is none.
+
+        It is opened once, and again when another deployment has taken over.
+        """
+        from hydro_core.spark.pipeline.deployed import pipeline_of, places_in
+
+        deployed = self.deployments.prepared(flow)
+        known = self._pipelines.get(flow.name)
+        if known is None or known.fingerprint != deployed.name:
+            places = places_in(self.deployments.commit(flow), deployed.name)
+            plan, where = deployed.deployment.plan, self.directory(flow)
+            known = pipeline_of(where, plan, deployed.name, self.settings, places)
+            self._pipelines[flow.name] = known
+        return known
+
+    def asset(self, flow: FlowAsset) -> FlowAsset:
+        """What the asset says of the plan that runs; it may be ahead of it."""
+        return fitted(flow, self.plan(flow))
+
+    def next_tick(self, flow: FlowAsset) -> int:
+        """The first tick that is not committed; the ledger tells, Spark is not needed."""
+        last = self.deployments.ledger(flow).last_tick
+        return 0 if last is None else last + 1
+
+    def committed_at(self, flow: FlowAsset, tick: int) -> datetime | None:
+        """When a tick was committed; None if it is not."""
+        commit = self.deployments.ledger(flow).commit_of(tick) if tick >= 0 else None
+        return None if commit is None else commit.committed
+
+    def waits_since(self, flow: FlowAsset, tick: int) -> datetime | None:
+        """Since when a tick may have been tried: the last commit or decision before it, if any."""
+        times = (self.committed_at(flow, tick - 1), self.decided_at(flow))
+        return max((time for time in times if time is not None), default=None)
+
+    def decided_at(self, flow: FlowAsset) -> datetime | None:
+        """When somebody accepted what came for committed ticks, if that was the last thing done."""
+        last = self.deployments.ledger(flow).last
+        is_decision = last is not None and last.inputs and not last.ticks
+        return last.committed if last is not None and is_decision else None
+
+    def ready(self, flow: FlowAsset) -> Ready:
+        """Which ticks may run now, and what the next one waits for; Spark is not needed."""
+
+        def latest(name: str) -> int | datetime | None:
+            return self.landings(flow).sources[name].latest()
+
+        def committed(other: str) -> int:
+            last = self.deployments.ledger_of(other).last_tick
+            return 0 if last is None else last + 1
+
+        return ready(flow, latest, committed, self.now())
+
+    def empty_inputs(self, flow: FlowAsset) -> tuple[str, ...]:
+        """The inputs of which the last committed tick had no row; the ledger tells."""
+        ledger = self.deployments.ledger(flow)
+        reads, last = ledger.last_reads(), ledger.last_tick
+        return tuple(read.name for read in reads if last in read.empty)
+
+    def landings(self, flow: FlowAsset) -> Landings:
+        """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
+        from hydro_core.spark.inputs.arrivals.landings import landings_of
+
+        landings, items, past = self._where(flow, self.plan(flow))
+        spark = lambda: self.pipeline(flow).spark  # noqa: E731
+        return landings_of(landings, items, spark, flow.ticks.zone, past)
+
+    def inputs(
+        self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
+    ) -> SlicedBatches:
+        """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
+        from hydro_core.spark.inputs.wanted import SlicedBatches
+
+        landings, items, past = self._where(flow, plan or self.plan(flow), names)
+        small = self.settings.spark.small_write_rows
+        spark = lambda: self.pipeline(flow).spark  # noqa: E731
+        return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
+
+    def landed(
+        self, flow: FlowAsset, windows: Sequence[Window], seen: Mapping[str, Seen]
+    ) -> Mapping[str, Batch]:
+        """What had landed for ticks when the inputs were looked at, by the inputs' names."""
+        from .ranges import times_of
+
+        first, last = windows[0].tick, windows[-1].tick
+        return self.inputs(flow).read(first, last, times_of(windows), seen)
+
+    def _where(
+        self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
+    ) -> tuple[dict[str, Landing], dict[str, ItemType], Past]:
+        """Where the inputs of a plan land, the types of their items, and the pipeline's past."""
+        from hydro_core.spark.inputs.arrivals.landings import Landing, Past
+
+        flow = fitted(flow, plan)
+        landings, items = {}, {}
+        for name in plan.graph.sources if names is None else names:
+            node = plan.graph.sources[name]
+            where = flow.inputs[name]
+            items[name] = plan.typed.types[Endpoint(node.id)].item
+            if isinstance(where, FlowOutput):
+                columns = declared_columns(items[name])
+                place = self.deployments.output_of(flow, name, columns)
+            else:
+                place = self.project.landing / landing_path(where.path)
+            landings[name] = Landing(place, where.column)
+        return landings, items, Past(self.directory(flow), flow.ticks.calendar)

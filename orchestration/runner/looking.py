@@ -1,0 +1,83 @@
+"""What has landed, as it was looked at: what ticks read, and what came for committed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hydro_core.faults import told_faults
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.ticks import Window
+from .noticed import NOTHING, Noticed, noticed
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.arrivals.seen import Seen
+    from hydro_core.spark.inputs.batches import Batch
+
+    from .flows import Flows
+
+
+@dataclass(slots=True)
+class After:
+    """The last commit of the ledger, by its number, when the landings were looked at."""
+
+    commit: int
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads the landings of a flow as they were seen, for ticks on a ledger as it was then.
+
+    Late rows are in what is read for the first tick that was open, and for no other.
+    """
+
+    flows: Flows
+    flow: FlowAsset
+    seen: Mapping[str, Seen]
+    after: After | None = None
+    """How the ledger was; None: nobody else can commit."""
+
+    def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
+        """What has landed for ticks."""
+        return self.flows.landed(self.flow, windows, self.seen)
+
+
+def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> Reading:
+    """Looks at what has landed; nothing is changed.
+
+    Args:
+        flows: know the ledger and the landings.
+        flow: whose landings.
+        to_tell: it is only told of; else open ticks are read as it was seen, or it is accepted.
+
+    Raises:
+        HydroError: a landing cannot be read.
+    """
+    ledger = flows.deployments.ledger(flow)
+    last = ledger.last
+    with told_faults(f"the landings of `{flow.name}`", vanished=True):
+        until, reads = 0 if last is None else last.last + 1, ledger.last_reads()
+        seen = flows.landings(flow).look(until, reads, to_tell=to_tell)
+    return Reading(flows, flow, seen, After(-1 if last is None else last.sequence))
+
+
+def missing(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+    """What has come or changed for committed ticks and is not in them, by input."""
+    calendar = flow.ticks.calendar
+    found = {
+        name: noticed(calendar, one.arrivals.late, one.changed)
+        for name, one in reading.seen.items()
+    }
+    return {name: one for name, one in found.items() if one != NOTHING}
+
+
+def to_decide(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+    """What somebody may accept, by input: what came or changed since somebody last did."""
+    calendar = flow.ticks.calendar
+    found = {
+        name: noticed(calendar, one.undecided.late, one.changed)
+        for name, one in reading.seen.items()
+    }
+    return {name: one for name, one in found.items() if one != NOTHING}

@@ -1,0 +1,175 @@
+"""Runs ticks of a flow as ranges on a pipeline: computed, judged as written, then committed.
+
+If something in a range is wrong, fewer ticks are tried, so that all before the wrong one are
+committed, and it is the one that is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
+from hydro_core.faults import told_faults
+from hydro_core.plan.parts import in_parts, longest_range
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..project.ticks import Window
+from .looking import After
+from .report import TickReport, checks_passed, committed, report_of_error, reports_of
+
+if TYPE_CHECKING:
+    from hydro_core.spark.inputs.batches import Batch
+    from hydro_core.spark.pipeline.pipeline import Pipeline
+
+    from ..quality.sample import Sample
+
+Log = Callable[[str], None]
+
+Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
+"""Gives what has landed for ticks, by the inputs' names."""
+
+
+class NotCommittedError(DataError):
+    """Ticks that were not committed: an error, or a check that does not hold."""
+
+    def __init__(self, report: TickReport, code: Code = "runtime") -> None:
+        super().__init__(Diagnostic(code, report.problem, help=report.cure))
+        self.report = report
+        """That of their first tick."""
+
+
+def _allowed(_: Window) -> None:
+    """Every tick may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Runs ranges of a flow's ticks on a pipeline: the one that serves, or one beside it."""
+
+    flow: FlowAsset
+    pipeline: Pipeline
+    read: Read
+    log: Log
+    refuse: Callable[[Window], None] = _allowed
+    """Raises for a tick that may not run."""
+    after: After | None = None
+    """What is read fits this state of the ledger; None: nobody else can commit."""
+    sample: Sample | None = None
+    """Judges what the plan gives by what the program gives."""
+
+    def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
+        """Runs consecutive ticks, together if they can be, and reports each.
+
+        After one that is not committed none is run.
+        """
+        first, last = windows[0].tick, windows[-1].tick
+
+        def run(start: int, end: int) -> Sequence[TickReport]:
+            return self._committed(windows[start - first : end - first + 1])
+
+        longest = longest_range(self.pipeline.plan, self.pipeline.settings)
+        try:
+            for reports in in_parts(first, last, longest, run):
+                yield from reports
+        except NotCommittedError as failed:
+            yield failed.report
+
+    def _committed(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+        """The reports of ticks that are committed together.
+
+        Raises:
+            NotCommittedError: they are not.
+        """
+        try:
+            reports = self._together(windows)
+        except HydroError as error:
+            report = report_of_error(windows[0], error, judged=is_of_the_tick(error))
+            failed = NotCommittedError(report, error.code)
+        else:
+            if reports[0].committed:
+                return reports
+            failed = NotCommittedError(reports[0])
+        if len(windows) > 1:
+            self.log(f"{span(windows)} cannot be committed together: {failed.report.problem}")
+        raise failed
+
+    def _together(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+        """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold.
+
+        Raises:
+            HydroError: something is wrong with the program, the data or the state.
+        """
+        from ..quality.judge import judge
+
+        pipeline = self.pipeline
+        first, last = windows[0].tick, windows[-1].tick
+        if first > pipeline.next_tick:
+            raise _too_early(windows[0], self.flow.ticks.calendar.window(pipeline.next_tick))
+        pipeline.refuse_unless_next(first)
+        self.refuse(windows[-1])
+        with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
+            batches = self.read(windows)
+        with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
+            self._refuse_overtaken()
+            self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
+            prepared.write()
+            judged = judge(self.flow, pipeline, prepared)
+            if self.sample is not None:
+                found = self.sample.judge(pipeline, prepared)
+                judged = replace(judged, verdicts=[*judged.verdicts, *found])
+            reports = reports_of(self.flow, windows, prepared, batches, judged, pipeline)
+            if not reports[0].committed:
+                return reports
+            passed = checks_passed(judged.verdicts)
+            commit = prepared.commit({"tables": judged.facts, "passed": passed})
+            if self.after is not None:
+                self.after.commit = commit.sequence
+            self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
+            return list(committed(reports, commit, pipeline))
+
+    def _refuse_overtaken(self) -> None:
+        """Raises if another process has committed since the landings were looked at: what is late
+        may be another by now. The pipeline's lock is held.
+        """
+        last = self.pipeline.ledger.last
+        now = -1 if last is None else last.sequence
+        if self.after is not None and self.after.commit != now:
+            raise overtaken(self.flow.name)
+
+
+def overtaken(flow: str) -> TransientError:
+    """The error that another process was faster (code `state`)."""
+    return TransientError(
+        Diagnostic(
+            "state",
+            f"another process has committed to `{flow}` since its landings were looked at",
+            help="run it again: it looks again at what is late by now",
+        )
+    )
+
+
+def is_of_the_tick(error: HydroError) -> bool:
+    """Whether an error comes again whenever the tick is tried, until somebody changes something:
+    the program, the data, the stored state, or what the flow's asset says is at fault.
+    """
+    return not isinstance(error, TransientError)
+
+
+def times_of(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
+    """When the ticks begin and end."""
+    return {window.tick: (window.start, window.end) for window in windows}
+
+
+def span(windows: Sequence[Window]) -> str:
+    """The keys of ticks that follow each other, in words."""
+    first, last = windows[0].key, windows[-1].key
+    return first if len(windows) == 1 else f"{first} to {last}"
+
+
+def _too_early(window: Window, expected: Window) -> TransientError:
+    problem = f"it cannot run before {expected.key}, the first that is not committed"
+    cure = f"run {expected.key} and those after it first"
+    return TransientError(Diagnostic("state", problem, help=cure))

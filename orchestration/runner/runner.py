@@ -1,0 +1,189 @@
+"""Runs ticks of flows: reads what landed, prepares ticks, judges them, and commits them or not.
+
+One warm Spark session serves all ticks of a process. Nothing here starts it before the first tick
+runs. Ticks that are asked for together are computed together, as ranges.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hydro_core.errors import HydroError
+from hydro_core.project.flow_asset import FlowAsset
+
+from ..openlineage.events import Parent
+from ..openlineage.telling import begun, told
+from ..project.began import started_empty
+from ..project.settings import ProjectSettings
+from ..project.ticks import Window
+from ..quality.landed import landed_verdicts
+from ..quality.sample import Sample
+from .flows import Flows
+from .ranges import Log, is_of_the_tick
+from .readiness import Ready
+from .report import TickReport, report_of_committed
+
+if TYPE_CHECKING:
+    from ..quality.validate import Verdict
+    from .looking import Reading
+
+
+class TickRunner(Flows):
+    """The ticks of all flows of a project; opening it costs nothing."""
+
+    def __init__(self, project: ProjectSettings) -> None:
+        super().__init__(project)
+        self._reports: dict[str, TickReport] = {}
+        self._samples: dict[str, Sample] = {}
+        self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
+        """Called during a correction with the ticks that have been computed, as ranges."""
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with what came late or was changed, and with what that has led to."""
+
+    def sample(self, flow: FlowAsset) -> Sample | None:
+        """What judges the flow's outputs by a few keys; None: it is switched off, or cannot."""
+        keys = self.project.sample_keys if flow.sample_keys is None else flow.sample_keys
+        shown = self.deployments.shown(flow)
+        made = None if shown is None else shown.deployment
+        # What began without a past gives something else than the program over what is landed, and
+        # so does what is another each time.
+        if not keys or (made is not None and (started_empty(made) or not made.repeatable)):
+            return None
+        program = self.deployments.naive(flow)
+        known = self._samples.get(flow.name)
+        if known is None or known.program.typed is not program.typed or known.keys != keys:
+            known = self._samples[flow.name] = Sample(flow, program, self.inputs, keys)
+        return known
+
+    def last_report(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the tick that this process ran last; None before the first."""
+        return self._reports.get(flow.name)
+
+    def last_committed(self, flow: FlowAsset) -> TickReport | None:
+        """The report of the last committed tick, from the ledger; None before the first."""
+        done = self.next_tick(flow)
+        return self._committed(flow, flow.ticks.calendar.window(done - 1)) if done else None
+
+    def warm_up(self) -> None:
+        """Starts in the background what the first tick would wait for: the checks' library."""
+        # It loads SQLAlchemy's mapper, and Dagster's storage fails while that is half loaded.
+        importlib.import_module("sqlalchemy.orm")
+        threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
+
+    def run(
+        self, flow: FlowAsset, windows: Sequence[Window], log: Log, parent: Parent | None = None
+    ) -> Iterator[TickReport]:
+        """Runs ticks, in order, and reports each; after one that is not committed none is run.
+
+        A tick that is committed already is reported again. What is wrong with the program, the
+        data or the state is a report with a problem. It is told that `parent` has started them.
+        """
+        self._reports.pop(flow.name, None)
+        try:
+            self.deployments.prepared(flow)
+            may_run = self.ready(flow)
+        except HydroError as error:
+            first = min(windows, key=lambda window: window.tick)
+            judged = is_of_the_tick(error)
+            yield TickReport(first, committed=False, problem=str(error), judged=judged)
+            return
+        for part in self._parts(flow, windows, may_run.until):
+            reports = self._run_part(flow, part, log, may_run, parent)
+            if part[0].tick >= self.next_tick(flow):
+                begin = partial(begun, self, flow, parent)
+                reports = told(reports, part, begin, self.project, log)
+            for report in reports:
+                self._reports[flow.name] = report
+                yield report
+                if not report.committed:
+                    return
+
+    def correct(
+        self,
+        flow: FlowAsset,
+        first: Window,
+        log: Log,
+        reading: Reading | None = None,
+        parent: Parent | None = None,
+    ) -> Iterator[TickReport]:
+        """Computes the committed ticks from `first` on again, in one commit, and reports each.
+
+        If one of them fails, it alone is reported, and all is as it was. What is landed now is
+        read, or what `reading` has seen. It is told that `parent` has started it.
+        """
+        from .correction import correct
+
+        self._reports.pop(flow.name, None)
+        last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
+        windows = (first,) if first == last else (first, last)
+        reports = correct(self, flow, first, log, reading)
+        begin = partial(begun, self, flow, parent)
+        for report in told(reports, windows, begin, self.project, log):
+            self._reports[flow.name] = report
+            yield report
+
+    def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
+        """Judges a committed tick by its stored tables; nothing if it is not committed."""
+        from ..quality.judge import judge_again
+
+        pipeline = self.pipeline(flow)
+        if window.tick >= pipeline.next_tick:
+            return ()
+        if asset.startswith("landing/"):
+            report = self._committed(flow, window)
+            found = landed_verdicts(self.asset(flow), report.empty, report.noticed)
+            return tuple(verdict for judged, verdict in found if judged == asset)
+        found = judge_again(self.asset(flow), pipeline, window.tick, asset)
+        sample = self.sample(flow)
+        if sample is not None:
+            found += tuple(sample.judge_again(pipeline, asset, window.tick))
+        return found
+
+    def _parts(
+        self, flow: FlowAsset, windows: Sequence[Window], until: int
+    ) -> Iterator[Sequence[Window]]:
+        """The ticks that are done, one by one; then the others as ranges, those from `until` on,
+        which may not run yet, apart.
+        """
+        ordered = sorted(windows, key=lambda window: window.tick)
+        done = [window for window in ordered if window.tick < self.pipeline(flow).next_tick]
+        yield from ([window] for window in done)
+        part: list[Window] = []
+        for window in ordered[len(done) :]:
+            if part and (
+                window.tick > part[-1].tick + 1
+                or len(part) == self.project.range_ticks
+                or window.tick == until
+            ):
+                yield part
+                part = []
+            part.append(window)
+        if part:
+            yield part
+
+    def _run_part(
+        self,
+        flow: FlowAsset,
+        windows: Sequence[Window],
+        log: Log,
+        ready: Ready,
+        parent: Parent | None,
+    ) -> Iterator[TickReport]:
+        from .late import run_open
+
+        commit = self.pipeline(flow).ledger.refresh()
+        if commit is not None and windows[0].tick <= commit.last:
+            yield self._committed(flow, windows[0])
+        else:
+            yield from run_open(self, flow, windows, log, ready.refuse, parent)
+
+    def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
+        pipeline = self.pipeline(flow)
+        commit = pipeline.ledger.commit_of(window.tick)
+        if commit is None:
+            raise LookupError(f"no commit made tick {window.tick}")
+        return report_of_committed(flow, pipeline, window, commit)
