@@ -29,7 +29,7 @@ from hydro_core.ticks.wanted import Limits, TooLargeError, Wanted, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
-from ..runner.slices import FlowSlices, Inputs, Where, rows_where
+from ..flows.slices import FlowSlices, Inputs, Where, rows_where
 from .compared import Asked, Compared, equal_to, told
 from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
