@@ -90,8 +90,8 @@ class _Said:
         for length in range(len(path), -1, -1):
             key, rest = path[:length], path[length:]
             if key in fields.equal or key in fields.computed:
-                same = fields.equal.get(key) or fields.padded.get(key, ())
-                for field in sorted(same):
+                same = fields.equal if key in fields.equal else fields.padded
+                for field in sorted(same.get(key, ())):
                     yield node.inputs[field.input], (*field.path, *rest)
                 return
 

@@ -9,7 +9,6 @@ from hydro_core.files.inputs import (
     InputFile,
     fits_whole,
     item_type_of,
-    refuse_untyped,
     require_columns,
     require_ticks,
     tells_ticks,
@@ -17,7 +16,6 @@ from hydro_core.files.inputs import (
 from hydro_core.files.places import Found, Survey, find, survey_here
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import UNKNOWN, ItemType
-from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,9 @@ def arrive(
         found = find(file, columns, survey)
         require_columns(file, columns, found.names)
         require_ticks(file, found.types)
-        arrived.append(Arrived(file, found, of if columns else _item_type(file, found)))
+        item = of if columns else item_type_of(found.types or {}, file.column)
+        arrived.append(Arrived(file, found, item))
     return arrived
-
-
-def _item_type(file: InputFile, found: Found) -> ItemType:
-    try:
-        return item_type_of(found.types or {}, file.column)
-    except ValueProblem as problem:
-        refuse_untyped(file, str(problem))
 
 
 def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:

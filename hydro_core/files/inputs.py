@@ -154,11 +154,6 @@ def refuse_early(
     )
 
 
-def refuse_untyped(file: InputFile, problem: str) -> NoReturn:
-    """Refuses an input whose data tell no type of its items."""
-    refuse(file, problem, 'declare its type: `name = source("…")`, or `--schema`')
-
-
 NO_TICK = "a row has no tick: it is null"
 
 

@@ -27,10 +27,18 @@ from hydro_core.files.kinds import (
 )
 from hydro_core.files.landed import ArrowRows, JsonRows, Landed
 from hydro_core.files.plain import plain_table, plain_type
-from hydro_core.files.unreadable import MISFIT, UNREADABLE, refuse_bytes, refuse_csv, refuse_file
+from hydro_core.files.unreadable import (
+    MISFIT,
+    UNREADABLE,
+    refuse_bytes,
+    refuse_csv,
+    refuse_file,
+    refuse_untyped,
+)
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
+from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
 """The rows of a piece: a few MiB of usual ones."""
@@ -162,7 +170,10 @@ def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
     """What the rows of a file of JSON lines have in common, and all of their columns."""
     names = dict[str, None]()
     types: list[ItemType] = []
-    for piece in _json(file):
-        names |= dict.fromkeys(piece.names)
-        types.append(infer(piece.objects))
-    return merge(types), list(names)
+    try:
+        for piece in _json(file):
+            names |= dict.fromkeys(piece.names)
+            types.append(infer(piece.objects))
+        return merge(types), list(names)
+    except ValueProblem as problem:
+        refuse_untyped(str(file), problem)

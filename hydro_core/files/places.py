@@ -35,7 +35,14 @@ from hydro_core.files.kinds import (
 )
 from hydro_core.files.pieces import Form, surveyed_csv, surveyed_json
 from hydro_core.files.plain import item_type, plain_type
-from hydro_core.files.unreadable import UNREADABLE, refuse, refuse_delta, refuse_file, refuse_text
+from hydro_core.files.unreadable import (
+    UNREADABLE,
+    refuse,
+    refuse_delta,
+    refuse_file,
+    refuse_text,
+    refuse_untyped,
+)
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.values import ValueProblem
@@ -281,7 +288,10 @@ def _json(survey: Survey, files: Sequence[Path], form: Form) -> Found:
         return Found(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
     names = list(dict.fromkeys(name for _, found in answers for name in found))
-    common: Any = merge(t for t, _ in answers)
+    try:
+        common: Any = merge(t for t, _ in answers)
+    except ValueProblem as problem:
+        refuse_untyped(form.base, problem)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
     return Found(files, form, names, types, bytes=_size(files), kind=form.kind)
 

@@ -104,6 +104,12 @@ def refuse_text(file: Path, problem: Exception) -> NoReturn:
     refuse_file(file, problem)
 
 
+def refuse_untyped(place: str, problem: Exception) -> NoReturn:
+    """Refuses data that tell no type of their items."""
+    cure = 'declare its type: `name = source("…")`, or `--schema`'
+    refuse(f"`{place}`: {str(problem).splitlines()[0]}", cure)
+
+
 def refuse_file(file: Path, problem: Exception) -> NoReturn:
     """Refuses a file of any kind."""
     said = str(problem) or type(problem).__name__

@@ -45,3 +45,12 @@ def test_what_is_wrong_is_told_alike(spark: SparkSession, tmp_path: Path, case: 
             read(spark, file, declared)
         told.append(str(caught.value))
     assert told[0] == told[1]
+
+
+def test_rows_without_a_common_type_are_told_by_the_workers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"v": 1}\n{"v": "x"}\n')
+    for read in (by_reference, on_spark):
+        with pytest.raises(DataError, match=r"rows.jsonl`: the items have no common type"):
+            read(spark, InputFile("x", str(tmp_path / "rows.jsonl")), {})

@@ -289,3 +289,17 @@ def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
         ticks_of(f"o={place}:day")
     assert f"its path has `{sign[0]}`" in str(caught.value)
     assert caught.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize("files", [{"a": (1, "x")}, {"a": (1,), "b": ("x",)}])
+def test_json_lines_whose_values_have_no_type_in_common(
+    tmp_path: Path, files: Mapping[str, Sequence[Any]]
+) -> None:
+    for name, values in files.items():
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(f'{{"v": {json.dumps(v)}}}\n' for v in values)
+        )
+    with pytest.raises(HydroError, match="have no common type") as caught:
+        ticks_of(f"o={tmp_path}")
+    assert caught.value.code == "input"
+    assert "declare its type" in caught.value.diagnostics[0].help
