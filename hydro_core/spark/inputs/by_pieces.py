@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.inputs import Place, refuse_misfit
 from hydro_core.files.reading import read_here
 from hydro_core.files.rows import Wanted
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.files.frames import first_misfit, item_of, refuse_unread, within
-from hydro_core.spark.files.workers import read_in_workers
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.ticks.axis import NONE, Axis, Numbers, Ticks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 _HERE = 64 * MEBIBYTE
 """Files of more bytes than this are read by Spark's workers."""
@@ -47,7 +46,10 @@ def read_by_pieces(
         DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
     """
     if sum(file.stat().st_size for file in files) > _HERE:
-        return _by_workers(spark(), arrived, made, files, axis())
+        # Whoever only looks at what has landed does without Spark.
+        from hydro_core.spark.inputs.by_workers import read_by_workers
+
+        return read_by_workers(spark(), arrived, made, files, axis())
     rows = read_here(arrived, made, ticks, files)
     return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
 
@@ -56,22 +58,3 @@ def count_ticks(numbers: Numbers) -> Counter[int]:
     """How many rows each tick has."""
     found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
     return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
-
-
-def _by_workers(
-    session: SparkSession,
-    arrived: Arrived,
-    made: Wanted,
-    files: Sequence[Path],
-    axis: Axis | None,
-) -> tuple[DataFrame, Counter[int]]:
-    frame = read_in_workers(session, files, arrived.found.form, made)
-    refuse_unread(arrived, frame, files)
-    rows = within(frame, axis)
-    misfit = first_misfit(rows, F.col(TICK))
-    if misfit is not None:
-        place = Place(files[misfit.file], misfit.row)
-        column = list(made.columns)[misfit.place]
-        refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
-    counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))
-    return rows.select(item_of(arrived.item, made.columns), TICK), counts
