@@ -106,7 +106,8 @@ def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterato
     seen = dict[str, None]()
     at = 0
     try:
-        for piece in pieces(path, form):
+        # Of a file without rows, it is known before what columns it has.
+        for piece in filter(len, pieces(path, form)):
             new = [name for name in piece.names if name not in seen]
             seen.update(dict.fromkeys(new))
             places = Places(

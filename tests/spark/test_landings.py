@@ -164,8 +164,8 @@ def test_text_is_no_number_however_many_rows_there_are(
         by_run(path)
     with pytest.raises(DataError) as by_landing:
         by_flow(path, spark, small=100 if where == "here" else 0)
-    assert "in tick 0, '12' is not of type long (row 0, column `v`)" in str(by_reference.value)
-    assert "'12' is not of type long (row 0, column `v`)" in str(by_landing.value)
+    assert "'12' is not of type long (row 0, column `v`)" in str(by_reference.value)
+    assert str(by_landing.value) == str(by_reference.value)
 
 
 def test_what_is_wrong_at_another_tick_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:

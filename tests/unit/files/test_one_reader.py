@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hydro_core.errors import DataError
@@ -61,3 +62,11 @@ def test_fields_within_that_are_there_are_read(
     schema = "v struct<a: long not null>"
     rows = [[{"v": {"a": 1}}], [], [{"v": None}]]
     assert by_run(path, schema) == by_flow(path, schema) == rows
+
+
+def test_a_file_without_rows_has_none(tmp_path: Path) -> None:
+    schema = pa.schema([("day", pa.date32()), ("v", pa.string())])
+    pq.write_table(schema.empty_table(), tmp_path / "a.parquet")
+    # Text is read by itself as a decimal, so piece by piece.
+    assert by_run(tmp_path, "v decimal(5,2)") == []
+    assert by_flow(tmp_path, "v decimal(5,2)") == [[], [], []]
