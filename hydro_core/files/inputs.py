@@ -165,9 +165,9 @@ def refuse_untold(file: InputFile, problem: str) -> NoReturn:
 
 def refuse_mixed(file: InputFile, other: InputFile) -> NoReturn:
     """Refuses numbers of ticks where other rows, or another input, have times."""
-    of = "other rows" if other == file else f"that of `{other.name}`"
+    of, which = (f"that of `{other.name}`", "inputs") if other != file else ("other rows", "rows")
     message = f"`{file.column}` holds numbers of ticks, but {of} times"
-    refuse(file, message, "let all inputs have numbers of ticks, or all have times")
+    refuse(file, message, f"let all {which} have numbers of ticks, or all have times")
 
 
 def refuse(file: InputFile, message: str, cure: str) -> NoReturn:
