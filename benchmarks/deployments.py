@@ -31,16 +31,16 @@ from benchmarks.definitions import PROGRAM, in_fresh_process
 from benchmarks.fresh import flights_in, program_at
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, report, session
 from benchmarks.year import Ours
-from hydro_core.plan.bootstrap import Wanted, bootstrap
+from hydro_core.plan.bootstrap import WantedTables, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import first_again
 from hydrotick.deployment.changes import Change, Work, change_of
 from hydrotick.deployment.deploying import deploy
-from hydrotick.deployment.seams import Asked
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.programs import plan_as_written
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.project.ticks import Window
+from hydrotick.project.ticks import TickWindow
 from hydrotick.runner.runner import TickRunner
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")
@@ -102,7 +102,7 @@ class Home:
         shutil.copytree(self.directory, other.directory)
         return other
 
-    def windows(self, first: int, last: int) -> list[Window]:
+    def windows(self, first: int, last: int) -> list[TickWindow]:
         window = self.flow.ticks.calendar.window
         return [window(tick) for tick in range(first, last + 1)]
 
@@ -120,7 +120,7 @@ class Home:
                 sys.exit(f"tick {done.window.key}: {done.problem}")
 
     def change(self) -> Change:
-        found = change_of(self.flow, self.runner, Asked())
+        found = change_of(self.flow, self.runner, DeployOptions())
         if found is None:
             sys.exit("the changed program is the one that serves")
         return found
@@ -133,7 +133,7 @@ class Home:
 class FromLanding(Change):
     """A change for which no stored table is taken to make another one from."""
 
-    def making(self, wanted: Wanted, since: Mapping[str, int]) -> Work:
+    def making(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:
         return Work(wanted, bootstrap(self.target.deployment.plan, wanted, {}), since)
 
 

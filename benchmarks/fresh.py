@@ -80,10 +80,10 @@ def plan(home: Path, landed: Path, program: Path) -> dict[str, float | str]:
     with _clock(found, "plan"):
         from hydrotick.cli.plan_shown import as_text
         from hydrotick.deployment.changes import change_of
-        from hydrotick.deployment.seams import Asked
+        from hydrotick.deployment.seams import DeployOptions
 
         runner = TickRunner(ProjectSettings(home=home))
-        change = change_of(flights_in(home, landed), runner, Asked())
+        change = change_of(flights_in(home, landed), runner, DeployOptions())
         text = "nothing changes" if change is None else as_text(change, runner)
     from pyspark import SparkContext
 

@@ -29,7 +29,7 @@ from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, rep
 from hydro_core.compile import compile_text, planned
 from hydro_core.shards.program import sharded
 from hydro_core.shards.run import side_by_side
-from hydro_core.spark.inputs.landing import InputBatches, Landing
+from hydro_core.spark.inputs.landing import InputBatches, LandingTable
 from hydro_core.spark.pipeline.pipeline import Pipeline
 
 TOTALS = """
@@ -47,7 +47,7 @@ class Flow:
 
     name: str
     program: str
-    landings: Mapping[str, Landing]
+    landings: Mapping[str, LandingTable]
     first: int
     """The ticks before this one run as one range."""
     counted: str
@@ -72,14 +72,14 @@ def totals(asked: argparse.Namespace, landed: Path) -> Flow:
         table = pa.table({"tick": np.full(size, tick, dtype=np.int64), **columns})
         write_deltalake(landed, table, mode="append")
     name = f"{asked.touched:,} orders after {asked.rows:,} of {asked.keys:,} customers"
-    return Flow(name, TOTALS, {"orders": Landing(landed, "tick")}, _BEFORE, "totals")
+    return Flow(name, TOTALS, {"orders": LandingTable(landed, "tick")}, _BEFORE, "totals")
 
 
 def flights(asked: argparse.Namespace, landed: Path) -> Flow:
     """The days of 2013."""
     tables = land(landed, days=asked.days + asked.warm + asked.ticks).paths()
     text = FLIGHTS.read_text(encoding="utf-8")
-    places = {name: Landing(path, "day") for name, path in tables.items()}
+    places = {name: LandingTable(path, "day") for name, path in tables.items()}
     return Flow(f"a day of flights after {asked.days}", text, places, asked.days, "departures")
 
 

@@ -26,7 +26,7 @@ from assets.flights.landing import FIRST_DAY, land
 from benchmarks.measure import Meter, Ratio, Runs, note, parser_of, plan_of, report, session
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
-from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.pipeline.pipeline import Pipeline
 
@@ -45,7 +45,7 @@ class Ours:
     ) -> None:
         self.pipeline = Pipeline(directory, plan, settings, spark)
         items = {name: plan.typed.inputs[name].item for name in INPUTS}
-        landings = {name: Landing(landed / name, "day") for name in INPUTS}
+        landings = {name: LandingTable(landed / name, "day") for name in INPUTS}
         self.batches = InputBatches(landings, items, lambda: spark)
 
     def range(self, first: int, last: int) -> None:

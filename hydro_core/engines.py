@@ -21,7 +21,7 @@ def _nobody(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ShardingOptions:
     """How a program is cut into shards."""
 
     shards: int
@@ -45,7 +45,7 @@ class Options:
     settings: Settings = field(default_factory=Settings)
     spark: Any = None
     """A Spark session to use; None: one of this process."""
-    cut: Cut | None = None
+    cut: ShardingOptions | None = None
     """How it is cut into shards; None: it runs whole."""
 
 

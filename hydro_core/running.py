@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.engines import Cut, Engine, Options, Outputs, run_whole
+from hydro_core.engines import Engine, Options, Outputs, ShardingOptions, run_whole
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
@@ -35,7 +35,7 @@ def run_items(program: Compiled, ticks: Iterable[TickInput], options: Options) -
     return run_shards(cut_into_shards(program, options.cut), ticks, options)
 
 
-def cut_into_shards(program: Compiled, cut: Cut) -> Sharded:
+def cut_into_shards(program: Compiled, cut: ShardingOptions) -> Sharded:
     """The program as it is asked to be cut; what is routed by what is told."""
     found = sharded(program, cut.shards, cut.on, cut.replicate, stats=cut.stats)
     cut.told(found.described)
@@ -71,7 +71,7 @@ def run_flow(
 
     Ticks are taken as they come, unless an input has no schema: then the types of all are needed.
     Other options: `as_range`, `settings`, `spark`; and `shards`, `on` and `replicate`, which make a
-    `Cut`.
+    `ShardingOptions`.
     """
     check_names(graph, schemas, "in the schemas")
     open_inputs = [
@@ -86,7 +86,7 @@ def run_flow(
     program = compile_graph(graph, schemas)
     shards = options.pop("shards", None)
     said = {name: options.pop(name) for name in ("on", "replicate") if name in options}
-    cut = None if shards is None else Cut(shards, **said)
+    cut = None if shards is None else ShardingOptions(shards, **said)
     given = Options(engine=engine, optimized=optimize, cut=cut, **options)
     return run_items(program, _checked(graph, program.typed, ticks), given)
 

@@ -13,20 +13,28 @@ from functools import cached_property
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.slices import Edge, Known, Need, Seen, Slice
+from hydro_core.analysis.slices import Edge, Known, Need, OutputSlice, SeenValues
 from hydro_core.compile import Compiled, stratified
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
-from hydro_core.ticks.wanted import Test, TooManyError, Values, Wanted, field_of, meets, meets_one
+from hydro_core.ticks.wanted import (
+    Test,
+    TooManyError,
+    Values,
+    WantedRows,
+    field_of,
+    meets,
+    meets_one,
+)
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
 Rows = Mapping[str, Mapping[int, Sequence[Any]]]
 """Items by input and tick."""
-Read = Callable[[Wanted], Mapping[int, Sequence[Any]]]
+Read = Callable[[WantedRows], Mapping[int, Sequence[Any]]]
 """Gives rows of an input by their ticks: all that are wanted, maybe others; or `TooManyError`."""
 Tick = Callable[[int, Mapping[str, Sequence[Any]]], TickInput]
 """Makes what comes in at a tick of its number and its batches."""
@@ -37,21 +45,21 @@ class SlicedRun:
     """A slice at the ticks `first` to `last`; `load` comes before `run`."""
 
     program: Compiled
-    slice: Slice
+    slice: OutputSlice
     first: int
     last: int
     tick: Tick = field(default=lambda _, batches: TickInput(batches))
     settings: Settings | None = None
     rows: dict[str, Mapping[int, Sequence[Any]]] = field(default_factory=dict)
     """The rows that can matter, by input and tick."""
-    wanted: dict[str, Wanted] = field(default_factory=dict)
+    wanted: dict[str, WantedRows] = field(default_factory=dict)
     too_many: set[str] = field(default_factory=set)
     """The inputs of which more can matter than was to be loaded."""
-    _seen: dict[Seen, Values] = field(default_factory=dict)
+    _seen: dict[SeenValues, Values] = field(default_factory=dict)
     _tests: dict[Edge, list[tuple[int, Test]]] = field(default_factory=dict)
     """What enters an operator has to meet, and how old it may be, as far as that is known."""
 
-    def first_wanted(self) -> Mapping[str, Wanted]:
+    def first_wanted(self) -> Mapping[str, WantedRows]:
         """What is wanted of those inputs of which that is known before anything is read."""
         needs = self.slice.inputs
         return {name: self._wanted(name) for name in needs if needs[name] and not self._open(name)}
@@ -129,10 +137,10 @@ class SlicedRun:
                 found[name][0] = past
         return found
 
-    def _open(self, name: str) -> list[Seen]:
+    def _open(self, name: str) -> list[SeenValues]:
         """What is yet to be seen before it is known what of an input can matter."""
         conditions = {of for need in self.slice.inputs[name] for _, of in need.conditions}
-        return [of for of in conditions if isinstance(of, Seen) and of not in self._seen]
+        return [of for of in conditions if isinstance(of, SeenValues) and of not in self._seen]
 
     def _look(self, left: Collection[str]) -> None:
         """Sees at the operators' inputs what is complete there, for the inputs that are left."""
@@ -141,8 +149,8 @@ class SlicedRun:
         ready = [seen for seen in open_ if self.slice.before(seen.edge) <= there]
         if not ready:
             return
-        found: dict[Seen, dict[Hashable, Any]] = {seen: {} for seen in ready}
-        watched: dict[Edge, list[Seen]] = {}
+        found: dict[SeenValues, dict[Hashable, Any]] = {seen: {} for seen in ready}
+        watched: dict[Edge, list[SeenValues]] = {}
         for seen in ready:
             watched.setdefault(seen.edge, []).append(seen)
         upstream = frozenset().union(*map(self.slice.upstream, watched))
@@ -163,11 +171,11 @@ class SlicedRun:
         self._seen |= found
         self._tests.clear()
 
-    def _wanted(self, name: str) -> Wanted:
+    def _wanted(self, name: str) -> WantedRows:
         needs = self.slice.inputs[name]
         alternatives = tuple(self._known(need) for need in sorted(needs, key=repr))
         oldest = max((need.age for need in needs), default=0)
-        return Wanted(name, alternatives, max(0, self.first - oldest))
+        return WantedRows(name, alternatives, max(0, self.first - oldest))
 
     def _known(self, need: Need) -> Mapping[FieldPath, Values]:
         """The values that fields must have, as far as they are known."""
@@ -179,8 +187,8 @@ class SlicedRun:
                 found[path] = {form: values[form] for form in both}
         return found
 
-    def _values(self, of: Known | Seen) -> Values | None:
-        if isinstance(of, Seen):
+    def _values(self, of: Known | SeenValues) -> Values | None:
+        if isinstance(of, SeenValues):
             return self._seen.get(of)
         return {canonical(value): value for value in of.values}
 

@@ -46,7 +46,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
+class ClaimMismatch:
     """A tick at which a claim is wrong, with the items of every input up to it."""
 
     name: str
@@ -68,8 +68,8 @@ class Trial:
 
     runs: int
     seed: int
-    outputs: Mapping[str, Mismatch]
-    states: Mapping[str, Mismatch]
+    outputs: Mapping[str, ClaimMismatch]
+    states: Mapping[str, ClaimMismatch]
     """By the ids of the new plan's slots."""
 
     def corrected(self, found: Difference) -> Difference:
@@ -105,7 +105,7 @@ def try_claims(
     runs: int = RUNS,
     seed: int = 0,
     seconds: float = SECONDS,
-) -> tuple[Mapping[str, Mismatch], int]:
+) -> tuple[Mapping[str, ClaimMismatch], int]:
     """The claims that are wrong on random ticks, each by its first mismatch, and how many runs were
     made.
     """
@@ -113,7 +113,7 @@ def try_claims(
     one = _seen(before, {name: claim.before for name, claim in claims.items()})
     other = _seen(after, {name: claim.after for name, claim in claims.items()})
     constants = tuple(dict.fromkeys((*constants_of(one), *constants_of(other))))
-    wrong: dict[str, Mismatch] = {}
+    wrong: dict[str, ClaimMismatch] = {}
     end = time.monotonic() + seconds
     for number in range(runs):
         if not left or (number and time.monotonic() > end):
@@ -175,7 +175,7 @@ def _ticks(
 
 def _mismatches(
     one: Compiled, other: Compiled, claims: Mapping[str, Claim], ticks: tuple[Ticks, Ticks]
-) -> Iterator[tuple[str, Mismatch]]:
+) -> Iterator[tuple[str, ClaimMismatch]]:
     """The first mismatch of each claim that does not hold."""
     befores = outputs_before_failure(one, ticks[0])
     afters = outputs_before_failure(other, ticks[1][: len(befores)])
@@ -185,7 +185,7 @@ def _mismatches(
             left, right = (_narrowed(items[name], claim) for items in (before, after))
             if not same_items(left, right, ordered):
                 batches = [dict(tick.batches) for tick in ticks[1][: number + 1]]
-                yield name, Mismatch(name, number, left, right, batches)
+                yield name, ClaimMismatch(name, number, left, right, batches)
                 break
 
 

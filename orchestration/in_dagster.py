@@ -41,7 +41,7 @@ class Spark(dg.Resolvable, dg.Model):
     memory: Annotated[str | None, Field(description="such as `4g`")] = None
 
 
-class Ticks(dg.Resolvable, dg.Model):
+class TickSettings(dg.Resolvable, dg.Model):
     """How ticks run."""
 
     range: Annotated[int | None, Field(description="so many ticks of a backfill are one job")] = (
@@ -73,7 +73,7 @@ class InDagster(dg.Resolvable, dg.Model):
     ] = None
 
 
-class Lineage(dg.Resolvable, dg.Model):
+class LineageSettings(dg.Resolvable, dg.Model):
     """Who is told what ticks read and write."""
 
     openlineage: Annotated[
@@ -103,10 +103,10 @@ class HydrotickProject(dg.Component, dg.Resolvable, dg.Model):
         Field(description="the folder with `assets/`, relative to this file"),
     ] = "."
     spark: Spark | None = None
-    ticks: Ticks | None = None
+    ticks: TickSettings | None = None
     paths: Paths | None = None
     dagster: InDagster | None = None
-    lineage: Lineage | None = None
+    lineage: LineageSettings | None = None
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """The definitions of the flows; see `load_definitions`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.slices import FOREVER, Known, Need, Slice, all_columns, slice_of
+from hydro_core.analysis.slices import FOREVER, Known, Need, OutputSlice, all_columns, slice_of
 from hydro_core.catalog.spec import Never, OnAnyField, OnKey, Replicated
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.graph import Node, NodeId
@@ -19,7 +19,7 @@ from hydro_core.types.item import FieldPath, ItemType, Tuple, at
 class SliceAnswer:
     """What of each input can matter for rows of an output with given values in some columns."""
 
-    slice: Slice
+    slice: OutputSlice
     columns: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def path_name(path: FieldPath, item: ItemType | None = None) -> str:
     return ".".join(parts) or "item"
 
 
-def in_words(found: Slice, name: str) -> str:
+def in_words(found: OutputSlice, name: str) -> str:
     """Which rows of an input can matter."""
     needs = sorted(found.inputs[name], key=repr)
     if not needs:
@@ -97,7 +97,7 @@ def in_words(found: Slice, name: str) -> str:
     return "; or ".join(f"rows{_since(n.age)} {_conditions(found, n, item)}" for n in needs)
 
 
-def _conditions(found: Slice, need: Need, item: ItemType) -> str:
+def _conditions(found: OutputSlice, need: Need, item: ItemType) -> str:
     parts, looked = [], dict[NodeId, list[str]]()
     for path, of in sorted(need.conditions, key=repr):
         name = f"`{path_name(path, item)}`"

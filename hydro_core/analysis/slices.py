@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.steps import Step, Steps, steps_of
+from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
 from hydro_core.analysis.partition.terms import At, Table, Term, keeps_value
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node, NodeId
@@ -50,14 +50,14 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValues:
     """The values that a field has in the items that enter an operator at its other input."""
 
     edge: Edge
     path: FieldPath
 
 
-Condition = tuple[FieldPath, Known | Seen]
+Condition = tuple[FieldPath, Known | SeenValues]
 
 
 class Need(NamedTuple):
@@ -72,7 +72,7 @@ Needs = frozenset[Need]
 
 
 @dataclass(frozen=True)
-class Slice:
+class OutputSlice:
     """What can matter for some rows of an output."""
 
     steps: Steps
@@ -157,7 +157,7 @@ class Slice:
 
 def slice_of(
     typed: Typed, output: str, where: Mapping[FieldPath, Known], steps: Steps | None = None
-) -> Slice:
+) -> OutputSlice:
     """What can matter for the rows of an output that have one of some values in each of its fields.
 
     Args:
@@ -179,7 +179,7 @@ def slice_of(
         )
         found.ask((sink.id, 0), [Need(kept, 0)])
     found.settle()
-    return Slice(steps, output, where, found.edges, found.streams)
+    return OutputSlice(steps, output, where, found.edges, found.streams)
 
 
 def all_columns(typed: Typed, output: str) -> Mapping[FieldPath, Known]:
@@ -223,7 +223,7 @@ class _Backwards:
                     self.ask(edge, [Need(frozenset(), FOREVER) if too_often else wanted])
 
 
-def _back(step: Step, need: Need) -> Iterator[tuple[Edge, Need]]:
+def _back(step: FlowStep, need: Need) -> Iterator[tuple[Edge, Need]]:
     """What is asked of each input of an operator of which something is asked."""
     age = _aged(step.node, need.age)
     found = [_conditions(step, i, need.conditions) for i in range(len(step.inputs))]
@@ -232,7 +232,7 @@ def _back(step: Step, need: Need) -> Iterator[tuple[Edge, Need]]:
         yield (step.node.id, i), Need(conditions | met, age)
 
 
-def _conditions(step: Step, i: int, conditions: frozenset[Condition]) -> frozenset[Condition]:
+def _conditions(step: FlowStep, i: int, conditions: frozenset[Condition]) -> frozenset[Condition]:
     """What holds of an item of an input if it has a part in an item that meets the conditions.
 
     Where every item of the output comes of one of the input's, it holds of the fields that are
@@ -248,7 +248,7 @@ def _conditions(step: Step, i: int, conditions: frozenset[Condition]) -> frozens
     return frozenset(found)
 
 
-def _met(step: Step, i: int, found: list[frozenset[Condition]]) -> frozenset[Condition]:
+def _met(step: FlowStep, i: int, found: list[frozenset[Condition]]) -> frozenset[Condition]:
     """The condition that an item finds a partner on the other side, where that is what it is for.
 
     Without a partner it has no effect if the operator is linear in the other side: nothing in gives
@@ -264,7 +264,7 @@ def _met(step: Step, i: int, found: list[frozenset[Condition]]) -> frozenset[Con
     for j, known in enumerate(found):
         if j != i and step.linear[j] and (len(known), -j) > (len(found[i]), -i):
             return frozenset(
-                (mine, Seen((step.node.id, j), other))
+                (mine, SeenValues((step.node.id, j), other))
                 for name in open_names
                 for mine in _paths(fields[i][name])
                 for other in _paths(fields[j][name])

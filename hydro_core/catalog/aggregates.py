@@ -7,6 +7,7 @@ gives the smallest.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from hydro_core.catalog.spec import Aggregate, TypeProblem
 from hydro_core.catalog.type_rules import columns_of, given_by, place_of
 from hydro_core.functions.fn import Fn
+from hydro_core.functions.read import read_function
 from hydro_core.types.item import (
     BOOLEAN,
     DOUBLE,
@@ -28,6 +30,68 @@ from hydro_core.types.item import (
 )
 
 Types = tuple[ItemType, ...]
+EXACT_DIGITS = 14
+"""A mean of longer decimals might be rounded twice."""
+
+
+def _never(item: ItemType | None) -> bool:
+    return False
+
+
+def _always_told(item: ItemType | None) -> bool:
+    return True
+
+
+def _is_exact(item: ItemType | None) -> bool:
+    """Whether sums of such numbers are not rounded."""
+    return item is not None and (is_integer(item) or isinstance(item, Decimal))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of rows in the place of all their values, so that the result goes on.
+
+    That is the result itself, if results are merged, or the results of other aggregates over the
+    same arguments, its parts. Where there are both, the parts serve where rows go again, or where
+    the result of some rows may be beyond its type though that of all is not.
+    """
+
+    merge: str = ""
+    """The aggregate that makes one result of several."""
+    beside: str = ""
+    """The aggregate of the last argument without which results are not merged."""
+    parts: tuple[str, ...] = ()
+    of_parts: str = ""
+    """The result of those of the parts, a function of them in their order.
+
+    Empty where the engines have one that rounds and fails as the aggregate does.
+    """
+    digits: int | None = None
+    """Of decimals that are longer it is not made of parts: it might be rounded twice."""
+    invertible: Callable[[ItemType | None], bool] = _never
+    """Whether the result without some rows is told by theirs, for a first argument of the type;
+    None: there is none.
+    """
+
+    def in_parts(self, item: ItemType | None) -> bool:
+        """Whether it is made of parts, for a first argument of the type."""
+        if self.digits is not None and isinstance(item, Decimal) and item.precision > self.digits:
+            return False
+        return bool(self.parts)
+
+    @property
+    def function(self) -> Fn | None:
+        """What makes the result of those of the parts, where that is written."""
+        if not self.of_parts:
+            return None
+        return read_function(ast.parse(self.of_parts, mode="eval").body, {})
+
+
+@dataclass(frozen=True, slots=True)
+class AllValues:
+    """Nothing smaller than all values can be kept; why that is, for people."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +101,30 @@ class AggregateSpec:
     name: str
     meaning: str
     result: Callable[[Types], ItemType]
+    kept: Kept | AllValues
+    """What goes on from tick to tick."""
     least: int = 1
     most: int | None = 1
     needs_order: bool = False
     follows_order: bool = False
-    mergeable: bool = True
-    """The result over x + y is a function of the results over x and over y."""
-    invertible: bool = False
-    """The result over x is a function of those over x + y and over y, for numbers of every type."""
     idempotent: bool = False
     """The result over x + x is that over x."""
     empty: object = None
     """The result over nothing."""
     aliases: tuple[str, ...] = ()
+    fails: bool = False
+    """Its result may be beyond its type."""
+    over_distinct: str = ""
+    """Of what counts different values: the aggregate that gives as much over distinct rows, of
+    whether all its arguments are there.
+    """
     internal: bool = False
     """Plans may have it, programs cannot name it."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a tick may fail on its result, or on what makes that of its parts."""
+        return self.fails or (isinstance(self.kept, Kept) and bool(self.kept.of_parts))
 
 
 def aggregate_type(aggregate: Aggregate, row: ItemType) -> ItemType:
@@ -137,39 +210,58 @@ def _count_if(types: Types) -> ItemType:
     return LONG
 
 
+_COUNTED = Kept("sum", invertible=_always_told)
+_ITSELF = AllValues("gives the values themselves, so nothing smaller can be stored of them")
+_DIFFERENT = AllValues("needs all values: no few numbers made of them can be merged")
+_SQUARES = AllValues("squares differences from a mean that every tick moves")
+
 _ENTRIES = (
     AggregateSpec(
         "count",
         "the number of rows, or of non-null values",
         _always(LONG),
+        _COUNTED,
         least=0,
-        invertible=True,
         empty=0,
     ),
     AggregateSpec(
-        "count_if", "the number of rows for which it is true", _count_if, invertible=True, empty=0
+        "count_if", "the number of rows for which it is true", _count_if, _COUNTED, empty=0
     ),
     AggregateSpec(
         "count_distinct",
         "the number of different values; a null in any argument does not count",
         _always(LONG),
+        _DIFFERENT,
         most=None,
-        mergeable=False,
+        over_distinct="count_if",
         idempotent=True,
         empty=0,
     ),
-    AggregateSpec("sum", "the sum; beyond 64 bits the tick fails", _sum),
-    AggregateSpec("min", "the smallest", _same, idempotent=True),
-    AggregateSpec("max", "the greatest", _same, idempotent=True),
-    AggregateSpec("avg", "the mean", _average, mergeable=False, aliases=("mean",)),
+    AggregateSpec(
+        "sum",
+        "the sum; beyond 64 bits the tick fails",
+        _sum,
+        Kept("sum", parts=("total", "count")),
+        fails=True,
+    ),
+    AggregateSpec("min", "the smallest", _same, Kept("min"), idempotent=True),
+    AggregateSpec("max", "the greatest", _same, Kept("max"), idempotent=True),
+    AggregateSpec(
+        "avg",
+        "the mean",
+        _average,
+        Kept(parts=("total", "count"), digits=EXACT_DIGITS),
+        fails=True,
+        aliases=("mean",),
+    ),
     AggregateSpec(
         "min_by",
         "the first argument where the second is smallest; null orders do not count, "
         "ties give the greatest value",
         _same,
+        Kept("min_by", beside="min"),
         least=2,
         most=2,
-        mergeable=False,
         idempotent=True,
     ),
     AggregateSpec(
@@ -177,76 +269,95 @@ _ENTRIES = (
         "the first argument where the second is greatest; null orders do not count, "
         "ties give the greatest value",
         _same,
+        Kept("max_by", beside="max"),
         least=2,
         most=2,
-        mergeable=False,
         idempotent=True,
     ),
     AggregateSpec(
-        "first", "the first row's, null or not", _same, needs_order=True, follows_order=True
+        "first",
+        "the first row's, null or not",
+        _same,
+        _ITSELF,
+        needs_order=True,
+        follows_order=True,
     ),
     AggregateSpec(
-        "last", "the last row's, null or not", _same, needs_order=True, follows_order=True
+        "last", "the last row's, null or not", _same, _ITSELF, needs_order=True, follows_order=True
     ),
-    AggregateSpec("any_value", "the smallest non-null value", _same, idempotent=True),
+    AggregateSpec(
+        "any_value", "the smallest non-null value", _same, Kept("any_value"), idempotent=True
+    ),
     AggregateSpec(
         "collect_list",
         "all non-null values: in the stream's order, or ascending where it has none",
         _array,
+        _ITSELF,
         follows_order=True,
         empty=(),
     ),
     AggregateSpec(
-        "collect_set", "the different non-null values, ascending", _array, idempotent=True, empty=()
+        "collect_set",
+        "the different non-null values, ascending",
+        _array,
+        _ITSELF,
+        idempotent=True,
+        empty=(),
     ),
     AggregateSpec(
         "bool_and",
         "whether all non-null values are true",
         _boolean,
+        Kept("bool_and"),
         idempotent=True,
         aliases=("every",),
     ),
-    AggregateSpec("bool_or", "whether any is true", _boolean, idempotent=True, aliases=("some",)),
     AggregateSpec(
-        "median", "the middle value, or the mean of the two in the middle", _double, mergeable=False
+        "bool_or",
+        "whether any is true",
+        _boolean,
+        Kept("bool_or"),
+        idempotent=True,
+        aliases=("some",),
+    ),
+    AggregateSpec(
+        "median", "the middle value, or the mean of the two in the middle", _double, _DIFFERENT
     ),
     AggregateSpec(
         "stddev",
         "the standard deviation of a sample, null of one value",
         _double,
-        mergeable=False,
+        _SQUARES,
         aliases=("stddev_samp", "std"),
     ),
-    AggregateSpec("stddev_pop", "the standard deviation of a population", _double, mergeable=False),
+    AggregateSpec("stddev_pop", "the standard deviation of a population", _double, _SQUARES),
     AggregateSpec(
         "variance",
         "the variance of a sample, null of one value",
         _double,
-        mergeable=False,
+        _SQUARES,
         aliases=("var_samp",),
     ),
-    AggregateSpec("var_pop", "the variance of a population", _double, mergeable=False),
+    AggregateSpec("var_pop", "the variance of a population", _double, _SQUARES),
     AggregateSpec(
         "total",
         "the sum in a type that has room for it, 0 over nothing",
         _total,
-        invertible=True,
+        Kept("total", invertible=_is_exact),
         empty=0,
         internal=True,
     ),
 )
 
-AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(
-    {entry.name: entry for entry in _ENTRIES}
-)
+_TABLE = {entry.name: entry for entry in _ENTRIES}
+AGGREGATES: Mapping[str, AggregateSpec] = MappingProxyType(_TABLE)
 """The aggregates by their names, aliases apart."""
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        name: entry.name
-        for entry in _ENTRIES
-        if not entry.internal
-        for name in (entry.name, *entry.aliases)
-    }
-)
+_NAMES = {
+    name: entry.name
+    for entry in _ENTRIES
+    if not entry.internal
+    for name in (entry.name, *entry.aliases)
+}
+NAMES: Mapping[str, str] = MappingProxyType(_NAMES)
 """From every name and alias to the aggregate's name."""

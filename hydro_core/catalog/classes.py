@@ -313,9 +313,8 @@ class Growth:
 @final
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """By key, which is the whole item: how its first input differs from its second, or from none.
-
-    What `Growth` is over time.
+    """By key, which is the whole item: how its first input differs from its second, or from none,
+    as in `Growth` a stream differs from its past.
     """
 
     holds: ClassVar[Holds] = Holds.INPUTS

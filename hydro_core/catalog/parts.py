@@ -3,7 +3,8 @@
 A mean is not made of means, but of a total and a count; of the greatest row by some order the order
 must be known. So an aggregate over a history is stored as parts, each of which can be merged with
 that of a batch. Over a window the parts must also give back what has left: counts and exact totals
-do, and the number of rows says which keys are still there.
+do, and the number of rows says which keys are still there. What an aggregate is made of stands in
+its entry (`Kept`).
 """
 
 from __future__ import annotations
@@ -12,32 +13,34 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hydro_core.catalog.aggregates import AGGREGATES, argument_type
+from hydro_core.catalog.aggregates import AGGREGATES, AllValues, Kept, argument_type
 from hydro_core.catalog.spec import Aggregate, Args
-from hydro_core.types.item import Decimal, ItemType, Row, is_integer
+from hydro_core.functions.fn import Fn
+from hydro_core.functions.from_tree import function_of
+from hydro_core.functions.tree import Let, Param
+from hydro_core.functions.views import ITEM, field_of
+from hydro_core.types.item import DOUBLE, LONG, ItemType, Row
 
 Named = tuple[str, Aggregate]
-Split = tuple[str, tuple[Aggregate, ...]] | None
-"""What makes the result, and of which parts."""
+Split = tuple[Aggregate, ...] | None
+"""The parts of an aggregate; only itself, where its own result goes on."""
+
+
+def _kept(function: str) -> Kept | None:
+    kept = AGGREGATES[function].kept
+    return kept if isinstance(kept, Kept) else None
+
 
 MERGES: Mapping[str, str] = MappingProxyType(
-    {
-        "count": "sum",
-        "count_if": "sum",
-        "sum": "sum",
-        "total": "total",
-        "min": "min",
-        "max": "max",
-        "any_value": "any_value",
-        "bool_and": "bool_and",
-        "bool_or": "bool_or",
-    }
+    {f: kept.merge for f in AGGREGATES if (kept := _kept(f)) and kept.merge and not kept.beside}
 )
 """The aggregates that are merged from their own results, each with the aggregate that does it."""
-EXTREMES: Mapping[str, str] = MappingProxyType({"min_by": "min", "max_by": "max"})
+EXTREMES: Mapping[str, str] = MappingProxyType(
+    {f: kept.beside for f in AGGREGATES if (kept := _kept(f)) and kept.beside}
+)
 """The aggregates that are merged with the help of their order's extreme."""
-EXACT_DIGITS = 14
-"""A mean of longer decimals might be rounded twice."""
+ITSELF = "any_value"
+"""The aggregate of a single value: what makes a result of one part."""
 ROWS = "rows"
 
 
@@ -74,12 +77,12 @@ def running_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
     """The parts of an aggregate over a history; None where there are none, or it needs none."""
     if merging(args["aggregates"]) is not None:
         return None
-    return _in_parts(args, item, output, _running, ())
+    return _in_parts(args, item, output, running_split, ())
 
 
 def moving_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
     """The parts of an aggregate over a window; None where what leaves cannot be taken back."""
-    return _in_parts(args, item, output, _moving, (Aggregate("count"),))
+    return _in_parts(args, item, output, moving_split, (Aggregate("count"),))
 
 
 def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
@@ -87,45 +90,57 @@ def shard_parts(args: Args, item: ItemType, output: ItemType) -> Parts | None:
 
     Sums of integers and decimals are totals: that of one shard may be beyond the result's type.
     """
-    return _in_parts(args, item, output, _of_shards, ())
+    return _in_parts(args, item, output, _shard_split, ())
 
 
 def has_inverse(aggregates: Sequence[Named]) -> bool:
-    """Whether what left can be taken out of these parts, which begin with the number of rows."""
+    """Whether what left can be taken out of these parts, which begin with the number of rows.
+
+    What is rounded is no part of a window: see `moving_split`.
+    """
     first = next(iter(aggregates), None)
     return (
         first is not None
         and first[1] == Aggregate("count")
-        and all(AGGREGATES[a.function].invertible for _, a in aggregates)
+        and all(_inverts(a.function, LONG) for _, a in aggregates)
     )
 
 
-def can_go_on(function: str) -> bool:
-    """Whether the aggregate over a history is stored in parts, of most numbers."""
-    return function in MERGES or function in EXTREMES or function == "avg"
+def goes_on(function: str) -> bool:
+    """Whether something smaller than the values is stored of it, of most numbers at least."""
+    return _kept(function) is not None
+
+
+def moves(function: str, *, exact: bool) -> bool:
+    """Whether what leaves a window can be taken out, of `exact` numbers, or of any."""
+    return _inverted(Aggregate(function), LONG if exact else DOUBLE) is not None
 
 
 def why_no_parts(function: str) -> str:
     """Why an aggregate over a history is not stored in parts."""
-    if function in {"collect_list", "collect_set", "first", "last"}:
-        return f"`{function}` gives the values themselves, so nothing smaller can be stored of them"
-    if function in {"median", "count_distinct"}:
-        return f"`{function}` needs all values: no few numbers made of them can be merged"
-    return f"`{function}` squares differences from a mean that every tick moves"
+    kept = AGGREGATES[function].kept
+    assert isinstance(kept, AllValues), f"{function} is stored in parts"
+    return f"`{function}` {kept.why}"
 
 
-def why_not_moving(function: str, *, exact: bool) -> str:
+def why_not_moving(function: str) -> str:
     """Why an aggregate over a window reads all of it."""
-    if function in {"sum", "avg"} and not exact:
+    if moves(function, exact=True):
         return f"`{function}` of these numbers is rounded, so what leaves cannot be taken out again"
     return f"`{function}` has no inverse: it cannot be told what it was without what leaves"
+
+
+def splits_by_type(function: str) -> bool:
+    """Whether it depends on the type of the numbers whether it is made of parts."""
+    kept = _kept(function)
+    return kept is not None and kept.digits is not None
 
 
 def _in_parts(
     args: Args,
     item: ItemType,
     output: ItemType,
-    split: Callable[[Aggregate, Row], Split],
+    split: Callable[[Aggregate, ItemType], Split],
     always: tuple[Aggregate, ...],
 ) -> Parts | None:
     if not isinstance(output, Row) or not isinstance(item, Row):
@@ -147,49 +162,79 @@ def _in_parts(
         part(aggregate, ROWS)
     made = []
     for name, aggregate in args["aggregates"]:
-        found = split(aggregate, item)
-        if found is None:
+        needed = split(aggregate, item)
+        if needed is None:
             return None
-        function, needed = found
         names = tuple(part(a, f"{name}_{a.function}") for a in needed)
-        made.append((name, Aggregate(function, names)))
+        made.append((name, _made(aggregate.function, names, alone=needed[0] == aggregate)))
     given = args.with_(aggregates=tuple((name, a) for a, name in parts.items()))
     entries = (("by", args["by"]), ("aggregates", tuple(made)), ("schema", output))
     return Parts(given, Args(entries))
 
 
-def _running(aggregate: Aggregate, item: Row) -> Split:
-    function, arguments = aggregate.function, aggregate.arguments
-    if function in MERGES:
-        return "any_value", (aggregate,)
-    if function in EXTREMES:
-        return "any_value", (aggregate, Aggregate(EXTREMES[function], arguments[1:]))
-    if function == "avg" and _is_mean_of_parts(argument_type(arguments[0], item)):
-        return "avg", (Aggregate("total", arguments), Aggregate("count", arguments))
-    return None
+def _made(function: str, parts: tuple[str, ...], *, alone: bool) -> Aggregate:
+    """What makes the result of the columns that its parts are."""
+    if alone:
+        return Aggregate(ITSELF, parts)
+    kept = _kept(function)
+    written = kept.function if kept else None
+    if written is None:
+        return Aggregate(function, parts)
+    return Aggregate(ITSELF, (_of(written, parts),))
 
 
-def _of_shards(aggregate: Aggregate, item: Row) -> Split:
-    exact = aggregate.function == "sum" and is_exact(aggregate, item)
-    return (_moving if exact else _running)(aggregate, item)
+def _of(made: Fn, parts: tuple[str, ...]) -> Fn:
+    """The function of a row that gives the result of the parts in its columns."""
+    assert made.tree is not None, f"{made.source} cannot be read"
+    tree = made.tree
+    for param, column in reversed(list(zip(made.params, parts, strict=True))):
+        tree = Let(param, field_of(Param(ITEM), column), tree)
+    return function_of(tree, (ITEM,))
 
 
-def _moving(aggregate: Aggregate, item: Row) -> Split:
-    function, arguments = aggregate.function, aggregate.arguments
-    if function in {"count", "count_if"}:
-        return "any_value", (aggregate,)
-    if function not in {"sum", "avg"} or not is_exact(aggregate, item):
+def running_split(aggregate: Aggregate, item: ItemType) -> Split:
+    """What is stored of an aggregate over a history; None where that is all values."""
+    kept = _kept(aggregate.function)
+    if kept is None:
         return None
-    return function, (Aggregate("total", arguments), Aggregate("count", arguments))
+    if kept.beside:
+        return aggregate, Aggregate(kept.beside, aggregate.arguments[1:])
+    if kept.merge:
+        return (aggregate,)
+    return _split(kept, aggregate, _first(aggregate, item))
 
 
-def is_exact(aggregate: Aggregate, item: ItemType) -> bool:
-    """Whether sums of what the aggregate is over are not rounded."""
-    of = argument_type(aggregate.arguments[0], item)
-    if aggregate.function == "avg":
-        return is_integer(of) or (isinstance(of, Decimal) and of.precision <= EXACT_DIGITS)
-    return is_integer(of) or isinstance(of, Decimal)
+def moving_split(aggregate: Aggregate, item: ItemType) -> Split:
+    """What is stored of an aggregate over rows that go again; None where that is all of them."""
+    return _inverted(aggregate, _first(aggregate, item))
 
 
-def _is_mean_of_parts(of: ItemType) -> bool:
-    return not isinstance(of, Decimal) or of.precision <= EXACT_DIGITS
+def _inverted(aggregate: Aggregate, of: ItemType | None) -> Split:
+    kept = _kept(aggregate.function)
+    if kept is None:
+        return None
+    if kept.invertible(of):
+        return (aggregate,)
+    if not all(_inverts(part, of) for part in kept.parts):
+        return None
+    return _split(kept, aggregate, of)
+
+
+def _split(kept: Kept, aggregate: Aggregate, of: ItemType | None) -> Split:
+    if not kept.in_parts(of):
+        return None
+    return tuple(Aggregate(part, aggregate.arguments) for part in kept.parts)
+
+
+def _shard_split(aggregate: Aggregate, item: ItemType) -> Split:
+    return moving_split(aggregate, item) or running_split(aggregate, item)
+
+
+def _inverts(function: str, of: ItemType | None) -> bool:
+    kept = _kept(function)
+    return kept is not None and kept.invertible(of)
+
+
+def _first(aggregate: Aggregate, item: ItemType) -> ItemType | None:
+    """The type of its first argument."""
+    return argument_type(aggregate.arguments[0], item) if aggregate.arguments else None

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, assert_never
 
-from hydro_core.catalog.aggregates import AGGREGATES
+from hydro_core.catalog.aggregates import AGGREGATES, AggregateSpec, AllValues, Kept
+from hydro_core.catalog.parts import moves
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import (
     Always,
@@ -213,5 +214,24 @@ def _aggregates() -> str:
         if spec.internal:
             continue
         names = " ".join(f"`{name}`" for name in (spec.name, *spec.aliases))
-        rows.append([names, spec.meaning, _yes(spec.needs_order), _yes(spec.mergeable)])
-    return _markdown(["aggregate", "gives", "needs an order", "partial results merge"], rows)
+        rows.append([names, spec.meaning, _yes(spec.needs_order), _stored(spec), _moves(spec)])
+    head = ["aggregate", "gives", "needs an order", "stored of a history", "moves with a window"]
+    return _markdown(head, rows)
+
+
+def _stored(spec: AggregateSpec) -> str:
+    """What is kept of the rows of a history."""
+    match spec.kept:
+        case AllValues():
+            return "the different values" if spec.over_distinct else "all values"
+        case Kept(merge="", parts=parts):
+            return "its parts: " + ", ".join(parts)
+        case Kept(beside=beside):
+            return f"the result, and {beside} of the order" if beside else "the result"
+
+
+def _moves(spec: AggregateSpec) -> str:
+    """Whether it moves with a window."""
+    if not moves(spec.name, exact=True):
+        return "no"
+    return "yes" if moves(spec.name, exact=False) else "of exact numbers"

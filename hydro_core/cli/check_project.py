@@ -9,14 +9,14 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.compile import Compiled
 from hydro_core.errors import HydroError
-from hydro_core.project.discover import Found, found_in, project_root
+from hydro_core.project.discover import DiscoveredFlows, found_in, project_root
 from hydro_core.project.program import program_of
 
 
 def check_project(style: str) -> int:
     """Prints a line for each flow of the project at hand; gives 1 if one of them is wrong."""
     root = project_root(os.environ)
-    found = Found() if root is None else found_in(root)
+    found = DiscoveredFlows() if root is None else found_in(root)
     wrong: dict[str, HydroError] = {broken.name: broken.error for broken in found.broken}
     programs: dict[str, Compiled] = {}
     for flow in found.flows:

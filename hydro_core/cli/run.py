@@ -14,7 +14,7 @@ from hydro_core.cli.partition import add_on_argument, choice_of, wrong_on
 from hydro_core.cli.run_files import run_files
 from hydro_core.cli.schemas import add_schema_argument
 from hydro_core.cli.stats import add_stats_argument, statistics_of
-from hydro_core.engines import Cut, Options
+from hydro_core.engines import Options, ShardingOptions
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.files.unreadable import NOT_UTF8
@@ -126,12 +126,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _cut(arguments: argparse.Namespace) -> Cut | None:
+def _cut(arguments: argparse.Namespace) -> ShardingOptions | None:
     if arguments.shards is None:
         return None
     on = choice_of(arguments.on)
     stats = statistics_of(arguments.stats)
-    return Cut(arguments.shards, on, tuple(arguments.replicate), output.print_error, stats)
+    return ShardingOptions(
+        arguments.shards, on, tuple(arguments.replicate), output.print_error, stats
+    )
 
 
 def _read_ticks(path: Path) -> Mapping[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hydro_core.deploy.deployment import Costs, Deployment, Program, Table, Validated
-from hydro_core.deploy.files import Written, newest, numbers, read, write
+from hydro_core.deploy.deployment import Costs, Deployment, Table, Validated, WrittenProgram
+from hydro_core.deploy.files import WrittenDeployment, newest, numbers, read, write
 
 __all__ = [
     "Costs",

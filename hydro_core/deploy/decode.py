@@ -20,7 +20,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Algebra, Fn, whole
 from hydro_core.functions.from_tree import TreeCall
 from hydro_core.functions.tree import Const, Spread
-from hydro_core.functions.views import Seen, View
+from hydro_core.functions.views import View, ViewedCall
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
@@ -82,7 +82,7 @@ class Decoder:
     ) -> Callable[..., Any]:
         match record["call"]:
             case {"view": [inner, view]}:
-                return Seen(self.functions[inner], _view(view))
+                return ViewedCall(self.functions[inner], _view(view))
             case {"syntax": node, "bindings": bindings}:
                 return TextCall(
                     self._syntax(node), {n: self._bound(b) for n, b in bindings.items()}

@@ -20,7 +20,7 @@ PACKAGE = "hydrotick"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class WrittenProgram:
     """The program as it was written: its files by name, and what they were read as."""
 
     texts: Mapping[str, str]
@@ -80,7 +80,7 @@ class Deployment:
     """A program, its plan, and how it came to be."""
 
     flow: str
-    program: Program
+    program: WrittenProgram
     plan: TickPlan
     costs: Costs
     explanation: Mapping[str, str] = field(default_factory=dict)

@@ -16,9 +16,9 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.deploy.columns import narrowed_to
 from hydro_core.deploy.deployment import Deployment
 from hydro_core.ir.graph import Endpoint
-from hydro_core.optimize.compare import Comparison, Stream, compare
+from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.optimize.proved import proofs
-from hydro_core.plan.bootstrap import Bootstrap, Leaf, Wanted, bootstrap
+from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
@@ -32,7 +32,7 @@ OLD, OLD_PLAN, NEW, NEW_PLAN = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ChangedState:
     """What becomes of a stored state."""
 
     change: StateChange
@@ -47,7 +47,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ChangedOutput:
     """What becomes of an output."""
 
     change: OutputChange
@@ -100,11 +100,11 @@ class Difference:
     disproved: Disproved = field(default_factory=Disproved)
 
     @cached_property
-    def outputs(self) -> Mapping[str, Output]:
+    def outputs(self) -> Mapping[str, ChangedOutput]:
         """By the outputs' names, those of the new program first."""
         mine, theirs = self.after.program.typed, self.before.program.typed
         found = {name: self._output(name) for name in mine.graph.sinks}
-        return found | {n: Output("gone") for n in theirs.graph.sinks if n not in found}
+        return found | {n: ChangedOutput("gone") for n in theirs.graph.sinks if n not in found}
 
     @cached_property
     def proofs(self) -> Mapping[str, tuple[str, ...]]:
@@ -117,12 +117,12 @@ class Difference:
         return proofs(self.programs, wanted)
 
     @cached_property
-    def states(self) -> Mapping[str, State]:
+    def states(self) -> Mapping[str, ChangedState]:
         """By the slots' ids, those of the new plan first."""
         found = {slot.id: self._state(slot) for slot in self.after.plan.slots}
         kept = {state.table for state in found.values()}
         gone = {
-            t.of if t.of not in found else f"{t.of} (before)": State("dropped", t.name)
+            t.of if t.of not in found else f"{t.of} (before)": ChangedState("dropped", t.name)
             for t in self.tables
             if t.role == "state" and t.name not in kept
         }
@@ -138,9 +138,9 @@ class Difference:
         return {name: (old[table.of], new[name]) for name, table in self._kept.items()}
 
     @cached_property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedTables:
         """The tables that have to be made."""
-        return Wanted(
+        return WantedTables(
             frozenset(n for n, s in self.states.items() if s.change in {"derived", "rebuilt"}),
             frozenset(
                 name
@@ -170,7 +170,7 @@ class Difference:
         whole = dict(self._stored_streams())
         found = {}
         for endpoint, of in self.after.plan.typed.types.items():
-            cls = self.streams.classes.get(Stream(NEW_PLAN, endpoint))
+            cls = self.streams.classes.get(ComparedStream(NEW_PLAN, endpoint))
             if cls is not None and of.order is Order.NONE and (cls, of.item) in whole:
                 found[endpoint] = whole[cls, of.item]
         return found
@@ -190,26 +190,26 @@ class Difference:
                 ends = [s.stream for s in slots if s.mode is Mode.APPEND and s.keep is None]
                 grows = False
             for end in ends:
-                cls = self.streams.classes.get(Stream(OLD_PLAN, end))
+                cls = self.streams.classes.get(ComparedStream(OLD_PLAN, end))
                 of = plan.typed.types.get(end)
                 if cls is not None and of is not None:
                     yield (cls, of.item), Leaf(table.name, grows)
 
-    def _output(self, name: str) -> Output:
+    def _output(self, name: str) -> ChangedOutput:
         mine, theirs = self.after.program.typed, self.before.program.typed
         if name not in theirs.graph.sinks:
-            return Output("new")
+            return ChangedOutput("new")
         new, old = mine.outputs[name].item, theirs.outputs[name].item
         columns: tuple[str, ...] = ()
         if isinstance(new, Row) and isinstance(old, Row):
             columns = tuple(sorted({*new.names} ^ {*old.names}))
         if name in self.disproved.outputs or not self._pairs(name):
-            return Output("changed", columns)
+            return ChangedOutput("changed", columns)
         if name in self.probes:
-            return Output("columns", columns)
-        return Output("same" if new == old else "changed")
+            return ChangedOutput("columns", columns)
+        return ChangedOutput("same" if new == old else "changed")
 
-    def _pairs(self, name: str) -> tuple[tuple[Stream, Stream], ...]:
+    def _pairs(self, name: str) -> tuple[tuple[ComparedStream, ComparedStream], ...]:
         """The parts of an output that are proved equal, old and new; none where some are not.
 
         Of an output with other columns they are those of the narrower and of what the wider one is
@@ -218,7 +218,7 @@ class Difference:
         old, new = (self._parts(number, name) for number in (OLD, NEW))
         if name in self.probes:
             probe = self.probes[name]
-            narrowed = (Stream(probe, Endpoint(PROBE)),)
+            narrowed = (ComparedStream(probe, Endpoint(PROBE)),)
             if _is_wider(self.programs[NEW], self.programs[OLD], name):
                 new = narrowed
             else:
@@ -229,8 +229,8 @@ class Difference:
             return ()
         return tuple(zip(*by_class, strict=True))
 
-    def _parts(self, number: int, name: str) -> tuple[Stream, ...]:
-        return tuple(Stream(number, end) for end in _ends(self.programs[number], name))
+    def _parts(self, number: int, name: str) -> tuple[ComparedStream, ...]:
+        return tuple(ComparedStream(number, end) for end in _ends(self.programs[number], name))
 
     def _stored_alike(self, output: str) -> bool:
         """Whether both plans store the output in the same way."""
@@ -244,14 +244,14 @@ class Difference:
         ]
         return records[0] == records[1]
 
-    def _state(self, slot: StateSlot) -> State:
+    def _state(self, slot: StateSlot) -> ChangedState:
         kept = self._kept.get(slot.id)
         if kept is not None:
-            return State("kept", kept.name, kept.of if kept.of != slot.id else None)
-        made = bootstrap(self.after.plan, Wanted(slots=frozenset({slot.id})), self.leaves)
+            return ChangedState("kept", kept.name, kept.of if kept.of != slot.id else None)
+        made = bootstrap(self.after.plan, WantedTables(slots=frozenset({slot.id})), self.leaves)
         tables = tuple(leaf.table for leaf in made.tables.values())
         change: StateChange = "rebuilt" if made.inputs else "derived"
-        return State(change, tables=tables, inputs=made.inputs)
+        return ChangedState(change, tables=tables, inputs=made.inputs)
 
     @cached_property
     def _kept(self) -> Mapping[str, Stored]:
@@ -270,7 +270,9 @@ class Difference:
         """Whether the table of one slot is that of the other."""
         alike = (old.item, old.ordered, old.mode) == (new.item, new.ordered, new.mode)
         long_enough = old.keep is None or (new.keep is not None and new.keep <= old.keep)
-        equal = self.streams.same(Stream(OLD_PLAN, old.stream), Stream(NEW_PLAN, new.stream))
+        equal = self.streams.same(
+            ComparedStream(OLD_PLAN, old.stream), ComparedStream(NEW_PLAN, new.stream)
+        )
         return alike and long_enough and (equal or old.meaning == new.meaning)
 
 

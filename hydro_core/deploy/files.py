@@ -21,10 +21,10 @@ from hydro_core.deploy.decode import Decoder
 from hydro_core.deploy.deployment import (
     Costs,
     Deployment,
-    Program,
     Sharding,
     Table,
     Validated,
+    WrittenProgram,
 )
 from hydro_core.deploy.encode import Encoder
 from hydro_core.deploy.records import FORMAT
@@ -45,7 +45,7 @@ def numbers(directory: Path) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDeployment:
     """A deployment as it is written: its number, its name, and what it says."""
 
     number: int
@@ -53,7 +53,7 @@ class Written:
     deployment: Deployment
 
 
-def newest(directory: Path, name: str | None = None) -> Written | None:
+def newest(directory: Path, name: str | None = None) -> WrittenDeployment | None:
     """The deployment that was written last, or the last of that name; None where there is none.
 
     Raises:
@@ -62,7 +62,7 @@ def newest(directory: Path, name: str | None = None) -> Written | None:
     for number in reversed(numbers(directory)):
         if name is None or name == name_at(directory, number):
             deployment = read(directory, number)
-            return Written(number, name or name_at(directory, number) or "", deployment)
+            return WrittenDeployment(number, name or name_at(directory, number) or "", deployment)
     return None
 
 
@@ -165,7 +165,7 @@ def _deployment(texts: Mapping[str, str], about: Mapping[str, Any]) -> Deploymen
     validated = about["validated"]
     return Deployment(
         flow=about["flow"],
-        program=Program(json.loads(texts[_PROGRAM]), decoder.typed(plan["program"])),
+        program=WrittenProgram(json.loads(texts[_PROGRAM]), decoder.typed(plan["program"])),
         plan=decoder.plan(plan["plan"]),
         costs=Costs(**about["costs"]),
         explanation=json.loads(texts[_EXPLANATION]),

@@ -15,7 +15,7 @@ from hydro_core.functions.call import TextCall
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.from_tree import is_complete
 from hydro_core.functions.read import read_callable
-from hydro_core.functions.views import Seen
+from hydro_core.functions.views import ViewedCall
 
 
 class ReferenceCall:
@@ -65,7 +65,7 @@ def stored_call(fn: Fn) -> tuple[Any, ...]:
         ProgramError: it is neither read whole nor has it a name to find it by (code `config`).
     """
     match fn.call:
-        case Seen(inner, view):
+        case ViewedCall(inner, view):
             return ("view", inner, view)
         case ReferenceCall() as call:
             return ("reference", call.module, call.name)

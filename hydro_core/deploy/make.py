@@ -14,10 +14,10 @@ from hydro_core.deploy.deployment import (
     PACKAGE,
     Costs,
     Deployment,
-    Program,
     Sharding,
     Table,
     Validated,
+    WrittenProgram,
 )
 from hydro_core.deploy.functions import stored_call
 from hydro_core.ir.graph import Endpoint, NodeId
@@ -32,7 +32,7 @@ _PACKAGES = (PACKAGE, "pyspark", "delta-spark")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class DeploymentMetadata:
     """What a deployment says beside the program and the plan."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -45,18 +45,18 @@ class Given:
 
 
 def deployment_of(
-    flow: str, program: Typed, optimized: Optimized, given: Given | None = None
+    flow: str, program: Typed, optimized: Optimized, given: DeploymentMetadata | None = None
 ) -> Deployment:
     """The deployment of a program by an optimized plan.
 
     Raises:
         ProgramError: a function cannot be stored (code `config`).
     """
-    given = given or Given()
+    given = given or DeploymentMetadata()
     made = plan_of(program, optimized.typed, optimized.streams, given.meanings)
     return Deployment(
         flow=flow,
-        program=Program(given.texts, program),
+        program=WrittenProgram(given.texts, program),
         plan=made,
         costs=Costs(optimized.cost_before, optimized.cost_after, given.statistics),
         explanation={step.output: step.render() for step in optimized.steps},

@@ -13,7 +13,7 @@ from hydro_core.files.inputs import (
     require_ticks,
     tells_ticks,
 )
-from hydro_core.files.places import Found, Survey, find, survey_here
+from hydro_core.files.places import FoundFiles, Survey, find, survey_here
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import UNKNOWN, ItemType
 
@@ -23,7 +23,7 @@ class Arrived:
     """An input: what lies at its path, and the type of its items."""
 
     file: InputFile
-    found: Found
+    found: FoundFiles
     item: ItemType
 
     @property

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, NoReturn, Protocol
 
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.inputs import InputFile, Place, refuse, refuse_misfit, refuse_mixed
+from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, refuse_mixed
 from hydro_core.ticks.axis import Axis, Window
 from hydro_core.ticks.every import Every
 
@@ -30,7 +30,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class InputSummary:
     """What is known of the rows of an input when all of them have been seen once."""
 
     rows: int
@@ -48,7 +48,7 @@ class Misfit(NamedTuple):
     problem: str
 
 
-class Rows(Protocol):
+class UncutRows(Protocol):
     """The rows of an input, wherever they are."""
 
     @property
@@ -56,7 +56,7 @@ class Rows(Protocol):
         """The input."""
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> InputSummary:
         """What is known of its rows."""
 
     def misfit(self, cut: Cut) -> Misfit | None:
@@ -66,7 +66,7 @@ class Rows(Protocol):
         """Names the first row that is before `start`, or has a negative number."""
 
 
-def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> Cut:
+def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cut:
     """Cuts the inputs into ticks.
 
     Raises:
@@ -80,7 +80,7 @@ def cut(inputs: Sequence[Rows], every: Every, start: datetime | None) -> Cut:
     return found
 
 
-def _start_of(inputs: Sequence[Rows], every: Every, start: datetime | None) -> datetime | None:
+def _start_of(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> datetime | None:
     """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
     times = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.moments}
     numbers = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.numbers}
@@ -98,7 +98,7 @@ def _first(files: Mapping[str, InputFile]) -> InputFile:
     return files[min(files)]
 
 
-def _last_tick(rows: Rows, every: Every, start: datetime | None) -> int:
+def _last_tick(rows: UncutRows, every: Every, start: datetime | None) -> int:
     """The number of the last tick of an input."""
     summary = rows.summary
     if rows.arrived.file.column is None or not summary.rows:
@@ -113,12 +113,12 @@ def _last_tick(rows: Rows, every: Every, start: datetime | None) -> int:
     return high
 
 
-def _refuse_misfits(inputs: Sequence[Rows], found: Cut) -> None:
+def _refuse_misfits(inputs: Sequence[UncutRows], found: Cut) -> None:
     """Refuses the first value that is no item: of the earliest tick, input, column and row."""
     misfits = [(rows.misfit(found), rows.arrived) for rows in inputs]
     there = [(misfit, of) for misfit, of in misfits if misfit is not None]
     if there:
         misfit, of = min(there, key=lambda each: each[0].tick)
-        place = Place(of.found.files[misfit.file], misfit.row)
+        place = FileRow(of.found.files[misfit.file], misfit.row)
         column = list(of.columns)[misfit.place]
         refuse_misfit(of.file, misfit.tick, misfit.problem, place, column)

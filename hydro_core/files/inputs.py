@@ -126,21 +126,23 @@ def require_ticks(file: InputFile, types: Mapping[str, ItemType] | None) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileRow:
     """A row: its file, and its number in it from 0 on."""
 
     file: Path
     row: int
 
 
-def refuse_misfit(file: InputFile, tick: int, problem: str, place: Place, column: str) -> NoReturn:
+def refuse_misfit(
+    file: InputFile, tick: int, problem: str, place: FileRow, column: str
+) -> NoReturn:
     """Refuses a value that is no item; it is told by its file, its row there and its column."""
     told = misfit(problem, place.row, column)
     refuse(file, f"in tick {tick}, `{place.file.name}`: {told}", UNFIT)
 
 
 def refuse_early(
-    file: InputFile, place: Place, value: int | datetime, start: datetime | None
+    file: InputFile, place: FileRow, value: int | datetime, start: datetime | None
 ) -> NoReturn:
     """Refuses a row that is of no tick."""
     row = f"`{place.file.name}`: row {place.row}"

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """The files of an input, and what is known of their columns."""
 
     files: Sequence[Path]
@@ -98,7 +98,7 @@ def find(
     *,
     version: int | None = None,
     only: Collection[Path] | None = None,
-) -> Found:
+) -> FoundFiles:
     """What lies at the path of an input.
 
     Args:
@@ -128,7 +128,7 @@ def find(
             return _parquet(file.path, files, form)
 
 
-def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -> Found:
+def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -> FoundFiles:
     try:
         table = DeltaTable(path, version=version)
         names = [field.name for field in table.schema().fields]
@@ -142,7 +142,7 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
     size = sum(file.stat().st_size for file in constants)
     identity = str(table.metadata().id)
     files = list(constants)
-    return Found(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
+    return FoundFiles(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
@@ -171,7 +171,7 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
+def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
@@ -195,7 +195,7 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> Found:
         is_plain = all(stored.plain for stored in found)
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
-    return Found(files, form, names, types, rows, is_plain, _size(files), kind=form.kind)
+    return FoundFiles(files, form, names, types, rows, is_plain, _size(files), kind=form.kind)
 
 
 def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
@@ -254,7 +254,7 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
+def _csv(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file, form.wanted) for file in files]
@@ -269,7 +269,7 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> Found:
         schema = common_schema(str(files[0].parent), schemas)
     types = {field.name: item_type(field.type) for field in schema}
     form = Form(form.kind, form.base, form.declared, form.wanted, schema)
-    return Found(files, form, names, types, bytes=_size(files), kind=form.kind)
+    return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
 def _header(file: Path, wanted: Wanted) -> list[str]:
@@ -283,9 +283,9 @@ def _surveyed_csv(file: Path, form: Form) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[Path], form: Form) -> Found:
+def _json(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
     if form.declared:
-        return Found(files, form, [], bytes=_size(files), kind=form.kind)
+        return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
     names = list(dict.fromkeys(name for _, found in answers for name in found))
     try:
@@ -293,7 +293,7 @@ def _json(survey: Survey, files: Sequence[Path], form: Form) -> Found:
     except ValueProblem as problem:
         refuse_untyped(form.base, problem)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
-    return Found(files, form, names, types, bytes=_size(files), kind=form.kind)
+    return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
 def _surveyed_json(file: Path) -> bytes:

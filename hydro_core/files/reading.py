@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.cut import Cut, Misfit, Summary
+from hydro_core.files.cut import Cut, InputSummary, Misfit
 from hydro_core.files.inputs import (
     NO_TICK,
-    Place,
+    FileRow,
     refuse_early,
     refuse_misfit,
     refuse_mixed,
@@ -38,11 +38,11 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    Wanted,
+    WantedColumns,
     input_error,
     rows_of_file,
 )
-from hydro_core.ticks.axis import NONE, Numbers, Ticks, micros
+from hydro_core.ticks.axis import NONE, Numbers, TickLookup, micros
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.columns import required_columns
@@ -57,7 +57,9 @@ class Here:
     numbers: Numbers
 
 
-def read_here(arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]) -> Here:
+def read_here(
+    arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
+) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
     Args:
@@ -72,7 +74,7 @@ def read_here(arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequenc
     table, numbers = _read(arrived, made, axis, files)
     misfit = _first_misfit(table, numbers)
     if misfit is not None:
-        place = Place(files[misfit.file], misfit.row)
+        place = FileRow(files[misfit.file], misfit.row)
         column = list(made.columns)[misfit.place]
         refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
     return Here(_items(arrived, table), numbers)
@@ -86,10 +88,10 @@ class AllRows:
     table: pa.Table
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> InputSummary:
         """What is known of them."""
         numbers, moments = (_extremes(self.table[column]) for column in (NUMBER, MOMENT))
-        return Summary(self.table.num_rows, numbers, moments)
+        return InputSummary(self.table.num_rows, numbers, moments)
 
     def misfit(self, cut: Cut) -> Misfit | None:
         """The first value that is no item."""
@@ -100,7 +102,7 @@ class AllRows:
         column, bound = (NUMBER, 0) if start is None else (MOMENT, micros(start))
         values = self.table[column].cast(pa.int64()).to_numpy()
         row = self.table.slice(int(np.flatnonzero(values < bound)[0]), 1).to_pylist()[0]
-        place = Place(self.arrived.found.files[row[FILE]], row[ROW])
+        place = FileRow(self.arrived.found.files[row[FILE]], row[ROW])
         refuse_early(self.arrived.file, place, row[column], start)
 
     def batches(self, cut: Cut) -> Callable[[int], list[Any]]:
@@ -127,7 +129,7 @@ def read_all(arrived: Arrived) -> AllRows:
     Raises:
         DataError: a file cannot be read, or a row tells no tick (code `input`).
     """
-    made = Wanted(arrived.columns, arrived.file.column, required_columns(arrived.item))
+    made = WantedColumns(arrived.columns, arrived.file.column, required_columns(arrived.item))
     table, _ = _read(arrived, made, None, arrived.found.files)
     return AllRows(arrived, table)
 
@@ -141,7 +143,7 @@ def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
 
 
 def _read(
-    arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
 ) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
     reading = _Reading(arrived, made, axis, files)
@@ -155,7 +157,7 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: Wanted, axis: Ticks | None, files: Sequence[Path]
+        self, arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
     ) -> None:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
@@ -190,7 +192,7 @@ class _Reading:
             refuse_mixed(file, file)
         if self._early is not None:
             number, row, tick = self._early
-            refuse_early(file, Place(self._files[number], row), tick, None)
+            refuse_early(file, FileRow(self._files[number], row), tick, None)
         schema = pa.schema([(name, arrow_type(of)) for name, of in self._made.made])
         return pa.Table.from_batches(self._kept, schema), np.concatenate(self._numbers)
 
@@ -215,7 +217,7 @@ class _Reading:
                 self._early = self._early or (row[0], row[1], row[2])
 
 
-def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: Ticks) -> Numbers:
+def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickLookup) -> Numbers:
     numbers: Any = rows[NUMBER]
     moments: Any = rows[MOMENT]
     if isinstance(rows, pa.Table):
@@ -236,8 +238,8 @@ def _first_misfit(rows: pa.Table, ticks: Numbers) -> Misfit | None:
 
 
 def _extremes(column: pa.ChunkedArray[Any]) -> tuple[Any, Any] | None:
-    found: Any = pc.min_max(column).as_py()
-    return None if found["min"] is None else (found["min"], found["max"])
+    low, high = pc.min_max(column).values()
+    return None if not low.is_valid else (low.as_py(), high.as_py())
 
 
 def _items(arrived: Arrived, rows: pa.Table) -> pa.Array[Any]:

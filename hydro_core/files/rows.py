@@ -61,7 +61,7 @@ class Stage(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedColumns:
     """What is made of each row: the columns of an item, and what the tick column holds."""
 
     columns: Mapping[str, ItemType]
@@ -93,7 +93,7 @@ def _nulls(rows: int, of: pa.DataType) -> pa.Array[Any]:
 
 
 @dataclass(slots=True)
-class Places:
+class RowPlaces:
     """Where the rows of a piece stand, and which names are new among them."""
 
     file: pa.Array[Any]
@@ -101,7 +101,9 @@ class Places:
     names: str | None = None
 
 
-def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def rows_of_file(
+    path: Path, number: int, form: Form, wanted: WantedColumns
+) -> Iterator[pa.RecordBatch]:
     """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
     seen = dict[str, None]()
     at = 0
@@ -110,7 +112,7 @@ def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterato
         for piece in filter(len, pieces(path, form)):
             new = [name for name in piece.names if name not in seen]
             seen.update(dict.fromkeys(new))
-            places = Places(
+            places = RowPlaces(
                 pa.repeat(pa.scalar(number, pa.int64()), len(piece)),
                 pa.array(range(at, at + len(piece)), pa.int64()),
                 "\n".join(new) if new else None,
@@ -122,7 +124,9 @@ def rows_of_file(path: Path, number: int, form: Form, wanted: Wanted) -> Iterato
         yield _failed(wanted, number, at, told.message, told.help)
 
 
-def _failed(wanted: Wanted, file: int, row: int, problem: str, cure: str | None) -> pa.RecordBatch:
+def _failed(
+    wanted: WantedColumns, file: int, row: int, problem: str, cure: str | None
+) -> pa.RecordBatch:
     """A row that is none: it says why the file cannot be read."""
     said: dict[str, Any] = {
         FILE: file, ROW: row, STAGE: Stage.FILE.value, PLACE: 0, PROBLEM: problem, CURE: cure
@@ -157,7 +161,7 @@ class _Problems:
         ]
 
 
-def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
+def _made(piece: Landed, wanted: WantedColumns, places: RowPlaces) -> pa.RecordBatch:
     problems, rows = _Problems(), len(piece)
     ticks = _ticks(piece, wanted, problems)
     items = [
@@ -170,7 +174,7 @@ def _made(piece: Landed, wanted: Wanted, places: Places) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, wanted.names)
 
 
-def _ticks(piece: Landed, wanted: Wanted, problems: _Problems) -> list[pa.Array[Any]]:
+def _ticks(piece: Landed, wanted: WantedColumns, problems: _Problems) -> list[pa.Array[Any]]:
     """The numbers and the times that the tick column holds; a piece without it has only nulls."""
     rows, column = len(piece), wanted.tick
     if column is None or column not in piece.names:

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, attribute
-from hydro_core.functions.constant_limits import LimitError, Limits
+from hydro_core.functions.constant_limits import Budget, LimitError
 from hydro_core.functions.scope import FLATTEN
 from hydro_core.functions.tree import (
     Attribute,
@@ -100,7 +100,7 @@ def value_of(tree: Expr, names: Names | None = None) -> Any:
 
 class _Evaluation:
     def __init__(self) -> None:
-        self.limits = Limits()
+        self.limits = Budget()
         self.place = (0, 0)
         self.rules = {kind: getattr(self, f"_{kind.__name__.lower()}") for kind in get_args(Expr)}
 

@@ -34,7 +34,7 @@ class LimitError(Exception):
     """A limit is reached; the message is what it says of the constant."""
 
 
-class Limits:
+class Budget:
     """What is left of the limits while one constant is computed."""
 
     def __init__(self) -> None:
@@ -153,68 +153,68 @@ def check_format(form: str) -> int:
     return sum(map(int, numbers))
 
 
-def _range(limits: Limits, args: list[Any]) -> None:
+def _range(limits: Budget, args: list[Any]) -> None:
     limits.foresee(len(range(*args)) * (sys.getsizeof(0) + 16))
 
 
-def _number(limits: Limits, args: list[Any]) -> None:
+def _number(limits: Budget, args: list[Any]) -> None:
     if isinstance(args[0], str | bytes):
         check_places(len(args[0]))
 
 
-def _sum(limits: Limits, args: list[Any]) -> None:
+def _sum(limits: Budget, args: list[Any]) -> None:
     # Python copies what it has, with every sequence that it adds.
     if len(args) > 1 and isinstance(args[1], list | tuple) and isinstance(args[0], list | tuple):
         limits.charge(limits.weight(args[0]) * (len(args[0]) + 1) // 2)
 
 
-def _sorted(limits: Limits, args: list[Any]) -> None:
+def _sorted(limits: Budget, args: list[Any]) -> None:
     if isinstance(args[0], list | tuple | set | dict):
         limits.charge(limits.weight(args[0]) * int(math.log2(len(args[0]) + 1)))
 
 
-def _round(limits: Limits, args: list[Any]) -> None:
+def _round(limits: Budget, args: list[Any]) -> None:
     if len(args) > 1 and isinstance(args[1], int):
         check_places(abs(args[1]))
 
 
-def _text(limits: Limits, args: list[Any]) -> None:
+def _text(limits: Budget, args: list[Any]) -> None:
     limits.foresee(_GROWTH * limits.weight(args[0]))
 
 
-def _form(limits: Limits, args: list[Any]) -> None:
+def _form(limits: Budget, args: list[Any]) -> None:
     if any(isinstance(a, str) and len(a) > MOST_FORMAT for a in args):
         raise LimitError(f"has a format of more than {MOST_FORMAT:,} characters")
 
 
-def _width(limits: Limits, base: Any, args: list[Any]) -> None:
+def _width(limits: Budget, base: Any, args: list[Any]) -> None:
     tabs = base.count("\t") if isinstance(base, str) else 1
     limits.foresee(4 * max(tabs, 1) * max((a for a in args if isinstance(a, int)), default=8))
 
 
-def _split(limits: Limits, base: Any, args: list[Any]) -> None:
+def _split(limits: Budget, base: Any, args: list[Any]) -> None:
     limits.foresee(_PER_PART * len(base))
 
 
-def _replace(limits: Limits, base: Any, args: list[Any]) -> None:
+def _replace(limits: Budget, base: Any, args: list[Any]) -> None:
     if isinstance(base, str | bytes) and len(args) > 1:
         limits.foresee((base.count(args[0]) + 1) * limits.weight(args[1]))
 
 
-def _join(limits: Limits, base: Any, args: list[Any]) -> None:
+def _join(limits: Budget, base: Any, args: list[Any]) -> None:
     if args and isinstance(args[0], list | tuple | set | dict):
         limits.foresee(len(args[0]) * limits.weight(base))
 
 
-def _grows(limits: Limits, base: Any, args: list[Any]) -> None:
+def _grows(limits: Budget, base: Any, args: list[Any]) -> None:
     limits.foresee(_GROWTH * limits.weight(base))
 
 
-def _scaled(limits: Limits, base: Any, args: list[Any]) -> None:
+def _scaled(limits: Budget, base: Any, args: list[Any]) -> None:
     check_places(max((abs(int(a)) for a in args if isinstance(a, int | Decimal)), default=0))
 
 
-_CALLS: Mapping[str, Callable[[Limits, list[Any]], None]] = {
+_CALLS: Mapping[str, Callable[[Budget, list[Any]], None]] = {
     "range": _range,
     "int": _number,
     "float": _number,
@@ -226,7 +226,7 @@ _CALLS: Mapping[str, Callable[[Limits, list[Any]], None]] = {
     "str": _text,
     "datetime.strptime": _form,
 }
-_METHODS: Mapping[str, Callable[[Limits, Any, list[Any]], None]] = {
+_METHODS: Mapping[str, Callable[[Budget, Any, list[Any]], None]] = {
     **dict.fromkeys(("center", "ljust", "rjust", "zfill", "expandtabs", "to_bytes"), _width),
     **dict.fromkeys(("split", "rsplit", "splitlines"), _split),
     **dict.fromkeys(("upper", "lower", "title", "casefold", "swapcase", "capitalize"), _grows),

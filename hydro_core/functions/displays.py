@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Literal
 
-from hydro_core.functions.reading import Reading
+from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import FLATTEN, FORMAT, UNPACK, Local, Scope
 from hydro_core.functions.tree import (
     Call,
@@ -22,7 +22,7 @@ from hydro_core.functions.tree import (
 )
 
 
-class Displays(Reading):
+class Displays(FunctionReading):
     """Reads what makes a value of several."""
 
     def read_Tuple(self, node: ast.Tuple, scope: Scope) -> Expr:  # noqa: N802

@@ -13,7 +13,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
-from hydro_core.functions.reading import Reading
+from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
     Attribute,
@@ -74,7 +74,7 @@ def binary_symbol(op: ast.operator) -> Any:
     return _BINARY.get(type(op))
 
 
-class Expressions(Reading):
+class Expressions(FunctionReading):
     """Reads everything but calls, displays and statements."""
 
     def read_Constant(self, node: ast.Constant, _: Scope) -> Expr:  # noqa: N802

@@ -20,10 +20,10 @@ from hydro_core.functions.traces import (
     NONE,
     Fields,
     InputField,
+    KnownParts,
     Many,
     Maybe,
-    Never,
-    Parts,
+    NoValue,
     Shapes,
     Trace,
     Value,
@@ -79,7 +79,7 @@ def _parameters(
     given = list(arguments)
     if spread and given and len(fn.params) > len(given):
         match shapes.opened(given.pop()):
-            case Parts(_, parts):
+            case KnownParts(_, parts):
                 given.extend(parts.values())
     return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
 
@@ -93,9 +93,9 @@ def _output(value: Value, use: Use, shapes: Shapes) -> Value:
     match shapes.opened(value):
         case Many(item):
             return item
-        case Parts("tuple" | "list", parts):
+        case KnownParts("tuple" | "list", parts):
             return shapes.joined(parts.values())
-        case Never():
+        case NoValue():
             return NEVER
         case _:
             return computed(value)
@@ -123,11 +123,11 @@ def _leaves(
     value: Value, path: FieldPath, inputs: tuple[ItemType, ...]
 ) -> list[tuple[FieldPath, Trace]]:
     match Shapes(inputs).opened(value):
-        case Parts("tuple" | "row", parts):
+        case KnownParts("tuple" | "row", parts):
             return [leaf for n, v in parts.items() for leaf in _leaves(v, (*path, n), inputs)]
         case Maybe() as maybe:
             return [(path, computed(maybe))]
-        case Never():
+        case NoValue():
             return [(path, Trace())]
         case Trace() as trace:
             return [(path, trace)]

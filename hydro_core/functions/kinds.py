@@ -233,9 +233,8 @@ def is_open(kind: Kind) -> bool:
 
 
 def computed_of(kind: Kind) -> Kind:
-    """The kind of what an operation gives for a value of which too little is known.
-
-    NULL of None, on which it fails.
+    """The kind of what an operation gives for a value of which too little is known; NULL for None,
+    on which it fails.
     """
     return NULL if kind == NULL else ANY
 

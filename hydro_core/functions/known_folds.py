@@ -33,7 +33,7 @@ from hydro_core.functions.walk import mentions
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StartKept:
     """The start."""
 
 
@@ -54,14 +54,14 @@ class Extreme:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class FoldParts:
     """A tuple (`names` is None) or a row of folds."""
 
     parts: tuple[KnownFold, ...]
     names: tuple[str, ...] | None = None
 
 
-KnownFold = Kept | Total | Extreme | Parts
+KnownFold = StartKept | Total | Extreme | FoldParts
 
 
 def known_fold(fn: Fn) -> KnownFold | None:
@@ -95,7 +95,7 @@ def value_of(fn: Fn, expression: Expr) -> Fn:
 
 def _known(expr: Expr, acc: Expr, name: str) -> KnownFold | None:
     if _same(expr, acc):
-        return Kept()
+        return StartKept()
     match expr:
         case MakeTuple(parts) if parts:
             return _parts(dict(enumerate(parts)), acc, name, names=None)
@@ -125,7 +125,7 @@ def _parts(
         if found is None:
             return None
         known.append(found)
-    return Parts(tuple(known), names)
+    return FoldParts(tuple(known), names)
 
 
 def _total(expr: Expr, acc: Expr, name: str) -> Total | None:
@@ -208,7 +208,7 @@ def _same(expr: Expr, reference: Expr) -> bool:
 
 def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
     match fold:
-        case Parts(parts, names):
+        case FoldParts(parts, names):
             keys: tuple[Any, ...] = names if names is not None else tuple(range(len(parts)))
             pairs = zip(parts, keys, strict=True)
             return all(_takes(p, Index(item, Const(k)), fn) for p, k in pairs)
@@ -216,6 +216,6 @@ def _takes(fold: KnownFold, item: Expr, fn: Fn) -> bool:
             return where is None and _same(value, item)
         case Extreme(_, value):
             return _same(value, item)
-        case Kept():
+        case StartKept():
             # Of either item the same, if they may change places.
             return fn.algebra.commutative

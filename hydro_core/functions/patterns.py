@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hydro_core.functions.reading import Reading
+from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
 from hydro_core.functions.tree import BoolOp, Call, Compare, Const, Expr, Index, Let, Opaque, Param
 
@@ -22,7 +22,7 @@ class Branch:
     names: dict[str, Local]
 
 
-class Patterns(Reading):
+class Patterns(FunctionReading):
     """Reads `match`."""
 
     def match(self, node: ast.Match, scope: Scope, rest: Rest) -> Expr:

@@ -36,7 +36,7 @@ from hydro_core.functions.names import (
 from hydro_core.functions.python_text import python_text
 from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
-from hydro_core.functions.statements import Reader
+from hydro_core.functions.statements import FunctionReader
 from hydro_core.functions.tree import Call, Expr, Opaque, Param
 from hydro_core.functions.unrepeatable import Use, is_changing, uses_of
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
@@ -163,7 +163,7 @@ def constant(tree: ast.expr, bindings: Mapping[str, Any], *, locate: Locate = pl
     check_expression(tree, bindings, locate)
     if isinstance(tree, ast.Lambda) and not tree.args.args:
         tree = tree.body
-    reader = Reader(finder(bindings, define, visible_builtin), locate, define)
+    reader = FunctionReader(finder(bindings, define, visible_builtin), locate, define)
     try:
         return value_of(reader.expr(tree, Scope()))
     except UnreadableError:
@@ -185,7 +185,7 @@ def has_effects(tree: Any) -> bool:
 
 
 def _tree(node: ast.Lambda | ast.FunctionDef, find: Find, locate: Locate) -> Expr | None:
-    reader = Reader(find, locate, define)
+    reader = FunctionReader(find, locate, define)
     scope = Scope({a.arg: Param(a.arg) for a in node.args.args})
     reader.inlining.append(node)
     try:

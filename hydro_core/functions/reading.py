@@ -22,7 +22,7 @@ _EFFECTS = (
 )
 
 
-class Reading:
+class FunctionReading:
     """The state of reading one function; `expr` reads any expression."""
 
     readers: ClassVar[dict[type[ast.AST], Callable[..., Expr]]] = {}

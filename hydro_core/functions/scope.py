@@ -84,9 +84,8 @@ class Scope:
 
 
 def is_small(expr: Expr) -> bool:
-    """Whether an expression may stand wherever its variable is read.
-
-    That is a scalar constant, or a part of a parameter or of another variable.
+    """Whether an expression may stand wherever its variable is read: a scalar constant, or a part
+    of a parameter or of another variable.
     """
     root = _root(expr)
     return isinstance(root, Param) or (

@@ -32,7 +32,7 @@ _UNREADABLE = (
 )
 
 
-class Reader(Patterns, Displays, Calls):
+class FunctionReader(Patterns, Displays, Calls):
     """Reads functions."""
 
     def body(self, function: ast.Lambda | ast.FunctionDef, scope: Scope) -> Expr:

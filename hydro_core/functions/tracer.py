@@ -15,10 +15,10 @@ from hydro_core.functions.traces import (
     NOTHING,
     Fields,
     InputField,
+    KnownParts,
     Many,
     Maybe,
-    Never,
-    Parts,
+    NoValue,
     Shapes,
     Trace,
     Value,
@@ -85,7 +85,7 @@ class Tracer:
             return self.shapes.part(base, int(found[1]) - 1)
         if kind == "row":
             return self.shapes.part(base, expr.name)
-        return NEVER if isinstance(inner, Never) else computed(base)
+        return NEVER if isinstance(inner, NoValue) else computed(base)
 
     def _index(self, expr: Index, names: Names) -> Value:
         base, key = self.trace(expr.base, names), constant_of(expr.index)
@@ -94,7 +94,7 @@ class Tracer:
         index = self.trace(expr.index, names)
         inner = base.value if isinstance(base, Maybe) else base
         match self.shapes.opened(inner):
-            case Parts(_, parts):
+            case KnownParts(_, parts):
                 return self.shapes.joined(parts.values(), sources(index))
             case Many(item):
                 return item
@@ -106,9 +106,9 @@ class Tracer:
         parts = (expr.low, expr.high, expr.step)
         bounds = [None if p is None else constant_of(p) for p in parts]
         match self.shapes.opened(base):
-            case Parts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
+            case KnownParts("tuple" | "list" as kind, found) if all(_is_bound(b) for b in bounds):
                 return sequence(kind, list(found.values())[slice(*bounds)])
-            case Parts("list") | Many() as many:
+            case KnownParts("list") | Many() as many:
                 return Many(self.shapes.items(many) or NEVER)
             case _:
                 return computed(base, self._all(names, *parts))
@@ -123,7 +123,7 @@ class Tracer:
             if one is not None and other is not None:
                 return Many(self.shapes.joined((one, other)))
             match self.shapes.opened(left), self.shapes.opened(right):
-                case Parts("tuple", a), Parts("tuple", b):
+                case KnownParts("tuple", a), KnownParts("tuple", b):
                     return sequence("tuple", (*a.values(), *b.values()))
         if expr.op == "*":
             item = self.shapes.items(left)
@@ -152,7 +152,7 @@ class Tracer:
     def _fits(self, value: Value, count: int, star: int | None) -> bool:
         opened = self.shapes.opened(value)
         return (
-            isinstance(opened, Parts)
+            isinstance(opened, KnownParts)
             and opened.kind == "tuple"
             and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
         )
@@ -165,11 +165,11 @@ class Tracer:
                 return self._unpacked(value, constant_of(expr.args[1]), constant_of(expr.args[2]))
             case "tuple", [value]:
                 opened = self.shapes.opened(value)
-                if isinstance(opened, Parts) and opened.kind != "row":
-                    return Parts("tuple", opened.parts)
+                if isinstance(opened, KnownParts) and opened.kind != "row":
+                    return KnownParts("tuple", opened.parts)
             case "dict", [value]:
                 opened = self.shapes.opened(value)
-                if isinstance(opened, Parts) and opened.kind == "row":
+                if isinstance(opened, KnownParts) and opened.kind == "row":
                     return opened
             case (("list" | "sorted" | "reversed"), [value]):
                 return self._listed(value, *keywords)
@@ -181,7 +181,7 @@ class Tracer:
 
     def _listed(self, value: Value, *others: Value) -> Value:
         match self.shapes.opened(value):
-            case Parts("tuple" | "list", parts):
+            case KnownParts("tuple" | "list", parts):
                 return Many(self.shapes.joined(parts.values(), NONE.union(*map(sources, others))))
             case Many() as many:
                 return many
@@ -191,12 +191,12 @@ class Tracer:
     def _unpacked(self, value: Value, count: int, star: int | None) -> Value:
         inner = value.value if isinstance(value, Maybe) else value
         match self.shapes.opened(inner):
-            case Parts("tuple" | "list", parts):
+            case KnownParts("tuple" | "list", parts):
                 fields = list(parts.values())
             case Many(item):
                 fields = [Many(item) if i == star else item for i in range(count)]
                 return sequence("tuple", fields)
-            case Never():
+            case NoValue():
                 return sequence("tuple", [NEVER] * count)
             case _:
                 return sequence("tuple", [computed(value)] * count)
@@ -214,7 +214,12 @@ class Tracer:
         base = self.trace(expr.base, names)
         values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
         opened = self.shapes.opened(base)
-        if expr.name == "get" and isinstance(opened, Parts) and opened.kind == "row" and expr.args:
+        if (
+            expr.name == "get"
+            and isinstance(opened, KnownParts)
+            and opened.kind == "row"
+            and expr.args
+        ):
             name = constant_of(expr.args[0])
             if isinstance(name, str) and name in opened.parts:
                 return opened.parts[name]
@@ -263,7 +268,7 @@ class Tracer:
                 continue
             spread = self.trace(part.value, names)
             match self.shapes.opened(spread):
-                case Parts("tuple" | "list", inner):
+                case KnownParts("tuple" | "list", inner):
                     values.extend(inner.values())
                 case Many(item):
                     values.append(item)
@@ -284,16 +289,16 @@ class Tracer:
                 continue
             spread = self.trace(part.value, names)
             match self.shapes.opened(spread):
-                case Parts("row", inner):
+                case KnownParts("row", inner):
                     row.update(inner)
                 case _:
                     unknown.append(spread)
-        return computed(*row.values(), *unknown) if unknown else Parts("row", row)
+        return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
 
     def _comprehension(self, expr: Comprehension, names: Names) -> Value:
         source = self.trace(expr.source, names)
         match self.shapes.opened(source):
-            case Parts("tuple" | "list", parts):
+            case KnownParts("tuple" | "list", parts):
                 item = self.shapes.joined(parts.values())
             case Many(inner):
                 item = inner
@@ -319,8 +324,8 @@ class Tracer:
 def _within(value: Value, whole: Value) -> Value:
     """The value, as far as it equals fields within `whole`."""
     match value, whole:
-        case Parts(kind, parts), _:
-            return Parts(kind, {name: _within(part, whole) for name, part in parts.items()})
+        case KnownParts(kind, parts), _:
+            return KnownParts(kind, {name: _within(part, whole) for name, part in parts.items()})
         case Trace(equal, others), Trace(roots):
             kept = frozenset(
                 f
@@ -329,7 +334,7 @@ def _within(value: Value, whole: Value) -> Value:
                 if f.input == r.input and f.path[: len(r.path)] == r.path
             )
             return Trace(kept, NONE if kept else equal | others)
-        case Never(), _:
+        case NoValue(), _:
             return value
         case _:
             return computed(value)
@@ -344,7 +349,7 @@ def _constant(value: Any) -> Value:
         case list():
             return sequence("list", map(_constant, value))
         case dict() if all(isinstance(name, str) for name in value):
-            return Parts("row", {name: _constant(v) for name, v in value.items()})
+            return KnownParts("row", {name: _constant(v) for name, v in value.items()})
         case _:
             return Trace()
 

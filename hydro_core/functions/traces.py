@@ -1,8 +1,8 @@
 """What is known of where a value comes from.
 
-A `Trace` is a value that is equal to some input fields, or is computed from some. `Parts` is a
+A `Trace` is a value that is equal to some input fields, or is computed from some. `KnownParts` is a
 tuple, row or list that was made here, `Many` a list of any number of like items, `Maybe` a value or
-None, `Never` a value that does not come to be. Two branches are `joined`: what comes out is equal
+None, `NoValue` a value that does not come to be. Two branches are `joined`: what comes out is equal
 to what it is equal to in both.
 """
 
@@ -35,7 +35,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class KnownParts:
     """A tuple, row or list whose parts are known; without names they are "0", "1" and so on."""
 
     kind: Literal["tuple", "row", "list"]
@@ -58,12 +58,12 @@ class Maybe:
 
 
 @dataclass(frozen=True, slots=True)
-class Never:
+class NoValue:
     """There is no value: something raised."""
 
 
-Value = Trace | Parts | Many | Maybe | Never
-NEVER = Never()
+Value = Trace | KnownParts | Many | Maybe | NoValue
+NEVER = NoValue()
 NOTHING = Maybe(NEVER)
 """None itself."""
 
@@ -73,13 +73,13 @@ def sources(value: Value) -> Fields:
     match value:
         case Trace(equal, computed):
             return equal | computed
-        case Parts(_, parts):
+        case KnownParts(_, parts):
             return NONE.union(*map(sources, parts.values()))
         case Many(inner):
             return sources(inner)
         case Maybe(inner, why):
             return sources(inner) | why
-        case Never():
+        case NoValue():
             return NONE
 
 
@@ -88,9 +88,9 @@ def computed(*values: Value) -> Trace:
     return Trace(NONE, NONE.union(*map(sources, values)))
 
 
-def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> Parts:
+def sequence(kind: Literal["tuple", "list"], values: Iterable[Value]) -> KnownParts:
     """A tuple or list of these parts."""
-    return Parts(kind, {str(i): value for i, value in enumerate(values)})
+    return KnownParts(kind, {str(i): value for i, value in enumerate(values)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ class Shapes:
             return value
         names = map(str, range(len(shape.fields))) if isinstance(shape, Tuple) else shape.names
         parts = {name: _part(value, name) for name in names}
-        return Parts("tuple" if isinstance(shape, Tuple) else "row", parts)
+        return KnownParts("tuple" if isinstance(shape, Tuple) else "row", parts)
 
     def kind(self, value: Value) -> str | None:
         """Which kind of parts are known of a value: as `opened`, of which they are not made."""
-        if isinstance(value, Parts):
+        if isinstance(value, KnownParts):
             return value.kind
         shape = self._shape(value)
         return None if shape is None else "tuple" if isinstance(shape, Tuple) else "row"
@@ -130,8 +130,8 @@ class Shapes:
         return result
 
     def _join(self, a: Value, b: Value, why: Fields) -> Value:
-        if isinstance(a, Never) or isinstance(b, Never):
-            return b if isinstance(a, Never) else a
+        if isinstance(a, NoValue) or isinstance(b, NoValue):
+            return b if isinstance(a, NoValue) else a
         if isinstance(a, Maybe) or isinstance(b, Maybe):
             one, other = (v.value if isinstance(v, Maybe) else v for v in (a, b))
             whys = (v.why for v in (a, b) if isinstance(v, Maybe))
@@ -139,9 +139,9 @@ class Shapes:
         if isinstance(a, Trace) and isinstance(b, Trace) and (a.equal & b.equal):
             return Trace(a.equal & b.equal)
         x, y = self.opened(a), self.opened(b)
-        if isinstance(x, Parts) and isinstance(y, Parts) and _is_alike(x, y):
+        if isinstance(x, KnownParts) and isinstance(y, KnownParts) and _is_alike(x, y):
             pairs = {n: self._join(v, y.parts[n], why) for n, v in x.parts.items()}
-            return Parts(x.kind, pairs)
+            return KnownParts(x.kind, pairs)
         item, another = self.items(x), self.items(y)
         if item is not None and another is not None:
             return Many(self._join(item, another, why))
@@ -152,7 +152,7 @@ class Shapes:
         match value:
             case Many(item):
                 return item
-            case Parts("list", parts):
+            case KnownParts("list", parts):
                 return self.joined(parts.values())
             case _:
                 return None
@@ -165,7 +165,7 @@ class Shapes:
         if isinstance(value, Trace) and isinstance(shape, Row) and name in shape.by_name:
             return _part(value, str(name))
         match self.opened(value):
-            case Parts(kind, parts):
+            case KnownParts(kind, parts):
                 if isinstance(name, int) and kind != "row":
                     name = str(name + len(parts) if name < 0 else name)
                 return (
@@ -175,7 +175,7 @@ class Shapes:
                 )
             case Many(item):
                 return item if isinstance(name, int) else computed(value)
-            case Never():
+            case NoValue():
                 return NEVER
             case _:
                 return computed(value)
@@ -185,5 +185,5 @@ def _part(whole: Trace, name: str) -> Trace:
     return Trace(frozenset(InputField(i, (*path, name)) for i, path in whole.equal))
 
 
-def _is_alike(a: Parts, b: Parts) -> bool:
+def _is_alike(a: KnownParts, b: KnownParts) -> bool:
     return a.kind == b.kind and a.parts.keys() == b.parts.keys()

@@ -96,7 +96,7 @@ NOTHING = View(missing=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ViewedCall:
     """The call of a function on what a view makes of an item."""
 
     fn: Fn
@@ -132,7 +132,7 @@ def through(fn: Fn, view: View, item: ItemType) -> Fn | None:
         return replace(function_of(tree, (ITEM,), like=fn), name=fn.name, over=(item,))
     # the text of the function says what it is, and the view what it is applied to
     source = f"{fn.source}\nof {view}"
-    called = Seen(fn, view)
+    called = ViewedCall(fn, view)
     return replace(
         fn, source=source, params=(ITEM,), call=called, tree=tree, over=(item,), pure=False
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hydro_core.catalog.io import SINK, SOURCE
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
-from hydro_core.ir.term import App, Let, LetRec, Ref, Term
+from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term
 from hydro_core.ir.walk import components, is_cycle
 
 MAX_NESTING = 40
@@ -50,7 +50,7 @@ def to_term(graph: Graph, root: Endpoint) -> Term:
             layers.append((False, ((name, work.application(group[0])),)))
     body = work.term(str(root))
     for is_recursive, bindings in reversed(layers):
-        body = LetRec(bindings, body) if is_recursive else Let(*bindings[0], body)
+        body = LetRec(bindings, body) if is_recursive else LetTerm(*bindings[0], body)
     return body
 
 
@@ -112,7 +112,7 @@ class _Nodes:
         match term:
             case Ref(name):
                 return bound[name]
-            case Let(name, value, body):
+            case LetTerm(name, value, body):
                 return self.place(body, {**bound, name: self.place(value, bound)})
             case LetRec(bindings, body):
                 return self.place(body, {**bound, **self._cycle(bindings, bound)})

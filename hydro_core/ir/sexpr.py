@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed, read_argument
-from hydro_core.ir.term import App, Let, LetRec, Ref, Term, applications
+from hydro_core.ir.term import App, LetRec, LetTerm, Ref, Term, applications
 
 WIDTH = 96
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
@@ -150,7 +150,7 @@ def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
 def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
     """The term as a tree of atoms."""
     around: list[tuple[Tree, ...]] = []
-    while isinstance(term, Let | LetRec):
+    while isinstance(term, LetTerm | LetRec):
         around.append((Atom(_KEYWORDS[type(term)]), *_bound(term, names)))
         term = term.body
     tree = _tree(term, names)
@@ -159,12 +159,12 @@ def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
     return tree
 
 
-_KEYWORDS: Mapping[type, str] = {Let: "let", LetRec: "letrec"}
+_KEYWORDS: Mapping[type, str] = {LetTerm: "let", LetRec: "letrec"}
 
 
-def _bound(term: Let | LetRec, names: Mapping[Fn, str]) -> tuple[Tree, ...]:
+def _bound(term: LetTerm | LetRec, names: Mapping[Fn, str]) -> tuple[Tree, ...]:
     match term:
-        case Let(name, bound):
+        case LetTerm(name, bound):
             return (Atom(name), to_tree(bound, names))
         case LetRec(((name, bound),)):
             return (Atom(name), to_tree(bound, names))
@@ -210,7 +210,7 @@ def from_tree(
     match tree[0].text, tree[1:]:
         case "let", (Atom(name), value, body):
             inner = from_tree(body, functions, inputs, bound | {name})
-            return Let(name, from_tree(value, functions, inputs, bound), inner)
+            return LetTerm(name, from_tree(value, functions, inputs, bound), inner)
         case "letrec", (Atom(name), value, body):
             return _letrec(((name, value),), body, functions, inputs, bound)
         case "letrec", (tuple() as pairs, body):

@@ -1,5 +1,5 @@
-"""Terms: a stream as an expression over operators, with shared parts bound by `Let` and cycles by
-`LetRec`.
+"""Terms: a stream as an expression over operators, with shared parts bound by `LetTerm` and cycles
+by `LetRec`.
 
 `LetRec` binds several names at once where streams feed each other. A term of a program is closed
 but for its inputs, which are `App`s of sources.
@@ -18,7 +18,7 @@ NO_ARGS = Args()
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A name that a `Let` or `LetRec` around it binds."""
+    """A name that a `LetTerm` or `LetRec` around it binds."""
 
     name: str
 
@@ -37,7 +37,7 @@ class App:
 
 
 @dataclass(frozen=True, slots=True)
-class Let:
+class LetTerm:
     """`body`, in which `name` is the stream `bound`, computed once."""
 
     name: str
@@ -53,7 +53,7 @@ class LetRec:
     body: Term
 
 
-Term = Ref | App | Let | LetRec
+Term = Ref | App | LetTerm | LetRec
 
 
 def applications(term: Term) -> Iterator[App]:
@@ -65,7 +65,7 @@ def applications(term: Term) -> Iterator[App]:
                     yield from applications(child)
                 yield term
                 return
-            case Let(_, bound, body):
+            case LetTerm(_, bound, body):
                 yield from applications(bound)
                 term = body
             case LetRec(bindings, body):

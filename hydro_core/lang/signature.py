@@ -1,7 +1,7 @@
 """The arguments of an operator, bound to its entry's `args`: the same for text and Python.
 
-A `Reader` knows what a written argument is (a tree of the text, a value of Python); all that is
-asked of arguments otherwise (how many, which names, which values) is asked here.
+An `ArgumentReader` knows what a written argument is (a tree of the text, a value of Python); all
+that is asked of arguments otherwise (how many, which names, which values) is asked here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ArgumentProblem(Exception):  # noqa: N818 - it becomes a Diagnostic
         self.help = help_ or ""
 
 
-class Reader(Protocol[Read_contra]):
+class ArgumentReader(Protocol[Read_contra]):
     """How written arguments are read."""
 
     def constant(self, written: Read_contra) -> Any:
@@ -64,7 +64,7 @@ def bind(
     op: OpSpec,
     positional: Sequence[Written],
     keywords: Sequence[tuple[str, Written]],
-    reader: Reader[Written],
+    reader: ArgumentReader[Written],
 ) -> Bound[Written]:
     """The arguments of a call of `op`; `ArgumentProblem` for the first that is wrong."""
     try:
@@ -79,7 +79,7 @@ def _bind(
     op: OpSpec,
     positional: Sequence[Written],
     keywords: Sequence[tuple[str, Written]],
-    reader: Reader[Written],
+    reader: ArgumentReader[Written],
 ) -> Bound[Written]:
     seen: set[str] = set()
     for name, written in keywords:
@@ -165,7 +165,9 @@ def _promised(op: OpSpec) -> list[str]:
     return [*flags, "returns"] if functions else []
 
 
-def _promises(given: dict[str, Any], reader: Reader[Any]) -> tuple[ItemType | None, Algebra]:
+def _promises(
+    given: dict[str, Any], reader: ArgumentReader[Any]
+) -> tuple[ItemType | None, Algebra]:
     """What is promised of the function, taken out of `given`: its result type and its algebra."""
     if "f" not in given:
         return None, Algebra()
@@ -190,7 +192,7 @@ def as_written(op: OpSpec) -> str:
 
 
 def _value(
-    op: OpSpec, arg: Arg, written: Any, reader: Reader[Any], returns: ItemType | None
+    op: OpSpec, arg: Arg, written: Any, reader: ArgumentReader[Any], returns: ItemType | None
 ) -> Any:
     match arg.kind:
         case "function":
@@ -208,7 +210,7 @@ def _value(
             return _constant(arg, reader.constant(written), written)
 
 
-def _function(name: str, written: Any, reader: Reader[Any], returns: ItemType | None) -> Fn:
+def _function(name: str, written: Any, reader: ArgumentReader[Any], returns: ItemType | None) -> Fn:
     if not reader.is_function(written):
         help_ = "a function is a lambda, or a name that the caller binds: `lambda x: …`"
         raise ArgumentProblem("type", f"`{name}` must be a function", help_, written)
@@ -338,7 +340,9 @@ def _fields(name: str, value: Any, written: Any) -> tuple[str, ...]:
     return _columns(name, texts, written)
 
 
-def _open(op: OpSpec, arg: Arg, given: Mapping[str, Any], reader: Reader[Any]) -> tuple[Any, ...]:
+def _open(
+    op: OpSpec, arg: Arg, given: Mapping[str, Any], reader: ArgumentReader[Any]
+) -> tuple[Any, ...]:
     """The open keywords: computed columns, renames, aggregates."""
     if arg.required and not given:
         raise ArgumentProblem("arity", f"`{op.name}` needs a column at least", as_written(op))

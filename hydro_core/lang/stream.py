@@ -8,11 +8,11 @@ from hydro_core.catalog.io import NULL, SINK
 from hydro_core.catalog.spec import OpSpec
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir.builder import Wire
-from hydro_core.lang.methods.combine import Combine
-from hydro_core.lang.methods.group import Group
-from hydro_core.lang.methods.itemwise import Itemwise
-from hydro_core.lang.methods.order import Order
-from hydro_core.lang.methods.state import State
+from hydro_core.lang.methods.combine import CombineMethods
+from hydro_core.lang.methods.group import GroupMethods
+from hydro_core.lang.methods.itemwise import ItemwiseMethods
+from hydro_core.lang.methods.order import OrderMethods
+from hydro_core.lang.methods.state import StateMethods
 from hydro_core.lang.place import caller
 from hydro_core.types.item import ItemType
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.flow import FlowBuilder
 
 
-class Stream(Itemwise, Combine, Group, Order, State):
+class Stream(ItemwiseMethods, CombineMethods, GroupMethods, OrderMethods, StateMethods):
     """What an operator gives. Streams are made by a `Flow` and by each other's methods."""
 
     def __init__(self, flow: FlowBuilder, wire: Wire) -> None:

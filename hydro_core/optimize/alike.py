@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 
 from hydro_core.optimize.shape import CHAIN, UNION
-from hydro_core.optimize.space import ClassId, Definition, ENode, Space
+from hydro_core.optimize.space import ClassId, ENode, Space, StreamDefinition
 
 MAX_PAIRS = 50_000
 """Pairs that are looked at; what is beyond them counts as different."""
@@ -47,7 +47,7 @@ class Bisimilar:
     """How each pair was proved, those that have no names included."""
 
 
-def bisimilar(space: Space, definitions: Sequence[Definition]) -> Bisimilar:
+def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimilar:
     """What follows by induction from what the rules have found."""
     names: dict[ClassId, str] = {}
     for definition in definitions:

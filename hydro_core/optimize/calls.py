@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
 from hydro_core.optimize.loops import cycle_of
-from hydro_core.optimize.shape import Cycle, Payload
+from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 
 Key = int | str
@@ -58,7 +59,7 @@ def _is_allowed(
     own: set[tuple[str, tuple[ClassId, ...]]],
 ) -> bool:
     name, cls = node.shape.name, node.shape.cls
-    if not isinstance(cls, Cycle):
+    if not isinstance(cls, FeedbackShape):
         return (_key(node), node.inputs[_asked(node)]) in covered
     if cls.new:
         reads = (len(node.inputs) - 1) // 3
@@ -150,12 +151,12 @@ def _moved(problem: Problem) -> Mapping[tuple[Key, int], list[int]]:
 def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int | str]) -> bool:
     """Whether the node may fail on some item; arguments that are `total` have a value for all."""
     op = node.shape.op
-    if isinstance(node.shape.cls, Cycle) or (op is not None and op.fails is Fails.ON_ITEMS):
+    if isinstance(node.shape.cls, FeedbackShape) or (op is not None and op.fails is Fails.ON_ITEMS):
         return True
     if op is None or node.payload is None or not node.inputs:
         return False
     args = payloads[node.payload].args
-    if any(a.function == "sum" for _, a in args.get("aggregates") or ()):
+    if any(AGGREGATES[a.function].may_fail for _, a in args.get("aggregates") or ()):
         return True
     asks = next(functions_of(args), None) is not None
     return asks and not (op.fails is Fails.NEVER and node.payload in total)

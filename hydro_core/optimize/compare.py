@@ -22,7 +22,7 @@ from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loop_form import loop_form
 from hydro_core.optimize.optimizer import prepare
 from hydro_core.optimize.rule import Rule
-from hydro_core.optimize.space import ClassId, Definition, Problem
+from hydro_core.optimize.space import ClassId, Problem, StreamDefinition
 from hydro_core.types.stream import StreamType
 
 MAX_EQUAL = 10_000
@@ -30,7 +30,7 @@ MAX_EQUAL = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class ComparedStream:
     """A stream of one of the programs, by the program's number."""
 
     program: int
@@ -41,11 +41,11 @@ class Stream:
 class Comparison:
     """The streams of several programs, in classes of proved equals."""
 
-    classes: Mapping[Stream, ClassId]
+    classes: Mapping[ComparedStream, ClassId]
     complete: bool
     """Whether the rules had nothing more to say; else more may be equal."""
 
-    def same(self, one: Stream, other: Stream) -> bool:
+    def same(self, one: ComparedStream, other: ComparedStream) -> bool:
         """Whether the streams are proved equal, as sequences if both are ordered."""
         known = self.classes.get(one)
         return known is not None and known == self.classes.get(other)
@@ -58,7 +58,7 @@ class Shared:
     programs: Mapping[int, Typed]
     problem: Problem
     rules: tuple[Rule, ...]
-    names: Mapping[Stream, str]
+    names: Mapping[ComparedStream, str]
     """The definitions that the streams of the programs are."""
     given: tuple[tuple[str, str], ...] = ()
     """Definitions that are the same: with and without columns that nobody reads."""
@@ -95,7 +95,7 @@ def shared(programs: Mapping[int, Typed]) -> Shared:
         (names[stream], names[whole])
         for stream in names
         if stream.program in narrow
-        and (whole := Stream(-1 - stream.program, stream.endpoint)) in names
+        and (whole := ComparedStream(-1 - stream.program, stream.endpoint)) in names
         and narrow[stream.program].types[stream.endpoint]
         == programs[whole.program].types[stream.endpoint]
     )
@@ -138,7 +138,7 @@ def compare(programs: Sequence[Typed]) -> Comparison:
 @dataclass(frozen=True, slots=True)
 class _Together:
     typed: Typed
-    streams: Mapping[Stream, Endpoint]
+    streams: Mapping[ComparedStream, Endpoint]
     """Where the streams of each program are."""
 
 
@@ -146,7 +146,7 @@ def _together(programs: Mapping[int, Typed]) -> _Together:
     """One program of all; inputs of one name and type are shared, and nothing else is."""
     nodes: dict[NodeId, Node] = {}
     types: dict[Endpoint, StreamType] = {}
-    streams: dict[Stream, Endpoint] = {}
+    streams: dict[ComparedStream, Endpoint] = {}
     shared: dict[object, NodeId] = {}
     for number, typed in programs.items():
         names = {node.id: f"{node.id}@{number}" for node in typed.graph}
@@ -159,7 +159,7 @@ def _together(programs: Mapping[int, Typed]) -> _Together:
             nodes.setdefault(made.id, made)
         for endpoint, of in typed.types.items():
             there = Endpoint(names[endpoint.node], endpoint.port)
-            streams[Stream(number, endpoint)] = there
+            streams[ComparedStream(number, endpoint)] = there
             types[there] = of
     return _Together(Typed(Graph.of(nodes.values()), types), streams)
 
@@ -180,7 +180,7 @@ def _loops_alike(loaded: Loaded) -> Loaded:
     The least fixpoint is determined by the equations.
     """
     first: dict[object, tuple[str, tuple[int, ...]]] = {}
-    definitions: list[Definition] = []
+    definitions: list[StreamDefinition] = []
     for d in loaded.problem.definitions:
         if d.shape in loaded.loops:
             form, order = loop_form(loaded.typed, *loaded.loops[d.shape])

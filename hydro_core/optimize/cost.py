@@ -37,8 +37,8 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Holds
-from hydro_core.optimize.shape import Cycle, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Asked, Size, rows_of
+from hydro_core.optimize.shape import FeedbackShape, Payload, ShapeClass
+from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -157,7 +157,7 @@ class CostModel:
         ticks = max((i.ticks for i in into), default=self._ticks())
         known = [i.keys for i in into if i.keys is not None]
         args = self._args(node)
-        asked = Asked(self._selectivity(args.get("f")), float(args.get("n", 1)))
+        asked = SizeHints(self._selectivity(args.get("f")), float(args.get("n", 1)))
         rows = 1.0 if one else min(MOST_ROWS, rows_of(node.shape.cls, into, asked))
         return Size(rows, ticks, min(known, default=None))
 
@@ -212,7 +212,7 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float, goal: Goal) -> 
             return sum(into) + 2 * out
         case Ordering(sorts):
             return into[0] * max(1.0, math.log2(into[0] + 1)) if sorts else 0.0
-        case Cycle(new):
+        case FeedbackShape(new):
             return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
         case (
             Nothing()

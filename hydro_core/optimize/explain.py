@@ -17,7 +17,7 @@ from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
 from hydro_core.ir.sexpr import WIDTH, Atom, Tree, flatten, show_tree
 from hydro_core.optimize.extract import Plan
-from hydro_core.optimize.proof import AGAIN, Node, Rewrite, TermId
+from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
 from hydro_core.optimize.replay import Replay
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.shape import BAG
@@ -46,7 +46,7 @@ _FROM_BRIEF = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RuleStep:
     """One rule, applied at one place of a term."""
 
     rule: str
@@ -80,7 +80,7 @@ class Chain:
 
     start: Tree
     end: Tree
-    steps: tuple[Step, ...]
+    steps: tuple[RuleStep, ...]
     whole: bool = True
     """Whether these are all steps: a long chain is shown in part."""
 
@@ -201,7 +201,7 @@ class _Writer:
         name = self._streams.get(term, "")
         return Atom(name) if name.isidentifier() else LEFT_OUT
 
-    def _shares(self, node: Node, shown: int) -> Iterator[int]:
+    def _shares(self, node: TermNode, shown: int) -> Iterator[int]:
         """How much is shown of each input: small ones whole."""
         left = len(node.inputs)
         for size in (self._closure.sizes[i] for i in node.inputs):
@@ -229,7 +229,7 @@ class _Writer:
             self._looks[todo.pop()] = self._looks_of.setdefault(key, len(self._looks_of))
         return self._looks[term]
 
-    def _step(self, rewrite: Rewrite) -> Step | None:
+    def _step(self, rewrite: Rewrite) -> RuleStep | None:
         before, after = self._redex(rewrite.before, rewrite.after)
         reason = rewrite.reason
         if self._look(before) == self._look(after):
@@ -249,7 +249,7 @@ class _Writer:
             parts.append(rewrite.whole)
         self._room -= sum(min(self._closure.sizes[part], shown) for part in parts)
         trees = [self.tree(part, shown) for part in parts]
-        return Step(
+        return RuleStep(
             reason.rule,
             because,
             reason.back,

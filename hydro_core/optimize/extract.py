@@ -35,7 +35,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Search:
+class PlanSearch:
     """The search for a plan: the space in flat arrays, and how much was looked at."""
 
     roots: tuple[ClassId, ...]
@@ -146,13 +146,13 @@ def plan_cost(space: Space, costs: Sequence[float], choice: Mapping[ClassId, int
     return _search(space, costs).evaluate(dict(choice))[0]
 
 
-def _search(space: Space, costs: Sequence[float]) -> Search:
+def _search(space: Space, costs: Sequence[float]) -> PlanSearch:
     now, later = [], []
     for node in space.nodes:
         flags = tuple(zip(node.inputs, node.shape.strict, strict=True))
         now.append(tuple(dict.fromkeys(c for c, strict in flags if not strict)))
         later.append(tuple(dict.fromkeys(c for c, strict in flags if strict)))
-    return Search(space.roots, _options(space, costs, now, later), costs, now, later)
+    return PlanSearch(space.roots, _options(space, costs, now, later), costs, now, later)
 
 
 def _options(
@@ -177,7 +177,7 @@ def _options(
     return options
 
 
-def _greedy(search: Search) -> tuple[Choice, Choice]:
+def _greedy(search: PlanSearch) -> tuple[Choice, Choice]:
     """Two starts: the cheapest trees, and the cheapest sets of classes, without cycles."""
     trees: dict[ClassId, tuple[float, int]] = {}
     sets: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
@@ -207,7 +207,7 @@ def _greedy(search: Search) -> tuple[Choice, Choice]:
     return {c: n for c, (_, n) in trees.items()}, {c: n for c, (_, _, n) in sets.items()}
 
 
-def _going_on(search: Search) -> Choice:
+def _going_on(search: PlanSearch) -> Choice:
     """A start that goes on from the tick before wherever it can: what is read of it is for free."""
     found: dict[ClassId, tuple[float, int]] = {}
     order = search.inputs_first()
@@ -225,7 +225,7 @@ def _going_on(search: Search) -> Choice:
     return {c: n for c, (_, n) in found.items()}
 
 
-def _single(search: Search, choice: Choice, best: float) -> Step | None:
+def _single(search: PlanSearch, choice: Choice, best: float) -> Step | None:
     """The best change of one class, if one helps."""
     found: Step | None = None
     _, used = search.evaluate(choice)
@@ -244,7 +244,7 @@ def _single(search: Search, choice: Choice, best: float) -> Step | None:
     return found
 
 
-def _pair(search: Search, choice: Choice, best: float) -> Step | None:
+def _pair(search: PlanSearch, choice: Choice, best: float) -> Step | None:
     """The first change of two classes that helps."""
     _, used = search.evaluate(choice)
     for cls in used:

@@ -21,7 +21,7 @@ from hydro_core.optimize.shape import (
     BAG,
     CHAIN,
     UNION,
-    Cycle,
+    FeedbackShape,
     Payload,
     Shape,
     Sort,
@@ -29,7 +29,7 @@ from hydro_core.optimize.shape import (
     sort_of,
     two,
 )
-from hydro_core.optimize.space import Definition, Problem
+from hydro_core.optimize.space import Problem, StreamDefinition
 from hydro_core.types.stream import Order
 
 
@@ -55,7 +55,7 @@ class _Builder:
     loops: tuple[Loop, ...]
     shapes: dict[str, Shape] = field(default_factory=dict)
     payloads: dict[Payload, int] = field(default_factory=dict)
-    definitions: list[Definition] = field(default_factory=list)
+    definitions: list[StreamDefinition] = field(default_factory=list)
     defined: dict[str, str] = field(default_factory=dict)
     started: set[str] = field(default_factory=set)
     cuts: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class _Builder:
         number = None
         if shape.payload:
             number = self.payloads.setdefault(payload or Payload(), len(self.payloads))
-        self.definitions.append(Definition(name, shape.name, number, inputs))
+        self.definitions.append(StreamDefinition(name, shape.name, number, inputs))
         self.defined[name] = name
         return name
 
@@ -214,7 +214,7 @@ def _define_loop(builder: _Builder, loop: Loop, endpoint: Endpoint) -> None:
     shape = Shape(
         name=f"{CYCLE}{endpoint}",
         inputs=tuple(map(sort_of, orders)),
-        cls=Cycle(),
+        cls=FeedbackShape(),
         output=sort_of(builder.order(endpoint)),
         linear=(False,) * len(orders),
         zero=all(s.zero for s in specs),

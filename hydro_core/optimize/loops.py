@@ -22,7 +22,7 @@ from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import components, is_cycle
 from hydro_core.optimize.loop import Loop
 from hydro_core.optimize.rule import Equal, Fact, Pat, Rule, Var
-from hydro_core.optimize.shape import Cycle, Shape, Sort
+from hydro_core.optimize.shape import FeedbackShape, Shape, Sort
 
 CYCLE = "loop:"
 """Before the name of a stream: the shape of the cycle that gives it."""
@@ -71,7 +71,7 @@ def step_shape(loop_shape: Shape) -> Shape:
     return Shape(
         name=PREFIX + loop_shape.name.removeprefix(CYCLE),
         inputs=sorts,
-        cls=Cycle(new=True),
+        cls=FeedbackShape(new=True),
         linear=(False,) * (3 * count + 1),
         strict=(False,) * (3 * count + 1),
     )
@@ -97,7 +97,7 @@ def step_rule(loop_shape: Shape) -> Rule:
 
 
 @dataclass(slots=True)
-class Parts:
+class LoopDelta:
     """A stream of the loop in parts: what it was before, what is new, and both."""
 
     old: Callable[[], Endpoint]
@@ -132,20 +132,20 @@ class Unrolled:
         )
         return result
 
-    def _parts(self, end: Endpoint, result: Endpoint) -> Parts:
+    def _parts(self, end: Endpoint, result: Endpoint) -> LoopDelta:
         if end in self.given:
             now, new, old = self.given[end]
-            return Parts(lambda: old, lambda: new, lambda: now)
+            return LoopDelta(lambda: old, lambda: new, lambda: now)
         if end == self.end:
             both = (self.before, result)
-            return Parts(lambda: self.before, lambda: result, lambda: self._sum(both))
+            return LoopDelta(lambda: self.before, lambda: result, lambda: self._sum(both))
         node = self.graph[end.node]
         inputs = tuple(self._parts(e, result) for e in node.inputs)
         if isinstance(node.cls, Distinct):
             # how often an item is found does not matter: the result is distinct
             return inputs[0]
         if isinstance(node.cls, Sum):
-            return Parts(
+            return LoopDelta(
                 lambda: self._add(node, tuple(i.old() for i in inputs)),
                 lambda: self._add(node, tuple(i.new() for i in inputs)),
                 lambda: self._add(node, tuple(i.now() for i in inputs)),
@@ -162,7 +162,7 @@ class Unrolled:
         def before() -> Endpoint:
             return self._make(f"{node.id}_old", Node("", OLD), (added(),))
 
-        return Parts(before, added, lambda: self._sum((before(), added())))
+        return LoopDelta(before, added, lambda: self._sum((before(), added())))
 
     def _sum(self, parts: tuple[Endpoint, ...]) -> Endpoint:
         return self._make(UNION.name, Node("", UNION), parts)

@@ -37,14 +37,14 @@ from hydro_core.errors import Span
 from hydro_core.ir.graph import Node
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.reasons import (
-    Reason,
+    Advice,
     could_go_on,
     of_changing_input,
     of_history,
     of_state,
     of_window,
 )
-from hydro_core.optimize.shape import NO_ARGS, Cycle, Payload, ShapeClass
+from hydro_core.optimize.shape import NO_ARGS, FeedbackShape, Payload, ShapeClass
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -137,7 +137,7 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
     """Whether the node goes through what is held, other than to look something up in it."""
     cls, large = node.shape.cls, [c in held for c in node.inputs]
     match cls:
-        case Cycle(new=True):
+        case FeedbackShape(new=True):
             return False
         case Product(keeps=keeps) if len(keeps) < 2:
             # a small side is looked up in a large one; items that stay are looked up all
@@ -146,7 +146,15 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return all(large) if wanted else large[0]
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(large)
-        case Distinct() | ByKey() | Running() | Compared() | Ordering() | Positional() | Cycle():
+        case (
+            Distinct()
+            | ByKey()
+            | Running()
+            | Compared()
+            | Ordering()
+            | Positional()
+            | FeedbackShape()
+        ):
             return any(large)
         case History() | Window() | Before() | Leaving() | Growth() | Commands():
             return any(large)
@@ -213,7 +221,7 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return True
         case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
             return False
-        case Positional() | Growth() | Compared() | Commands() | Cycle():
+        case Positional() | Growth() | Compared() | Commands() | FeedbackShape():
             return False
         case _:
             assert_never(cls)
@@ -248,7 +256,7 @@ def _named(origins: Mapping[str, Node], space: Space, node: ENode) -> tuple[str,
 
 
 def _note(
-    origins: Mapping[str, Node], space: Space, node: ENode, reason: Reason, reads: str
+    origins: Mapping[str, Node], space: Space, node: ENode, reason: Advice, reads: str
 ) -> Note:
     operator, name, span = _named(origins, space, node)
     return Note(operator, name, reason.why, reason.cure, span, reads)

@@ -18,7 +18,7 @@ from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.shape import Payload, Shape
-from hydro_core.optimize.space import Definition, Problem
+from hydro_core.optimize.space import Problem, StreamDefinition
 from hydro_core.types.item import ItemType, Row
 from hydro_core.types.stream import Order
 
@@ -78,7 +78,7 @@ def with_orders(problem: Problem, typed: Typed, shapes: Mapping[str, Shape]) -> 
 
 @dataclass(slots=True)
 class _Orders:
-    definitions: list[Definition]
+    definitions: list[StreamDefinition]
     payloads: dict[Payload, int]
     facts: list[tuple[str, tuple[int | str, ...]]]
 
@@ -105,8 +105,8 @@ class _Orders:
         name = f"{tree.root} of {', '.join(str(tree.leaves[i]) for i in part)}"
         join, select = self._arguments(tree, part, way)
         inputs = (names[way[0]], names[way[1]])
-        self.definitions.append(Definition(f"{name} joined", JOIN.name, join, inputs))
-        self.definitions.append(Definition(name, SELECT.name, select, (f"{name} joined",)))
+        self.definitions.append(StreamDefinition(f"{name} joined", JOIN.name, join, inputs))
+        self.definitions.append(StreamDefinition(name, SELECT.name, select, (f"{name} joined",)))
         return name
 
     def _relate(

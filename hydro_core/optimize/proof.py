@@ -17,7 +17,7 @@ AGAIN = "as above"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class TermNode:
     """A term: a shape, its arguments, and its inputs."""
 
     shape: str
@@ -58,7 +58,7 @@ class Rewrite:
 class _Context:
     """Where in a term another one stands: in this input of a node, which stands elsewhere."""
 
-    node: Node
+    node: TermNode
     inputs: tuple[TermId, ...]
     place: int
     around: _Context | None
@@ -68,19 +68,19 @@ class Closure:
     """Terms, and which of them are equal."""
 
     def __init__(self) -> None:
-        self.terms: list[Node] = []
+        self.terms: list[TermNode] = []
         self.sizes: list[int] = []
-        self._ids: dict[Node, TermId] = {}
+        self._ids: dict[TermNode, TermId] = {}
         self._leader: list[TermId] = []
         self._parent: list[tuple[TermId, Reason] | None] = []
         self._users: dict[TermId, list[TermId]] = {}
-        self._signatures: dict[Node, TermId] = {}
+        self._signatures: dict[TermNode, TermId] = {}
         self._closed: set[TermId] = set()
         """The terms that congruence knows."""
 
     def add(self, shape: str, payload: int | None, inputs: tuple[TermId, ...]) -> TermId:
         """The term, made if it is new."""
-        term = self._interned(Node(shape, payload, inputs))
+        term = self._interned(TermNode(shape, payload, inputs))
         if term in self._closed:
             return term
         self._closed.add(term)
@@ -91,7 +91,7 @@ class Closure:
             self.union(term, same, Reason())
         return term
 
-    def _interned(self, node: Node) -> TermId:
+    def _interned(self, node: TermNode) -> TermId:
         """The term's number; nothing follows from it alone."""
         known = self._ids.get(node)
         if known is not None:
@@ -140,9 +140,9 @@ class Closure:
         steps = list(itertools.islice(self._steps(a, b), most + 1))
         return _without_loops(steps[:most]), len(steps) <= most
 
-    def _signature(self, term: TermId) -> Node:
+    def _signature(self, term: TermId) -> TermNode:
         node = self.terms[term]
-        return Node(node.shape, node.payload, tuple(map(self.find, node.inputs)))
+        return TermNode(node.shape, node.payload, tuple(map(self.find, node.inputs)))
 
     def _link(self, a: TermId, b: TermId, reason: Reason) -> None:
         """Makes `a` the root of its tree, and hangs it below `b`."""
@@ -197,7 +197,7 @@ class Closure:
         while context is not None:
             i = context.place
             inputs = (*context.inputs[:i], term, *context.inputs[i + 1 :])
-            term = self._interned(Node(context.node.shape, context.node.payload, inputs))
+            term = self._interned(TermNode(context.node.shape, context.node.payload, inputs))
             context = context.around
         return term
 

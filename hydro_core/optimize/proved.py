@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from hydro_core.analysis.infer import Typed
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.alike import Bisimilar, Pair, bisimilar
-from hydro_core.optimize.compare import MAX_EQUAL, Shared, Stream, shared
+from hydro_core.optimize.compare import MAX_EQUAL, ComparedStream, Shared, shared
 from hydro_core.optimize.egraph import EGraph
 from hydro_core.optimize.proof import TermId
 from hydro_core.optimize.replay import KNOWN, Replay
@@ -30,7 +30,7 @@ NORMAL_FORM = "functions in normal form"
 NARROWED = "dead columns: what nobody reads may be left out"
 NOT_ALL = "rules, of which there are too many steps to list them all"
 
-Wanted = tuple[tuple[Stream, Stream], ...]
+Wanted = tuple[tuple[ComparedStream, ComparedStream], ...]
 """The parts of an output, each with the one that it is said to be."""
 
 
@@ -72,7 +72,7 @@ class _Round:
     terms: Mapping[ClassId, TermId] = field(default_factory=dict)
 
 
-def _rounds(of: Shared, wanted: Sequence[tuple[Stream, Stream]]) -> list[_Round]:
+def _rounds(of: Shared, wanted: Sequence[tuple[ComparedStream, ComparedStream]]) -> list[_Round]:
     """The turns of rules and induction, until all that is wanted is equal."""
     rounds: list[_Round] = []
     known = of.given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -30,17 +31,24 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.internal import MOVING_AGGREGATE
-from hydro_core.catalog.parts import can_go_on, merging, why_no_parts, why_not_moving
+from hydro_core.catalog.parts import (
+    goes_on,
+    merging,
+    moves,
+    splits_by_type,
+    why_no_parts,
+    why_not_moving,
+)
 from hydro_core.catalog.spec import Args
-from hydro_core.optimize.shape import Cycle, Shape
+from hydro_core.optimize.shape import FeedbackShape, Shape
 
 IN_SMALLER_PARTS = "do it on what is new (`-> delta()` or `-> changes()`), or over a `window(n)`"
 BOTH_WAYS = "`-> changes()` after it gives what comes and what leaves"
-MERGED = "`count`, `sum`, `avg`, `min`, `max`, `min_by` and `max_by`"
+_STORED = ", ".join(f"`{a}`" for a, s in AGGREGATES.items() if goes_on(a) and not s.internal)
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class Advice:
     """Why, and what to write instead."""
 
     why: str
@@ -51,14 +59,14 @@ def could_go_on(shape: Shape, args: Args) -> bool:
     """Whether the node would go on from tick to tick if its input only grew."""
     match shape.cls:
         case ByKey(Summary.AGGREGATES):
-            return all(can_go_on(a.function) for _, a in args.get("aggregates", ()))
+            return all(goes_on(a.function) for _, a in args.get("aggregates", ()))
         case ByKey(Summary.FOLD | Summary.REDUCTION):
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
             return True
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(shape.linear)
-        case Matching() | Running() | Compared() | Ordering() | Positional() | Cycle():
+        case Matching() | Running() | Compared() | Ordering() | Positional() | FeedbackShape():
             return any(shape.linear)
         case History() | Window() | Before() | Leaving() | Growth() | Commands():
             return any(shape.linear)
@@ -66,66 +74,66 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             assert_never(shape.cls)
 
 
-def of_changing_input(before: str) -> Reason:
+def of_changing_input(before: str) -> Advice:
     """The node could go on from tick to tick, were it not for what it reads."""
-    return Reason(
+    return Advice(
         f"it reads what `{before}` makes, and that is made anew in each tick",
         f"make `{before}` incremental first",
     )
 
 
-def of_state() -> Reason:
+def of_state() -> Advice:
     """The node goes through the current rows of a running result."""
-    return Reason(
+    return Advice(
         "any of its rows may have changed since the tick before",
         "do it on what changed (`-> delta()` or `-> changes()`), or aggregate the history itself",
     )
 
 
-def of_window(shape: Shape, args: Args) -> Reason:
+def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
     if not shape.makes_aggregates or shape.cls == MOVING_AGGREGATE.cls:
         why = (
             f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
         )
-        return Reason(why, cure)
+        return Advice(why, cure)
     functions = [a.function for _, a in args.get("aggregates", ())]
-    exact = [f for f in functions if f not in {"count", "count_if", "sum", "avg"}]
-    rounded = [f for f in functions if f in {"sum", "avg"}]
-    if exact:
-        return Reason(why_not_moving(exact[0], exact=True), cure)
+    stays = [f for f in functions if not moves(f, exact=True)]
+    rounded = [f for f in functions if not moves(f, exact=False)]
+    if stays:
+        return Advice(why_not_moving(stays[0]), cure)
     if rounded:
         cure = "sum integers or decimals: these are exact, and what leaves can be taken out again"
-        return Reason(why_not_moving(rounded[0], exact=False), cure)
-    return Reason("its rows are counted anew", cure)
+        return Advice(why_not_moving(rounded[0]), cure)
+    return Advice("its rows are counted anew", cure)
 
 
-def of_history(shape: Shape, args: Args) -> Reason:  # noqa: C901, PLR0911 - a closed set of cases
+def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a closed set of cases
     """The node goes through all of a history."""
     match shape.cls:
         case Matching(wanted=False, compares=compares):
             return _of_leaving(compares)
         case Product(keeps=keeps) if keeps:
             why = "a padded row leaves when its first match comes, so the result does not only grow"
-            return Reason(why, BOTH_WAYS)
+            return Advice(why, BOTH_WAYS)
         case ByKey(Summary.FOLD | Summary.REDUCTION):
             return _of_fold(args)
         case ByKey(Summary.AGGREGATES):
             return _of_aggregate(args)
         case Growth(signed=False):
-            return Reason(
+            return Advice(
                 "its input may lose items, so what is new cannot be told from the batch alone",
                 "`-> changes()` also tells what goes, where the rules know it",
             )
-        case Cycle():
-            return Reason(
+        case FeedbackShape():
+            return Advice(
                 "it is a cycle inside a tick, which starts again in each tick",
                 "let what the cycle reads be histories (`persist()`), joined and mapped, end in"
                 " `unique()`, and lose nothing",
             )
         case Ordering():
-            return Reason(
+            return Advice(
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
             )
@@ -139,10 +147,10 @@ def of_history(shape: Shape, args: Args) -> Reason:  # noqa: C901, PLR0911 - a c
             assert_never(shape.cls)
 
 
-def _of_other(shape: Shape) -> Reason:
+def _of_other(shape: Shape) -> Advice:
     if any(shape.linear):
-        return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
-    return Reason(
+        return Advice("its input is not a history that only grows", IN_SMALLER_PARTS)
+    return Advice(
         f"`{_called(shape)}` has no rule that carries its result from tick to tick",
         IN_SMALLER_PARTS,
     )
@@ -152,35 +160,36 @@ def _called(shape: Shape) -> str:
     return shape.plain if shape.op is None else shape.op.called
 
 
-def _of_leaving(compares: Compares) -> Reason:
+def _of_leaving(compares: Compares) -> Advice:
     why = "rows leave when their first match comes, so the result does not only grow"
     if compares is Compares.KEYS:
-        return Reason(why, BOTH_WAYS)
-    return Reason(why, "`-> delta()` after it gives what comes, if the negative side only grows")
+        return Advice(why, BOTH_WAYS)
+    return Advice(why, "`-> delta()` after it gives what comes, if the negative side only grows")
 
 
-def _of_fold(args: Args) -> Reason:
+def _of_fold(args: Args) -> Advice:
     fn = args.get("f")
     if fn is not None and not fn.algebra.commutative:
-        return Reason(
+        return Advice(
             "its function is not declared to be commutative, so the order of all items counts",
             "if the order does not matter, say `commutative=True`",
         )
-    return Reason(
+    return Advice(
         "its function does not go on from a stored result of the same type",
         "let the start and every result have one type, the same as the output's",
     )
 
 
-def _of_aggregate(args: Args) -> Reason:
+def _of_aggregate(args: Args) -> Advice:
     aggregates = args.get("aggregates", ())
-    whole = [a.function for _, a in aggregates if not can_go_on(a.function)]
+    whole = [a.function for _, a in aggregates if not goes_on(a.function)]
     if whole:
-        cure = f"these go on from what is stored: {MERGED}; or take a `window(n)`"
-        return Reason(why_no_parts(whole[0]), cure)
-    if merging(aggregates) is not None or all(a.function != "avg" for _, a in aggregates):
-        return Reason("its input is not a history that only grows", IN_SMALLER_PARTS)
-    return Reason(
+        cure = f"these go on from what is stored: {_STORED}; or take a `window(n)`"
+        return Advice(why_no_parts(whole[0]), cure)
+    by_type = any(splits_by_type(a.function) for _, a in aggregates)
+    if merging(aggregates) is not None or not by_type:
+        return Advice("its input is not a history that only grows", IN_SMALLER_PARTS)
+    return Advice(
         "a mean of decimals of so many digits would be rounded twice",
         "take `sum` and `count`, or the mean of a number of at most 14 digits",
     )

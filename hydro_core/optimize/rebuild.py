@@ -18,7 +18,7 @@ from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import Loop
 from hydro_core.optimize.loops import Unrolled, cycle_of
-from hydro_core.optimize.shape import BAG, Cycle, Payload
+from hydro_core.optimize.shape import BAG, FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Space
 
 
@@ -113,7 +113,7 @@ def _name(work: _Rebuild, cls: ClassId) -> None:
     if loop is not None:
         work.endpoints[cls] = loop[1]
         return
-    if enode.shape.cls == Cycle(new=True):
+    if enode.shape.cls == FeedbackShape(new=True):
         work.endpoints[cls] = Endpoint(_step_name(work, enode))
         return
     origin = _origin(work, cls, enode)
@@ -165,7 +165,7 @@ def _emit(work: _Rebuild, cls: ClassId) -> None:
         _emit_loop(work, enode, found[0])
         return
     endpoint = work.endpoints[cls]
-    if enode.shape.cls == Cycle(new=True):
+    if enode.shape.cls == FeedbackShape(new=True):
         _emit_step(work, enode)
         return
     if endpoint.node in work.nodes:

@@ -35,7 +35,7 @@ GLOBAL = ":global"
 
 
 @dataclass(frozen=True, slots=True)
-class Cycle:
+class FeedbackShape:
     """Feedback within a tick: what a stream holds in the end."""
 
     new: bool = False
@@ -44,7 +44,7 @@ class Cycle:
     holds: ClassVar[Holds] = Holds.INPUTS
 
 
-ShapeClass = OpClass | Cycle
+ShapeClass = OpClass | FeedbackShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Shape:
     @property
     def is_itemwise(self) -> bool:
         """Whether it goes item by item."""
-        return not isinstance(self.cls, Cycle) and is_itemwise(self.cls)
+        return not isinstance(self.cls, FeedbackShape) and is_itemwise(self.cls)
 
     @property
     def makes_aggregates(self) -> bool:
         """Whether it makes named aggregates, of items or of what is new."""
-        return not isinstance(self.cls, Cycle) and aggregates(self.cls)
+        return not isinstance(self.cls, FeedbackShape) and aggregates(self.cls)
 
     @property
     def is_bags(self) -> bool:

@@ -32,7 +32,7 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.optimize.shape import Cycle, ShapeClass
+from hydro_core.optimize.shape import FeedbackShape, ShapeClass
 
 GROUPS_EXPONENT = 0.8
 """n rows are expected to fall into n**0.8 groups."""
@@ -63,7 +63,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SizeHints:
     """What the arguments of a node say of its size."""
 
     selectivity: float = SELECTIVITY
@@ -72,7 +72,7 @@ class Asked:
     """How many a window holds."""
 
 
-def rows_of(cls: ShapeClass, into: Sequence[Size], asked: Asked) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
+def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
     """The rows that a node of the class gives in a tick, of inputs of these sizes."""
     match cls:
         case Given():
@@ -103,11 +103,11 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: Asked) -> float:  # no
             return into[0].rows * into[0].ticks
         case Window():
             return into[0].rows * min(into[0].ticks, asked.ticks)
-        case Growth() | Cycle(new=True):
+        case Growth() | FeedbackShape(new=True):
             return into[-1].rows / into[-1].ticks
         case Compared(signed=True):
             return sum(i.rows for i in into)
-        case Cycle():
+        case FeedbackShape():
             return into[0].rows if into else 1.0
         case Output() | Projection() | Ordering() | Before() | Leaving() | Compared() | Commands():
             return into[0].rows
@@ -120,7 +120,7 @@ def groups(rows: float) -> float:
     return rows if rows <= 1 else rows**GROUPS_EXPONENT
 
 
-def _share(gives: Gives, asked: Asked) -> float:
+def _share(gives: Gives, asked: SizeHints) -> float:
     match gives:
         case Gives.SOME | Gives.UP_TO_ONE:
             return asked.selectivity

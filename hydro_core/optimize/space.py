@@ -16,7 +16,7 @@ ClassId = int
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class StreamDefinition:
     """A stream of the program: a node over other streams, by their names."""
 
     name: str
@@ -35,7 +35,7 @@ class Problem:
 
     shapes: Mapping[str, Shape]
     payloads: tuple[Payload, ...]
-    definitions: tuple[Definition, ...]
+    definitions: tuple[StreamDefinition, ...]
     cuts: Mapping[str, str]
     roots: tuple[str, ...]
     facts: tuple[tuple[str, tuple[int | str, ...]], ...] = ()

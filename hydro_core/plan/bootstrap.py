@@ -23,7 +23,7 @@ from hydro_core.types.stream import Order
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTables:
     """The tables that have to be made: state slots by their ids, outputs by their names."""
 
     slots: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class Bootstrap:
         return tuple(name for name in self.plan.graph.sources if name not in self.tables)
 
 
-def bootstrap(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
+def bootstrap(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
     """The part of a plan that makes the wanted tables, cut where streams are stored.
 
     `leaves` are the stored streams, as the plan `target` names them. The slots and outputs have in
@@ -71,7 +71,7 @@ def bootstrap(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf])
     return Bootstrap(target, {})
 
 
-def _part(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
+def _part(target: TickPlan, wanted: WantedTables, leaves: Mapping[Endpoint, Leaf]) -> Bootstrap:
     graph = target.graph
     usable = {e: leaf for e, leaf in leaves.items() if _may_be_cut(target, e)}
     nodes: dict[NodeId, Node] = {}
@@ -95,7 +95,7 @@ def _part(target: TickPlan, wanted: Wanted, leaves: Mapping[Endpoint, Leaf]) -> 
     return Bootstrap(plan(infer(part, inputs)), tables)
 
 
-def _ends(target: TickPlan, wanted: Wanted) -> Iterable[NodeId]:
+def _ends(target: TickPlan, wanted: WantedTables) -> Iterable[NodeId]:
     """The nodes that read the wanted slots, and the sinks of the wanted outputs."""
     for slot in target.slots:
         if slot.id in wanted.slots:
@@ -129,7 +129,7 @@ def _in_order(graph: Graph, nodes: Mapping[NodeId, Node]) -> Iterable[NodeId]:
     yield from (name for name in graph.nodes if name in nodes)
 
 
-def _makes(part: TickPlan, target: TickPlan, wanted: Wanted) -> bool:
+def _makes(part: TickPlan, target: TickPlan, wanted: WantedTables) -> bool:
     """Whether the plan keeps the wanted slots, and gives the wanted outputs, as the target does."""
     made = {slot.id: _stored_as(slot) for slot in part.slots}
     slots = all(made.get(s.id) == _stored_as(s) for s in target.slots if s.id in wanted.slots)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from hydro_core.catalog.aggregates import argument_type
 from hydro_core.catalog.classes import (
     Before,
     ByKey,
@@ -33,22 +32,13 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.spec import Aggregate
-from hydro_core.functions.known_folds import Kept, KnownFold, Parts, Total, known_fold
+from hydro_core.catalog.parts import moving_split, running_split
+from hydro_core.functions.known_folds import FoldParts, KnownFold, StartKept, Total, known_fold
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.plan.versions import result_key
-from hydro_core.types.item import Decimal, ItemType, is_integer
 from hydro_core.types.stream import Order
-
-_MERGED = frozenset(
-    {
-        *("count", "count_if", "sum", "avg", "min", "max", "any_value", "bool_and", "bool_or"),
-        *("max_by", "min_by"),
-    }
-)
-_INVERTIBLE = frozenset({"count", "count_if", "sum", "avg"})
 
 _STANDS = {
     Kind.H: "rows that came before stay",
@@ -116,9 +106,9 @@ def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
         item = plan.typed.of(node.inputs[0].node).item
         for name, aggregate in node.args["aggregates"]:
             function = aggregate.function
-            if function not in _MERGED or (function == "avg" and _is_decimal(aggregate, item)):
+            if running_split(aggregate, item) is None:
                 return f"`{function}` of `{name}` is not merged from the results of ticks"
-            if kind is Kind.G and not _is_invertible(aggregate, item):
+            if kind is Kind.G and moving_split(aggregate, item) is None:
                 return f"rows go again, and `{function}` of `{name}` does not tell what is left"
         return None
     if kind is Kind.H:
@@ -129,24 +119,11 @@ def _obstacle(plan: TickPlan, node: Node, kind: Kind) -> str | None:
     return "rows go again, and the result does not tell what is left"
 
 
-def _is_invertible(aggregate: Aggregate, item: ItemType) -> bool:
-    if aggregate.function not in _INVERTIBLE:
-        return False
-    if not aggregate.arguments or aggregate.function not in ("sum", "avg"):
-        return True
-    argument = argument_type(aggregate.arguments[0], item)
-    return is_integer(argument) or (aggregate.function == "sum" and isinstance(argument, Decimal))
-
-
-def _is_decimal(aggregate: Aggregate, item: ItemType) -> bool:
-    return isinstance(argument_type(aggregate.arguments[0], item), Decimal)
-
-
 def _is_sum(known: KnownFold) -> bool:
     match known:
-        case Total() | Kept():
+        case Total() | StartKept():
             return True
-        case Parts(parts):
+        case FoldParts(parts):
             return all(map(_is_sum, parts))
         case _:
             return False

@@ -1,6 +1,5 @@
-"""What runs.
-
-The program with the kind of every stream, what is kept of the past, and how its parts are run.
+"""What runs: the program with the kind of every stream, what is kept of the past, and how its parts
+are run.
 
 One plan serves every range of ticks, a single tick is the range of length one. Everything that
 the plan keeps is an output of each range that runs by it, so that any range may follow any other.
@@ -40,9 +39,8 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StateSlot:
-    """Rows that a plan keeps from tick to tick.
-
-    The items of the stream `stream`, as it was in the ticks before.
+    """Rows that a plan keeps from tick to tick: the items of `stream`, as it was in the ticks
+    before.
 
     `id` is printable and unique within the plan; `meaning` is a hash of the sub-program that
     computes the stream, the same in every plan that stores the same stream in the same way, so it

@@ -13,7 +13,7 @@ from typing import Any
 
 from hydro_core.errors import Span
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Shards, Ticks
-from hydro_core.project.yaml_text import Document, Value
+from hydro_core.project.yaml_text import Document, YamlValue
 
 Kinds = Mapping[str, Callable[[Any], Any]]
 
@@ -30,7 +30,7 @@ def flow_of_yaml(file: Path) -> FlowAsset:
     needed = [name for name in ("program", "ticks", "inputs") if name not in top]
     if needed:
         listed = ", ".join(f"`{name}`" for name in needed)
-        where = Value(None, Span(str(file), 1, 1, 1, 2))
+        where = YamlValue(None, Span(str(file), 1, 1, 1, 2))
         document.wrong(where, f"{listed}: a flow needs it, and it is missing", _EXAMPLE)
     said = {name: value for name, value in top.items() if name in _SAID}
     given = document.fields(said, _SAID, "a flow")
@@ -43,7 +43,7 @@ def flow_of_yaml(file: Path) -> FlowAsset:
     )
 
 
-def _ticks(document: Document, value: Value) -> Ticks | None:
+def _ticks(document: Document, value: YamlValue) -> Ticks | None:
     found = document.mapping(value, "`ticks`")
     made = document.fields(found, _TICKS, "`ticks`")
     if "start" not in found:
@@ -51,7 +51,7 @@ def _ticks(document: Document, value: Value) -> Ticks | None:
     return Ticks(**made) if "start" in made else None
 
 
-def _inputs(document: Document, value: Value) -> dict[str, Landing | FlowOutput]:
+def _inputs(document: Document, value: YamlValue) -> dict[str, Landing | FlowOutput]:
     inputs: dict[str, Landing | FlowOutput] = {}
     for name, landing in document.mapping(value, "`inputs`").items():
         found = document.mapping(landing, f"the input `{name}`")
@@ -72,7 +72,7 @@ def _inputs(document: Document, value: Value) -> dict[str, Landing | FlowOutput]
     return inputs
 
 
-def _expect(document: Document, value: Value) -> dict[str, tuple[Expect, ...]]:
+def _expect(document: Document, value: YamlValue) -> dict[str, tuple[Expect, ...]]:
     expected = {}
     for output, entries in document.mapping(value, "`expect`").items():
         expects = []
@@ -87,7 +87,7 @@ def _expect(document: Document, value: Value) -> dict[str, tuple[Expect, ...]]:
     return expected
 
 
-def _shards(document: Document, value: Value) -> Shards | None:
+def _shards(document: Document, value: YamlValue) -> Shards | None:
     if isinstance(value.of, int):
         return Shards(**document.fields({"count": value}, _SHARDS, "`shards`"))
     found = document.mapping(value, "`shards`, if it is no number,")
@@ -100,12 +100,12 @@ def _shards(document: Document, value: Value) -> Shards | None:
     return Shards(**made) if "count" in made else None
 
 
-def _texts(document: Document, value: Value) -> dict[str, str]:
+def _texts(document: Document, value: YamlValue) -> dict[str, str]:
     found = document.mapping(value, "this")
     return document.fields(found, dict.fromkeys(found, _text), "this")
 
 
-def _places(top: Mapping[str, Value], given: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
+def _places(top: Mapping[str, YamlValue], given: Mapping[str, Any]) -> Iterator[tuple[str, Span]]:
     """Where each part stands, by the name that `check` has for it."""
     for part, value in top.items():
         yield part, value.span

@@ -42,7 +42,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredFlows:
     """The flows of a project, each with its folder, and the declarations that are wrong."""
 
     flows: tuple[FlowAsset, ...] = ()
@@ -75,7 +75,7 @@ def project_root(environ: Mapping[str, str]) -> Path | None:
     return root
 
 
-def found_in(root: Path) -> Found:
+def found_in(root: Path) -> DiscoveredFlows:
     """The flows of a project, in the order of their folders."""
     if str(root) not in sys.path:
         # A program may be a flow in a module of the project: `module:attribute`.
@@ -96,7 +96,7 @@ def found_in(root: Path) -> Found:
     once = [flow for flow in flows if of_name[flow.name] == 1]
     wrong = dict(reads_wrong(once, [flow.name for flow in broken]))
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
-    return Found(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
+    return DiscoveredFlows(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
 
 
 def module_in(folder: Path, module: str) -> str | None:

@@ -20,7 +20,7 @@ _YAML = "YAML has `name: value` a line, lists as `[a, b]`, and texts with signs 
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class YamlValue:
     """A value: a `dict` of values by name, a `list` of values, or a scalar."""
 
     of: Any
@@ -49,7 +49,7 @@ class Document:
         self.problems: list[Diagnostic] = []
         self._lines: list[str] = []
 
-    def read(self) -> Value:
+    def read(self) -> YamlValue:
         """What the file holds.
 
         Raises:
@@ -64,7 +64,7 @@ class Document:
         self._lines = text.splitlines()
         try:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
-            value = Value({}, self._span(0, 0, 1)) if node is None else self._value(node)
+            value = YamlValue({}, self._span(0, 0, 1)) if node is None else self._value(node)
         except yaml.MarkedYAMLError as problem:
             mark = problem.problem_mark or problem.context_mark
             span = self._span(mark.line, mark.column, mark.column + 1) if mark else None
@@ -87,11 +87,11 @@ class Document:
         if self.problems:
             raise ProgramError(*self.problems)
 
-    def wrong(self, value: Value, message: str, cure: str) -> None:
+    def wrong(self, value: YamlValue, message: str, cure: str) -> None:
         """Notes what is wrong with a value."""
         self.problems.append(Diagnostic(self._code, message, value.span, help=cure))
 
-    def mapping(self, value: Value, what: str) -> Mapping[str, Value]:
+    def mapping(self, value: YamlValue, what: str) -> Mapping[str, YamlValue]:
         """The value as names with values; of another one it is said that `what` has them."""
         if value.of is None:
             return {}
@@ -101,7 +101,7 @@ class Document:
             return {}
         return value.of
 
-    def items(self, value: Value, what: str) -> list[Value]:
+    def items(self, value: YamlValue, what: str) -> list[YamlValue]:
         """The value as a list; of another one it is said that `what` is one."""
         if value.of is None:
             return []
@@ -111,7 +111,7 @@ class Document:
             return []
         return value.of
 
-    def known(self, found: Mapping[str, Value], names: Iterable[str], what: str) -> None:
+    def known(self, found: Mapping[str, YamlValue], names: Iterable[str], what: str) -> None:
         """Judges that `what` has no names but these."""
         listed = tuple(names)
         for name, value in found.items():
@@ -121,7 +121,7 @@ class Document:
                 self.wrong(value, f"{what} has no `{name}`", cure)
 
     def fields(
-        self, found: Mapping[str, Value], kinds: Mapping[str, Callable[[Any], Any]], what: str
+        self, found: Mapping[str, YamlValue], kinds: Mapping[str, Callable[[Any], Any]], what: str
     ) -> dict[str, Any]:
         """The values by name, each as its kind makes it; names that have no kind are wrong.
 
@@ -139,29 +139,29 @@ class Document:
                     self.wrong(value, said, problem.args[1])
         return made
 
-    def _value(self, node: yaml.Node) -> Value:
+    def _value(self, node: yaml.Node) -> YamlValue:
         if isinstance(node, yaml.MappingNode):
-            return Value(dict(self._entries(node)), self._of(node))
+            return YamlValue(dict(self._entries(node)), self._of(node))
         if isinstance(node, yaml.SequenceNode):
-            return Value([self._value(inner) for inner in node.value], self._of(node))
+            return YamlValue([self._value(inner) for inner in node.value], self._of(node))
         try:
             plain = yaml.SafeLoader("").construct_object(node)
         except (ValueError, OverflowError) as problem:
             raise yaml.MarkedYAMLError(None, None, str(problem), node.start_mark) from None
-        return Value(plain, self._of(node))
+        return YamlValue(plain, self._of(node))
 
-    def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, Value]]:
+    def _entries(self, node: yaml.MappingNode) -> Iterator[tuple[str, YamlValue]]:
         seen = set()
         for key, inner in node.value:
             # A name is what is written: YAML reads `on` and `1` as something else.
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not isinstance(key, yaml.ScalarNode):
-                self.wrong(Value(None, self._of(key)), "a name is a text", "write a word")
+                self.wrong(YamlValue(None, self._of(key)), "a name is a text", "write a word")
             elif name in seen:
                 cure = "leave one of them out"
-                self.wrong(Value(None, self._of(key)), f"`{name}` is said twice", cure)
+                self.wrong(YamlValue(None, self._of(key)), f"`{name}` is said twice", cure)
             seen.add(name)
-            yield name, Value(self._value(inner).of, self._of(key))
+            yield name, YamlValue(self._value(inner).of, self._of(key))
 
     def _of(self, node: yaml.Node) -> Span:
         start, end = node.start_mark, node.end_mark
@@ -173,7 +173,7 @@ class Document:
         return Span(str(self.file), line + 1, column + 1, line + 1, last + 1, text)
 
 
-def _kind(value: Value) -> str:
+def _kind(value: YamlValue) -> str:
     match value.of:
         case None:
             return "empty"

@@ -6,8 +6,8 @@ blocks, and cannot stand in one), so every round adds items, none goes, and what
 least bag that satisfies the program.
 
 Evaluation (`semi_naive`): an operator is given what is new at its inputs only, and what its output
-gains is derived from its `Growth`. It computes the same bag: whatever order gains are passed on in,
-the streams stay below the least fixpoint, and they have reached it when nothing is new any more.
+gains is derived from its `SemiNaive`. It computes the same bag: whatever order gains are passed on
+in, the streams stay below the least fixpoint, and have reached it when nothing is new any more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hydro_core.analysis.cycles import shown
 from hydro_core.catalog.refusals import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
-from hydro_core.reference.meanings.registry import Growth, meaning_of
+from hydro_core.reference.meanings.registry import SemiNaive, meaning_of
 from hydro_core.reference.multiset import Multiset
 from hydro_core.settings import Settings
 
@@ -112,19 +112,19 @@ def _gain(node: Node, streams: _Streams, apply: Apply) -> Gain:
     """What the node's outputs gain by what is new at its inputs."""
     news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
     growth = meaning_of(node.op.name).growth_of(node.args)
-    if growth is Growth.FIRST and any(inner[1:]):
-        growth = Growth.ANEW
-    if node.id not in streams.started or growth is Growth.ANEW:
+    if growth is SemiNaive.FIRST and any(inner[1:]):
+        growth = SemiNaive.ANEW
+    if node.id not in streams.started or growth is SemiNaive.ANEW:
         _read_on(read, news)
         whole = _counted(apply(node, read))
         return {e: items.without(streams.found.get(e, Multiset())) for e, items in whole.items()}
     match growth:
-        case Growth.INPUT:
+        case SemiNaive.INPUT:
             return {Endpoint(node.id): news[0]}
-        case Growth.ONCE:
+        case SemiNaive.ONCE:
             output = _counted(apply(node, [news[0].distinct()]))
             return {e: items.without(streams.found[e]) for e, items in output.items()}
-        case Growth.TOGETHER:
+        case SemiNaive.TOGETHER:
             return _gain_of_each(node, news, [EMPTY] * len(news), apply)
         case _:
             return _gain_of_each(node, news, read, apply)

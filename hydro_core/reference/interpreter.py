@@ -19,7 +19,7 @@ from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by b
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
 from hydro_core.reference.meanings.registry import meaning_of
-from hydro_core.reference.past import Past
+from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
 from hydro_core.ticks.tick import TickInput
@@ -55,8 +55,8 @@ def run_ticks(
 ) -> Iterator[Mapping[str, Items]]:
     """The outputs of every tick: in their order where they have one, else sorted."""
     parts, settings = _components(typed, strata), settings or Settings()
-    program = Program(typed, parts, settings, fixpoint, hooks or Hooks())
-    pasts = {node.id: past for node in typed.graph if (past := Past.of(node)) is not None}
+    program = ReferenceProgram(typed, parts, settings, fixpoint, hooks or Hooks())
+    pasts = {node.id: past for node in typed.graph if (past := NodePast.of(node)) is not None}
     for place, tick in enumerate(ticks):
         number = place if tick.number is None else tick.number
         run = TickRun(program, pasts, Moment(number, tick.batches, tick.start, tick.end))
@@ -64,28 +64,28 @@ def run_ticks(
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class NodeGroup:
     """One node, or the nodes of a cycle within a tick."""
 
     nodes: tuple[Node, ...]
     recursive: bool
 
 
-def _components(typed: Typed, strata: Strata) -> list[Component]:
+def _components(typed: Typed, strata: Strata) -> list[NodeGroup]:
     """Stratum by stratum, and in each what is read before what reads it."""
     graph = typed.graph
     recursive = {node for cycle in strata.recursive for node in cycle}
     groups = components(predecessors(graph, same_tick))
     ordered = sorted(groups, key=lambda group: strata.of[group[0]])
-    return [Component(tuple(map(graph.__getitem__, g)), g[0] in recursive) for g in ordered]
+    return [NodeGroup(tuple(map(graph.__getitem__, g)), g[0] in recursive) for g in ordered]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ReferenceProgram:
     """What is the same in every tick."""
 
     typed: Typed
-    components: Sequence[Component]
+    components: Sequence[NodeGroup]
     settings: Settings
     fixpoint: Fixpoint
     hooks: Hooks
@@ -96,8 +96,8 @@ class TickRun:
 
     def __init__(
         self,
-        program: Program,
-        pasts: Mapping[NodeId, Past],
+        program: ReferenceProgram,
+        pasts: Mapping[NodeId, NodePast],
         moment: Moment,
     ) -> None:
         self.program, self.pasts, self.moment = program, pasts, moment
@@ -115,7 +115,7 @@ class TickRun:
         outputs = self.program.typed.outputs
         return {name: self._collected(sinks[name], stream) for name, stream in outputs.items()}
 
-    def _evaluate(self, component: Component) -> None:
+    def _evaluate(self, component: NodeGroup) -> None:
         if not component.recursive:
             for node in component.nodes:
                 self.streams.update(self._apply(node, [self._stream(e) for e in _now(node)]))

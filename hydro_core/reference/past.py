@@ -12,7 +12,7 @@ from hydro_core.ir.graph import Node
 from hydro_core.reference.bag import EMPTY, Bag
 
 
-class Past:
+class NodePast:
     """The input `a` of a stateful node at tick t: `now` is `a_t`, all else is of earlier ticks."""
 
     def __init__(self, keeps_all: bool, ticks: int) -> None:
@@ -22,19 +22,19 @@ class Past:
         self._bags: deque[Bag] = deque(maxlen=ticks)
 
     @staticmethod
-    def of(node: Node) -> Past | None:
+    def of(node: Node) -> NodePast | None:
         """The empty past of a node at tick 0; None for a stateless operator."""
         match node.spec.state:
             case State.NONE:
                 return None
             case State.HISTORY | State.RESULT:
-                return Past(keeps_all=True, ticks=0)
+                return NodePast(keeps_all=True, ticks=0)
             case State.WINDOW:
-                return Past(keeps_all=False, ticks=max(0, node.args["n"] - 1))
+                return NodePast(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
-                return Past(keeps_all=False, ticks=1)
+                return NodePast(keeps_all=False, ticks=1)
             case State.DELAY:
-                return Past(keeps_all=False, ticks=node.args["n"])
+                return NodePast(keeps_all=False, ticks=node.args["n"])
 
     @property
     def before(self) -> Bag:

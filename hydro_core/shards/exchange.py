@@ -19,7 +19,7 @@ from math import inf
 from typing import NamedTuple
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.search import Search
+from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.io import SINK, SOURCE
@@ -172,7 +172,7 @@ def _candidates(
         steps = _cut_steps(found.typed, replicated)
         if steps is None:
             return None
-        search = Search(steps)
+        search = ChoiceSearch(steps)
         if search.exists(replicated):
             return cuts
         blocked = [step.node.id for step in search.blockers() if step.node.id in typed.graph.nodes]
@@ -212,7 +212,7 @@ def _read_by(typed: Typed, edge: Edge) -> Endpoint:
 
 def _serves(found: Exchanged, replicated: frozenset[str]) -> bool:
     steps = _cut_steps(found.typed, replicated)
-    return steps is not None and Search(steps).exists(replicated)
+    return steps is not None and ChoiceSearch(steps).exists(replicated)
 
 
 def _cut_steps(typed: Typed, replicated: frozenset[str]) -> Steps | None:

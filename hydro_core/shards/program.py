@@ -21,7 +21,7 @@ from hydro_core.analysis.partition.answer import (
 )
 from hydro_core.analysis.partition.explain import in_words
 from hydro_core.analysis.partition.locations import Choice, locate
-from hydro_core.analysis.partition.search import Search
+from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import Term
 from hydro_core.analysis.partition.two_steps import in_two_steps
@@ -165,7 +165,7 @@ class _Cut:
         """The choice, if it is right; None given: the first of those that are."""
         if choice is None:
             sources = {source.name: source for source in self.steps.sources.values()}
-            found = Search(self.steps).choices(self.replicated)
+            found = ChoiceSearch(self.steps).choices(self.replicated)
             ways = sorted(found, key=lambda way: badness(way, sources))
             return next((way for way in ways if self._routes(way) is not None), None)
         failed = locate(self.steps, choice, self.replicated).failed

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hydro_core.analysis.partition.locations import Choice
-from hydro_core.analysis.partition.steps import Source
+from hydro_core.analysis.partition.steps import InputLeaves
 from hydro_core.analysis.partition.terms import (
     DETERMINED,
     UNKNOWN,
@@ -45,12 +45,12 @@ def arguments(term: Term | None, item: ItemType, shards: int) -> Args | None:
     return Args((("by", by), ("f", function), ("shards", shards), ("shard", 0)))
 
 
-def whole_item(source: Source) -> Term:
+def whole_item(source: InputLeaves) -> Term:
     """The term of an input that a choice does not name: its whole items."""
     return (UNKNOWN, source.name, *map(At, source.leaves))
 
 
-def badness(choice: Choice, sources: Mapping[str, Source]) -> tuple[Any, ...]:
+def badness(choice: Choice, sources: Mapping[str, InputLeaves]) -> tuple[Any, ...]:
     """By what choices are put in order: the first is taken, where nothing is said of the data.
 
     Fields are better than functions of them, which have fewer values and are computed apart; what

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
-from hydro_core.ticks.calendar import Window
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.validation import NULLS, random_batches
@@ -31,7 +31,7 @@ class Crash(NamedTuple):
 
 
 Batch = tuple[Ranked, ...]
-Windows = Callable[[int], Window]
+Windows = Callable[[int], TickWindow]
 
 
 @dataclass(frozen=True, slots=True)

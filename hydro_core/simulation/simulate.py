@@ -40,7 +40,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Divergence:
     """Where a way gives something else than the program."""
 
     way: Way
@@ -60,7 +60,7 @@ class Failed:
     run: int
     """Which run it was, from 0."""
     case: Case
-    difference: Difference
+    difference: Divergence
     whole: Case
     """The run as it was met."""
     tries: int
@@ -128,7 +128,7 @@ class Simulation:
             told(done)
         return done
 
-    def _least(self, run: int, case: Case, found: Difference, deadline: float) -> Failed:
+    def _least(self, run: int, case: Case, found: Divergence, deadline: float) -> Failed:
         whole, tries = case, 0
         case = case.until(found.tick + 1)
         while True:
@@ -145,7 +145,7 @@ class Simulation:
 
     def _difference(
         self, case: Case, ways: Sequence[Way] = ("plan", "order", "pipeline")
-    ) -> Difference | None:
+    ) -> Divergence | None:
         """The first difference between the program and one of the ways."""
         program, windows = self._subject.program, self._subject.windows
         ticks = case.inputs(windows)
@@ -181,7 +181,7 @@ class Simulation:
             return found, error
         return found, None
 
-    def _on_pipeline(self, case: Case, wanted: Sequence[Outputs]) -> Difference | None:
+    def _on_pipeline(self, case: Case, wanted: Sequence[Outputs]) -> Divergence | None:
         if self._on_spark is None:
             return None
         try:
@@ -196,14 +196,14 @@ class Simulation:
         wanted: Sequence[Mapping[str, Any]],
         found: Sequence[Mapping[str, Any]],
         error: HydroError | None,
-    ) -> Difference | None:
+    ) -> Divergence | None:
         outputs = self._subject.program.typed.outputs
         for tick, (expected, given) in enumerate(zip(wanted, found, strict=False)):
             for name, items in expected.items():
                 ordered = outputs[name].order is Order.TOTAL
                 if not same_items(items, given[name], ordered):
-                    return Difference(way, tick, name, items, given[name])
+                    return Divergence(way, tick, name, items, given[name])
         if error is not None and len(found) < len(wanted):
             tick = len(found) if way != "pipeline" else len(wanted) - 1
-            return Difference(way, tick, "", error=error)
+            return Divergence(way, tick, "", error=error)
         return None

@@ -31,7 +31,7 @@ NONE = -1
 """The number of rows that are of no tick of the range."""
 
 
-class Ticks(Protocol):
+class TickLookup(Protocol):
     """Which ticks rows are of, by what their tick column holds; `NONE`: of none that is wanted."""
 
     def of_moments(self, moments: pa.Array[Any]) -> Numbers:

@@ -23,7 +23,7 @@ _LENGTHS = "1m to 30m and 1h to 12h that divide the hour or the day, 1d, 1w, 1mo
 
 
 @dataclass(frozen=True)
-class Window:
+class TickWindow:
     """A tick with its number, its key, and its window [start, end) in UTC."""
 
     tick: int
@@ -132,12 +132,12 @@ class Calendar:
         """How many ticks there are; None where there is no end."""
         return None if self.last is None else max(0, self.tick_of(self.last))
 
-    def window(self, tick: int) -> Window:
+    def window(self, tick: int) -> TickWindow:
         """The window of tick `tick` (from 0)."""
         start = self._start(tick)
-        return Window(tick, self._key(start), start, self._start(tick + 1))
+        return TickWindow(tick, self._key(start), start, self._start(tick + 1))
 
-    def window_of(self, key: str) -> Window:
+    def window_of(self, key: str) -> TickWindow:
         """The window of a key.
 
         Raises:

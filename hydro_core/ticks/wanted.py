@@ -28,7 +28,7 @@ class TooLargeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """What may be read of an input: so many rows, out of files of so many bytes (None: any)."""
 
     rows: int
@@ -36,7 +36,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedRows:
     """The rows of an input that can matter: those of one of the alternatives, which give the values
     that fields must have, from tick `first` on; or `some` of them, if so many are enough.
     """

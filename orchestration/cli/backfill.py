@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.readiness import Ready
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
 from ..runner.ranges import span
@@ -148,7 +148,7 @@ def _correct(
         return None
     began = time.monotonic()
 
-    def computed(windows: Sequence[Window]) -> None:
+    def computed(windows: Sequence[TickWindow]) -> None:
         done = windows[-1].tick - plan.first.tick + 1
         spent = time.monotonic() - began
         _say(f"{span(windows)}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
@@ -174,7 +174,7 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
     }
 
 
-def _between(first: Window, last: Window) -> str:
+def _between(first: TickWindow, last: TickWindow) -> str:
     return first.key if first == last else f"{first.key} to {last.key}"
 
 

@@ -15,7 +15,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project import project
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 from ..runner.runner import TickRunner
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _run(runner: TickRunner, flow: FlowAsset, days: int) -> None:
         _say(("\r" if sys.stdout.isatty() else "") + _line(tick))
 
 
-def _started(window: Window) -> None:
+def _started(window: TickWindow) -> None:
     if sys.stdout.isatty():
         _say(f"  {window.key:<12}…", end="")
 

@@ -15,9 +15,9 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
-from ..deployment.seams import Asked
+from ..deployment.seams import DeployOptions
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.ranges import span
 from ..runner.runner import TickRunner
 from .plan_shown import (
@@ -162,7 +162,7 @@ def _count(text: str) -> int:
 
 def _planned(flow: FlowAsset, runner: TickRunner, options: argparse.Namespace) -> Change | None:
     first = flow.ticks.calendar.window_of(options.first) if options.first else None
-    found = change_of(flow, runner, Asked(first, options.forward_only, options.from_now))
+    found = change_of(flow, runner, DeployOptions(first, options.forward_only, options.from_now))
     if found is None or options.compare is None:
         return found
     progress = _progress(flow, runner, time.monotonic(), sys.stderr)
@@ -181,10 +181,10 @@ def _nothing(flow: FlowAsset) -> str:
 
 def _progress(
     flow: FlowAsset, runner: TickRunner, began: float, to: TextIO | None = None
-) -> Callable[[Sequence[Window]], None]:
+) -> Callable[[Sequence[TickWindow]], None]:
     total = runner.next_tick(flow)
 
-    def computed(windows: Sequence[Window]) -> None:
+    def computed(windows: Sequence[TickWindow]) -> None:
         spent = time.monotonic() - began
         done = f"{windows[-1].tick + 1:,} of {total:,}"
         _say(f"{span(windows)}: computed; {done} after {spent:.1f} s", to)

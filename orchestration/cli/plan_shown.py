@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.deploy.deployment import Deployment
-from hydro_core.deploy.difference import Output, State
-from hydro_core.deploy.files import Written
+from hydro_core.deploy.difference import ChangedOutput, ChangedState
+from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..deployment.changes import Change
@@ -47,7 +47,7 @@ def as_json(change: Change, runner: TickRunner) -> dict[str, Any]:
     )
 
 
-def first_as_json(flow: FlowAsset, first: Written) -> dict[str, Any]:
+def first_as_json(flow: FlowAsset, first: WrittenDeployment) -> dict[str, Any]:
     """The same where no deployment serves yet."""
     made = first.deployment
     return _object(
@@ -80,7 +80,7 @@ def nothing_as_json(flow: FlowAsset, runner: TickRunner) -> dict[str, Any]:
 
 def _object(
     flow: FlowAsset,
-    deployments: tuple[int | None, Written],
+    deployments: tuple[int | None, WrittenDeployment],
     after: str | None,
     outputs: Mapping[str, Any],
     states: Mapping[str, Any],
@@ -110,7 +110,7 @@ def _said(
     return {"change": change, "proof": list(proof), "restated": restated, "compared": compared}
 
 
-def first_as_text(flow: FlowAsset, first: Written) -> str:
+def first_as_text(flow: FlowAsset, first: WrittenDeployment) -> str:
     """What the first deployment of a flow is."""
     made = first.deployment
     slots = [f"{slot.id}: the items of `{slot.stream}`" for slot in made.plan.slots]
@@ -161,7 +161,7 @@ def _outputs(change: Change) -> list[str]:
     return [f"{name:<{width}}  {_output(change, name, o)}" for name, o in outputs.items()]
 
 
-def _output(change: Change, name: str, output: Output) -> str:
+def _output(change: Change, name: str, output: ChangedOutput) -> str:
     says = output.change
     if output.columns:
         now = {*change.target.deployment.plan.typed.outputs[name].item.names}
@@ -192,7 +192,7 @@ def _states(change: Change, runner: TickRunner) -> list[str]:
     ] or ["none"]
 
 
-def _state(change: Change, runner: TickRunner, name: str, state: State) -> str:
+def _state(change: Change, runner: TickRunner, name: str, state: ChangedState) -> str:
     rows = _rows(change, runner, name, state)
     counted = "" if rows is None else f", {rows:,} row(s)"
     match _changed(change, name, state):
@@ -207,7 +207,7 @@ def _state(change: Change, runner: TickRunner, name: str, state: State) -> str:
             return f"{made} from {listed}{f'{counted} read' if counted else ''}"
 
 
-def _changed(change: Change, name: str, state: State) -> str:
+def _changed(change: Change, name: str, state: ChangedState) -> str:
     return "empty" if name in change.empty else state.change
 
 
@@ -221,7 +221,7 @@ def _compared(change: Change, output: str) -> dict[str, int] | None:
     return None if found is None else {"added": found.added, "removed": found.removed}
 
 
-def _made_from(change: Change, name: str, state: State) -> list[str]:
+def _made_from(change: Change, name: str, state: ChangedState) -> list[str]:
     """The states, outputs and landings that a state comes from, by their names."""
     if name in change.empty:
         return []
@@ -230,7 +230,7 @@ def _made_from(change: Change, name: str, state: State) -> list[str]:
     return [*(of[table] for table in tables), *(f"landing/{one}" for one in state.inputs)]
 
 
-def _rows(change: Change, runner: TickRunner, name: str, state: State) -> int | None:
+def _rows(change: Change, runner: TickRunner, name: str, state: ChangedState) -> int | None:
     """The rows of a table, or those that are read to make it; None: not known."""
     if name in change.empty:
         return 0

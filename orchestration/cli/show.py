@@ -10,10 +10,10 @@ from typing import Any
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.spark.pipeline.rows import Rows, rows_at
+from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
 
 from ..project.arguments import add_format, flow_parser, parsed
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.runner import TickRunner
 
 _WIDEST = 60
@@ -48,7 +48,7 @@ def count(text: str) -> int:
 
 def committed_window(
     flow: FlowAsset, done: int, key: str | None, *, next_too: bool = False
-) -> Window:
+) -> TickWindow:
     """The tick that was asked for, which is committed, or with `next_too` the next to be.
 
     Raises:
@@ -77,7 +77,7 @@ def _not_there(message: str, cure: str) -> DataError:
     return DataError(Diagnostic("state", message, help=cure))
 
 
-def _counted(found: Rows) -> str:
+def _counted(found: RowsAsOf) -> str:
     if len(found.rows) == found.total:
         return f"{found.total:,} row(s)"
     return f"{len(found.rows):,} of {found.total:,} row(s)"

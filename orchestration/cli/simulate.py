@@ -21,7 +21,7 @@ from hydro_core.environment import settings_of
 from hydro_core.lang.load import load
 from hydro_core.project.program import program_of
 from hydro_core.simulation.case import Case
-from hydro_core.simulation.simulate import Difference, Failed, Simulated, Simulation, Subject
+from hydro_core.simulation.simulate import Divergence, Failed, Simulated, Simulation, Subject
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import to_ddl
 from hydro_core.types.json import to_json
@@ -255,7 +255,7 @@ def _json_ticks(
     ]
 
 
-def _differing(program: Compiled, found: Difference) -> tuple[list[Any], list[Any]]:
+def _differing(program: Compiled, found: Divergence) -> tuple[list[Any], list[Any]]:
     """The items of either side that the other has not; all of them where only the order differs."""
     if not found.output:
         return [], []

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.deploy.files import Written
+from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
@@ -49,7 +49,7 @@ _UNITS = (("d", 86400, 2), ("h", 3600, 1))
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunInFlight:
     """A run in flight: its ticks (first and last key), state, begin and process, where known."""
 
     run: str
@@ -68,7 +68,7 @@ class FlowStatus:
     last: str | None
     open: int
     lag_seconds: int
-    running: tuple[Running, ...]
+    running: tuple[RunInFlight, ...]
     failed: FailedRun | None
     stopped: bool
     next: str
@@ -185,7 +185,7 @@ def _records(flows: Flows) -> AbstractContextManager[dg.DagsterInstance]:
 
 def _recorded(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
-) -> tuple[tuple[Running, ...], FailedRun | None]:
+) -> tuple[tuple[RunInFlight, ...], FailedRun | None]:
     """The runs at work on a flow, and why the last try of its next tick failed, if it did."""
     from ..code_location.failures import failed_run
     from ..code_location.records import attempts_at, runs_of
@@ -196,7 +196,7 @@ def _recorded(
     return running, failed_run(instance, tries[0].run) if failed else None
 
 
-def _serving(flow: FlowAsset, flows: Flows) -> Written | None:
+def _serving(flow: FlowAsset, flows: Flows) -> WrittenDeployment | None:
     """The deployment that serves; where it cannot be read, `next` says why."""
     try:
         return flows.deployments.serving(flow)
@@ -212,12 +212,12 @@ def _until(flow: FlowAsset, flows: Flows) -> int:
         return 0
 
 
-def _running(record: dg.RunRecord) -> Running:
+def _running(record: dg.RunRecord) -> RunInFlight:
     run = record.dagster_run
     begun = datetime.fromtimestamp(
         record.start_time or record.create_timestamp.timestamp(), tz=UTC
     ).isoformat(timespec="seconds")
-    return Running(
+    return RunInFlight(
         run.run_id, keys_of(run.tags), run.status.value.lower(), begun, run.tags.get(PROCESS_TAG)
     )
 

@@ -25,7 +25,7 @@ from ..instance import prepare_instance
 from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned
 from ..runner.report import TickReport
@@ -39,8 +39,8 @@ _BEGUN = ("NOT_STARTED", "STARTED", "CANCELING")
 class TickDone:
     """Ticks that one run committed: the first and the last, the report of the last, and seconds."""
 
-    first: Window
-    window: Window
+    first: TickWindow
+    window: TickWindow
     report: TickReport
     seconds: float
 
@@ -49,7 +49,7 @@ def run_ticks(
     flow: FlowAsset,
     runner: TickRunner,
     last: int,
-    started: Callable[[Window], None],
+    started: Callable[[TickWindow], None],
     *,
     together: int = 1,
 ) -> Iterator[TickDone]:
@@ -147,7 +147,7 @@ def end_orphans(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.Dagste
 
 def record_committed(
     flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance
-) -> list[tuple[Window, Window]]:
+) -> list[tuple[TickWindow, TickWindow]]:
     """Ticks that were committed, but not recorded before the process ended, are recorded now.
 
     Gives them, as ranges. It takes one run, which computes nothing.
@@ -162,7 +162,7 @@ def record_committed(
 
 
 def _failed(
-    flow: FlowAsset, first: Window, report: TickReport | None, result: RunHere
+    flow: FlowAsset, first: TickWindow, report: TickReport | None, result: RunHere
 ) -> Exception:
     name = f"tick {(report.window if report else first).key} of `{flow.name}`"
     if report is None or report.committed:

@@ -12,7 +12,7 @@ from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.shrink import shrink
-from hydro_core.ticks.wanted import Limits, field_of
+from hydro_core.ticks.wanted import ReadLimits, field_of
 from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
 from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
@@ -20,7 +20,7 @@ from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
 from ..project.arguments import add_format, flow_parser, parsed
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.runner import TickRunner
 from .show import committed_window, count
 from .why_text import Why, as_json, as_text
@@ -35,7 +35,7 @@ def why(arguments: Sequence[str]) -> int:
     runner = TickRunner(settings)
     done = runner.next_tick(flow)
     window = committed_window(flow, done, options.tick, next_too=True)
-    ledger, most = runner.pipeline(flow).ledger, Limits(runner.project.why_rows)
+    ledger, most = runner.pipeline(flow).ledger, ReadLimits(runner.project.why_rows)
     program = runner.deployments.naive(flow)
     inputs = inputs_of(flow, program, runner.inputs)
     slices = FlowSlices(flow, program, inputs, ledger, most)
@@ -52,7 +52,7 @@ def why(arguments: Sequence[str]) -> int:
 def explain(
     slices: FlowSlices,
     asked: tuple[str, Where],
-    window: Window,
+    window: TickWindow,
     stored: Sequence[Any] | None,
     seconds: float,
 ) -> Why:
@@ -84,9 +84,8 @@ def explain(
 
 
 def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[Any]) -> Where:
-    """If all rows of an input can matter: what else the rows have in their columns, asked for, too.
-
-    But for floating-point numbers, which the program may give with other last bits.
+    """If all rows of an input can matter: what else the rows have in their columns, asked for, too,
+    but for floating-point numbers, which the program may give with other last bits.
     """
     typed = slices.program.typed
     needs = slice_of(typed, output, where).inputs.values()
@@ -100,7 +99,9 @@ def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[An
     return {**others, **where}
 
 
-def _there(slices: FlowSlices, output: str, where: Where, window: Window) -> Sequence[Window]:
+def _there(
+    slices: FlowSlices, output: str, where: Where, window: TickWindow
+) -> Sequence[TickWindow]:
     """The last ticks before at which there are such rows."""
     run = slices.run(output, where, (0, window.tick))
     if run.too_many:
@@ -170,7 +171,7 @@ def _read(text: str) -> Any:
 
 
 def _stored(
-    runner: TickRunner, slices: FlowSlices, output: str, where: Where, window: Window
+    runner: TickRunner, slices: FlowSlices, output: str, where: Where, window: TickWindow
 ) -> Sequence[Any]:
     table = runner.pipeline(slices.flow).output(output, window.tick)
     return rows_where(table, slices.program.typed.outputs[output].item, where)

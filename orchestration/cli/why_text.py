@@ -15,7 +15,7 @@ from hydro_core.types.json import to_json
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from .show import as_table
 
 
@@ -27,14 +27,14 @@ class Why:
     where: Where
     """Which of the output's rows were asked about."""
     run: SlicedRun
-    window: Window
+    window: TickWindow
     stored: Sequence[Any] | None
     """The rows as the table holds them; None: the tick is not committed."""
     rows: Sequence[Any] | None
     """The rows as the program gives them; None: there are too many landed rows to tell."""
     shrunk: Shrunk | None
     """The landed rows that matter; None: there is nothing to explain."""
-    there: Sequence[Window]
+    there: Sequence[TickWindow]
     """If there is no such row: the ticks before at which there is one."""
 
     @property

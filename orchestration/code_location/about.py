@@ -10,7 +10,7 @@ import dagster as dg
 
 from hydro_core.analysis.descriptions import Described
 from hydro_core.analysis.partition.answer import partition
-from hydro_core.deploy.files import Written
+from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import Span
 from hydro_core.lang.comments import Comments
 from hydro_core.plan.tick_plan import TickPlan
@@ -36,7 +36,7 @@ class About:
     columns: Described
     strata: Mapping[int, str] = field(default_factory=dict)
     """What each stratum does."""
-    written: Written | None = None
+    written: WrittenDeployment | None = None
     undeployed: str = ""
     changed: frozenset[str] = frozenset()
     link: Callable[[Span | None], Mapping[str, Any]] = lambda _: {}
@@ -112,7 +112,7 @@ def _listed(notes: tuple[str, ...]) -> str:
     return _code("\n\n".join(notes))
 
 
-def code_versions(written: Written) -> Mapping[str, str]:
+def code_versions(written: WrittenDeployment) -> Mapping[str, str]:
     """The code version of each asset; it stays where another program is proved the same."""
     return {
         f"state/{t.name}" if t.role == "state" else t.name: (t.version or t.meaning)[:SHOWN]

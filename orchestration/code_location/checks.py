@@ -17,7 +17,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 from ..quality.declared import checks_of
 from ..quality.landed import landed_checks, landed_verdicts
 from ..quality.validate import Verdict
@@ -32,7 +32,7 @@ class RunEvaluations:
     def __init__(self, flow: FlowAsset, context: dg.AssetExecutionContext) -> None:
         self._flow = flow
         self._planned = context.job_def.has_node_named(_step(flow))
-        self._last: dict[tuple[str, str], tuple[Verdict, Window]] = {}
+        self._last: dict[tuple[str, str], tuple[Verdict, TickWindow]] = {}
 
     def of_tick(self, report: TickReport) -> Iterator[dg.AssetCheckEvaluation]:
         """What was found of a tick, under its partition."""
@@ -94,7 +94,7 @@ def flow_checks(
     return (judge_again,)
 
 
-def _asked(flow: FlowAsset, axis: TickAxis, runner: TickRunner, key: str | None) -> Window:
+def _asked(flow: FlowAsset, axis: TickAxis, runner: TickRunner, key: str | None) -> TickWindow:
     """The committed tick that a run of checks judges: the one it names, else the last."""
     done = runner.next_tick(flow)
     window = axis.window_of(key) if key else axis.window(done - 1)
@@ -114,7 +114,7 @@ _SEVERITIES = {"error": dg.AssetCheckSeverity.ERROR, "warn": dg.AssetCheckSeveri
 
 
 def _evaluation(
-    key: dg.AssetKey, verdict: Verdict, window: Window, *, of_tick: bool = False
+    key: dg.AssetKey, verdict: Verdict, window: TickWindow, *, of_tick: bool = False
 ) -> dg.AssetCheckEvaluation:
     return dg.AssetCheckEvaluation(
         asset_key=key,

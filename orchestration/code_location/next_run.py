@@ -21,7 +21,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..flows.flows import Flows
 from ..flows.readiness import Ready
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -39,7 +39,7 @@ _LONGEST_PAUSE = timedelta(minutes=30)
 class NextRun:
     """What runs next, from a tick to another, or None; why, in words; whether that is for good."""
 
-    ticks: tuple[Window, Window] | None
+    ticks: tuple[TickWindow, TickWindow] | None
     says: str
     stopped: bool = False
 
@@ -88,7 +88,7 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
     return _unless_failed(flow, tries, flows.now()) or NextRun((first, last), says)
 
 
-def span(first: Window, last: Window) -> str:
+def span(first: TickWindow, last: TickWindow) -> str:
     """Ticks in words."""
     return f"tick {first.key}" if first == last else f"the ticks {first.key} to {last.key}"
 
@@ -117,7 +117,7 @@ def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextR
 
 
 def _unless_failed(
-    flow: FlowAsset, tries: Sequence[Attempt], now: datetime, window: Window | None = None
+    flow: FlowAsset, tries: Sequence[Attempt], now: datetime, window: TickWindow | None = None
 ) -> NextRun | None:
     """Why the last try keeps the next one waiting; None if it does not."""
     if not tries:

@@ -14,7 +14,7 @@ from hydro_core.spark.store.ledger import Ledger
 
 from ..flows.flows import Flows
 from ..instance.run_tags import UNDONE, flow_of, is_judged, keys_of
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 from .asset_paths import last_path
 
 _MOST_RUNS = 200
@@ -74,7 +74,7 @@ def last_key(flow: FlowAsset, flows: Flows) -> dg.AssetKey:
 
 def unrecorded(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
-) -> list[tuple[Window, Window]]:
+) -> list[tuple[TickWindow, TickWindow]]:
     """The ticks that are committed, but not in Dagster's records, as ranges.
 
     Of ticks that were computed again, it may have the records of before.
@@ -163,8 +163,8 @@ def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:
     return first <= tick <= last
 
 
-def _ranges(windows: Iterable[Window]) -> list[tuple[Window, Window]]:
-    found: list[tuple[Window, Window]] = []
+def _ranges(windows: Iterable[TickWindow]) -> list[tuple[TickWindow, TickWindow]]:
+    found: list[tuple[TickWindow, TickWindow]] = []
     for window in windows:
         if found and window.tick == found[-1][1].tick + 1:
             found[-1] = found[-1][0], window

@@ -18,7 +18,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from ..openlineage.events import Parent
 from ..project.shape import shape_of
-from ..project.ticks import TickAxis, Window
+from ..project.ticks import TickAxis, TickWindow
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from .asset_specs import asset_key, tick_step
@@ -77,14 +77,14 @@ def _reports(
     flow: FlowAsset,
     context: dg.AssetExecutionContext,
     runner: TickRunner,
-    ticks: tuple[Set[Window], Set[Window]],
+    ticks: tuple[Set[TickWindow], Set[TickWindow]],
 ) -> Iterator[TickReport]:
     """Runs the second ticks; the first ones, which were asked for, are corrected if the run's tag
     says so, as far as they are committed.
     """
     asked, windows = ticks
     first = min(asked, key=lambda window: window.tick)
-    corrected: set[Window] = set()
+    corrected: set[TickWindow] = set()
     parent = Parent(context.run.run_id, context.run.job_name)
     if _is_correction(context.run) and first.tick < runner.next_tick(flow):
         for report in runner.correct(flow, first, context.log.info, parent=parent):

@@ -18,7 +18,7 @@ from dagster._core.definitions.data_version import (
     NULL_EVENT_POINTER,
 )
 
-from hydro_core.deploy.files import Written
+from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project.shape import FlowShape
@@ -29,7 +29,7 @@ from .asset_specs import asset_key
 class Versions:
     """The versions that the partitions of a flow's assets get from a deployment."""
 
-    def __init__(self, flow: FlowAsset, written: Written, shape: FlowShape) -> None:
+    def __init__(self, flow: FlowAsset, written: WrittenDeployment, shape: FlowShape) -> None:
         self._flow, self._written, self._code = flow, written, code_versions(written)
         tables = ((f"state/{s.name}", s.parents) for s in shape.states)
         outputs = ((o.name, o.parents) for o in shape.outputs)

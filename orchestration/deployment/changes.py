@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hydro_core.deploy.files import Written, name_of
+from hydro_core.deploy.files import WrittenDeployment, name_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.landed_past import lost_past
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
-from ..project.ticks import Window
-from .seams import Asked, seams
+from ..project.ticks import TickWindow
+from .seams import DeployOptions, seams
 
 if TYPE_CHECKING:
     from hydro_core.deploy.deployment import Deployment
     from hydro_core.deploy.difference import Difference
-    from hydro_core.plan.bootstrap import Bootstrap, Wanted
+    from hydro_core.plan.bootstrap import Bootstrap, WantedTables
     from hydro_core.spark.store.ledger import Commit
 
     from ..quality.changed import Changed
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Work:
     """Tables that are to be computed from the past, and what computes them."""
 
-    wanted: Wanted
+    wanted: WantedTables
     made_by: Bootstrap
     since: Mapping[str, int]
     """Of outputs that keep some of their past, the first tick that is another."""
@@ -48,8 +48,8 @@ class Change:
     flow: FlowAsset
     commit: Commit
     """The last commit when this was found."""
-    serving: Written
-    target: Written
+    serving: WrittenDeployment
+    target: WrittenDeployment
     """What would be deployed; it is not written yet."""
     difference: Difference
     since: Mapping[str, int]
@@ -60,7 +60,7 @@ class Change:
     """Of each output how the last ticks differ, if that was asked for."""
 
     @property
-    def last(self) -> Window:
+    def last(self) -> TickWindow:
         """The last committed tick."""
         return self.flow.ticks.calendar.window(self.commit.last)
 
@@ -84,21 +84,21 @@ class Change:
     @cached_property
     def work(self) -> Work:
         """What is computed for it."""
-        from hydro_core.plan.bootstrap import Wanted
+        from hydro_core.plan.bootstrap import WantedTables
 
         wanted = self.difference.wanted
         return self.making(
-            Wanted(wanted.slots - self.empty, wanted.outputs - self.begun), self.since
+            WantedTables(wanted.slots - self.empty, wanted.outputs - self.begun), self.since
         )
 
-    def making(self, wanted: Wanted, since: Mapping[str, int]) -> Work:
+    def making(self, wanted: WantedTables, since: Mapping[str, int]) -> Work:
         """What computes tables of the program, from what is stored and landed."""
         from hydro_core.plan.bootstrap import bootstrap
 
         plan = self.target.deployment.plan
         return Work(wanted, bootstrap(plan, wanted, self.difference.leaves), since)
 
-    def restated(self, output: str) -> tuple[Window, Window] | None:
+    def restated(self, output: str) -> tuple[TickWindow, TickWindow] | None:
         """The ticks of an output that are computed anew; None: its past stays, or there is none."""
         first = self.since.get(output, 0)
         if output not in self.work.wanted.outputs or first > self.commit.last:
@@ -111,12 +111,12 @@ class Change:
         return self.difference.is_nothing
 
     def _alone(self, output: str) -> Bootstrap:
-        from hydro_core.plan.bootstrap import Wanted
+        from hydro_core.plan.bootstrap import WantedTables
 
-        return self.making(Wanted(outputs=frozenset({output})), {}).made_by
+        return self.making(WantedTables(outputs=frozenset({output})), {}).made_by
 
 
-def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | None:
+def change_of(flow: FlowAsset, runner: TickRunner, asked: DeployOptions) -> Change | None:
     """What deploying the program as it is now would do; None where it is the one that serves.
 
     Some deployment serves already.
@@ -132,7 +132,7 @@ def change_of(flow: FlowAsset, runner: TickRunner, asked: Asked) -> Change | Non
     made = deployment_for(flow)
     found, made = _compared(serving.deployment, _with_what_began(serving.deployment, made), commit)
     made = _with_versions(made, found)
-    target = Written(serving.number + 1, name_of(made), made)
+    target = WrittenDeployment(serving.number + 1, name_of(made), made)
     change = Change(flow, commit, serving, target, found, seams(flow, found, commit.last, asked))
     lost = lost_past(flow, runner, made.plan, change.work.made_by.inputs)
     if not lost:
@@ -202,7 +202,7 @@ def _from_now(change: Change) -> Change:
     notes = tuple(f"{name}{STARTED_EMPTY}{key}: {why}" for name in started)
     made = change.target.deployment
     made = replace(made, notes=(*notes, *made.notes))
-    return replace(change, target=Written(change.target.number, name_of(made), made))
+    return replace(change, target=WrittenDeployment(change.target.number, name_of(made), made))
 
 
 def _incomplete(flow: FlowAsset, lost: Mapping[str, str]) -> DataError:

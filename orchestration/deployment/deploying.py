@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.deploy.files import Written, newest
+from hydro_core.deploy.files import WrittenDeployment, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import Window, times_of
+from ..project.ticks import TickWindow, times_of
 from ..runner.beside import Computed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, Read
 from .changes import Change, Work
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class Predecessor:
     """The deployment before the one that serves, and the ticks that have run since."""
 
-    serving: Written
-    target: Written
+    serving: WrittenDeployment
+    target: WrittenDeployment
     commit: Commit
     """The last one that the earlier deployment has made."""
     last: int
@@ -66,7 +66,7 @@ def compare(
     columns that both have. Those that are proved the same keep their rows, so they are not run. The
     others run from the first tick on, since what they are at the last ones may be made of all.
     """
-    from hydro_core.plan.bootstrap import Wanted
+    from hydro_core.plan.bootstrap import WantedTables
 
     from ..quality.changed import Changed, changed_rows, sum_of
 
@@ -76,7 +76,7 @@ def compare(
     found = dict.fromkeys(both - restated - change.begun, Changed(0, 0))
     if not restated:
         return found
-    work = change.making(Wanted(outputs=restated), {})
+    work = change.making(WantedTables(outputs=restated), {})
     last = change.commit.last
     with _beside(change, work, runner) as rework:
         _compute(rework, _ranges(change, work, runner, rework), computed, runner)
@@ -98,7 +98,7 @@ def _of_both(rework: Rework, output: str) -> list[str]:
     return [name for name in first if name in second and first[name] == second[name]]
 
 
-def before(flow: FlowAsset, runner: TickRunner) -> Before:
+def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
     """What `rollback` would go back to.
 
     Raises:
@@ -128,10 +128,10 @@ def before(flow: FlowAsset, runner: TickRunner) -> Before:
         )
     target, commit = max(found, key=lambda one: one[0].number)
     last = runner.next_tick(flow) - 1
-    return Before(serving, target, commit, last)
+    return Predecessor(serving, target, commit, last)
 
 
-def roll_back(flow: FlowAsset, runner: TickRunner, to: Before, computed: Computed) -> Commit:
+def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: Computed) -> Commit:
     """Makes the deployment before serve again, and computes the ticks since then by its program.
 
     Raises:
@@ -189,7 +189,7 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
     given = {output: own.expect[output] for output in own.expect if output in by.plan.graph.sinks}
     read = _as_read(runner, flow, rework, by.inputs)
 
-    def with_stored(windows: Sequence[Window]) -> Mapping[str, Batch]:
+    def with_stored(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
         from hydro_core.spark.inputs.stored import stored_batches
 
         serving, ticks = rework.serving, (windows[0].tick, windows[-1].tick)
@@ -213,7 +213,7 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     # What arrived late with one of these ticks, for one before them, is late again.
     seen = inputs.landings.look_again(rework.first, ledger, seen)
 
-    def read(windows: Sequence[Window]) -> Mapping[str, Batch]:
+    def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
         return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
 
     return read

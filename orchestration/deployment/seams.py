@@ -10,17 +10,17 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.columns import declared_columns
 
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DeployOptions:
     """How a program is to be deployed, beyond the program itself."""
 
-    first: Window | None = None
+    first: TickWindow | None = None
     """The tick from which on changed outputs are restated, if not all of them."""
     forward_only: bool = False
     """Changed outputs keep the past that they have."""
@@ -28,7 +28,7 @@ class Asked:
     """What has no landed past starts empty."""
 
 
-def seams(flow: FlowAsset, found: Difference, last: int, asked: Asked) -> Mapping[str, int]:
+def seams(flow: FlowAsset, found: Difference, last: int, asked: DeployOptions) -> Mapping[str, int]:
     """The first restated tick of each output that keeps some of its past; none where all is.
 
     Args:

@@ -20,7 +20,7 @@ from hydro_core.running import Options, run_items
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.project import Project
-from .judge import Judged, judge
+from .judge import JudgedTest, judge
 from .shown import as_json, as_text
 from .written import files_beside, tests_in
 
@@ -64,7 +64,7 @@ def test(arguments: Sequence[str]) -> int:
 
 def _judged(
     wanted: Sequence[FlowAsset], found: Project, options: Options, wrong: dict[str, HydroError]
-) -> Iterator[Judged]:
+) -> Iterator[JudgedTest]:
     """The tests of flows that were run; what cannot be run is noted as wrong."""
     names = {flow.name for flow in wanted}
     for folder in dict.fromkeys(flow.folder for flow in wanted):

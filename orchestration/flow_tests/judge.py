@@ -12,7 +12,7 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import Diagnostic, HydroError, Span
-from hydro_core.project.yaml_text import Value
+from hydro_core.project.yaml_text import YamlValue
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
@@ -28,7 +28,7 @@ MISSING, UNEXPECTED, SAME = _SIGNS = "-", "+", " "
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UnexpectedRows:
     """An output of a tick that is not what is expected: its rows, each with what it is (`MISSING`,
     `UNEXPECTED` or `SAME`), in an order in which they can be read.
     """
@@ -44,11 +44,11 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedTest:
     """A test that was run: it failed where there are differences, or an error."""
 
     test: WrittenTest
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[UnexpectedRows, ...] = ()
     error: HydroError | None = None
 
     @property
@@ -63,7 +63,7 @@ class _Reading:
 
     problems: list[Diagnostic] = field(default_factory=list)
 
-    def items(self, rows: Sequence[Value], of: ItemType) -> list[Any]:
+    def items(self, rows: Sequence[YamlValue], of: ItemType) -> list[Any]:
         found = []
         for row in rows:
             try:
@@ -81,7 +81,7 @@ class _Reading:
         return found
 
 
-def judge(test: WrittenTest, typed: Typed, run: Run) -> Judged:
+def judge(test: WrittenTest, typed: Typed, run: Run) -> JudgedTest:
     """Runs a test of a program; what is wrong with it, or with a tick, is a failure of the test."""
     try:
         refuse(list(unknown_names(test, list(typed.inputs), list(typed.outputs))))
@@ -100,8 +100,8 @@ def judge(test: WrittenTest, typed: Typed, run: Run) -> Judged:
         refuse(reading.problems)
         given = list(run([TickInput(batches) for batches in ticks]))
     except HydroError as error:
-        return Judged(test, error=error)
-    return Judged(test, tuple(_differences(test, typed, wanted, given)))
+        return JudgedTest(test, error=error)
+    return JudgedTest(test, tuple(_differences(test, typed, wanted, given)))
 
 
 def _differences(
@@ -109,7 +109,7 @@ def _differences(
     typed: Typed,
     wanted: Sequence[Mapping[str, list[Any]]],
     given: Sequence[Mapping[str, list[Any]]],
-) -> Iterator[Difference]:
+) -> Iterator[UnexpectedRows]:
     for number, tick in enumerate(wanted):
         for name, expected in tick.items():
             stream = typed.outputs[name]
@@ -118,7 +118,7 @@ def _differences(
             compared = tuple(compare(*rows, ordered=stream.order is Order.TOTAL))
             if any(sign != SAME for sign, _ in compared):
                 span = test.ticks[number].names[f"out.{name}"]
-                yield Difference(number, name, span, compared)
+                yield UnexpectedRows(number, name, span, compared)
 
 
 def compare(

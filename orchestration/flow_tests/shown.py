@@ -8,14 +8,14 @@ from typing import Any
 
 from hydro_core.errors import HydroError
 
-from .judge import MISSING, SAME, UNEXPECTED, Difference, Judged
+from .judge import MISSING, SAME, UNEXPECTED, JudgedTest, UnexpectedRows
 
 _MOST_ROWS = 30
 """So many rows of a difference are shown; where there are more, first those that differ."""
 
 
 def as_text(
-    judged: Sequence[Judged], wrong: Mapping[str, HydroError], seconds: float
+    judged: Sequence[JudgedTest], wrong: Mapping[str, HydroError], seconds: float
 ) -> Iterator[str]:
     """The lines that tell of tests, and of files and flows that are wrong themselves."""
     for one in judged:
@@ -33,7 +33,7 @@ def as_text(
     yield f"{', '.join(counts)} in {seconds:.2f} s"
 
 
-def as_json(judged: Sequence[Judged], wrong: Mapping[str, HydroError]) -> dict[str, Any]:
+def as_json(judged: Sequence[JudgedTest], wrong: Mapping[str, HydroError]) -> dict[str, Any]:
     """The same as data."""
     return {
         "passed": sum(one.passed for one in judged),
@@ -43,7 +43,7 @@ def as_json(judged: Sequence[Judged], wrong: Mapping[str, HydroError]) -> dict[s
     }
 
 
-def _test(one: Judged) -> dict[str, Any]:
+def _test(one: JudgedTest) -> dict[str, Any]:
     found: dict[str, Any] = {
         "flow": one.test.flow.name,
         "test": one.test.name,
@@ -65,7 +65,7 @@ def _test(one: Judged) -> dict[str, Any]:
     return found if one.error is None else {**found, "error": one.error.as_json()}
 
 
-def _failed(one: Judged) -> Iterator[str]:
+def _failed(one: JudgedTest) -> Iterator[str]:
     place = f"{one.test.span.file}:{one.test.span.line}"
     yield f"FAILED {one.test.flow.name}: {one.test.name} ({place})"
     if one.error is not None:
@@ -76,7 +76,7 @@ def _failed(one: Judged) -> Iterator[str]:
         yield from (f"    {line}".rstrip() for line in _table(difference))
 
 
-def _table(difference: Difference) -> Iterator[str]:
+def _table(difference: UnexpectedRows) -> Iterator[str]:
     shown = list(difference.rows)
     if len(shown) > _MOST_ROWS:
         shown = [row for row in shown if row[0] != SAME][:_MOST_ROWS]

@@ -24,9 +24,9 @@ from pathlib import Path
 from hydro_core.errors import Diagnostic, ProgramError, Span
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.project.yaml_text import Document, Value
+from hydro_core.project.yaml_text import Document, YamlValue
 
-Rows = Mapping[str, Sequence[Value]]
+Rows = Mapping[str, Sequence[YamlValue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def tests_in(file: Path, flows: Sequence[FlowAsset]) -> list[WrittenTest]:
 
 
 def _test(
-    document: Document, name: str, value: Value, flows: Sequence[FlowAsset]
+    document: Document, name: str, value: YamlValue, flows: Sequence[FlowAsset]
 ) -> WrittenTest | None:
     what = f"the test `{name}`"
     found = document.mapping(value, what)
@@ -85,7 +85,7 @@ def _test(
 
 
 def _flow(
-    document: Document, said: Value | None, test: Value, flows: Sequence[FlowAsset]
+    document: Document, said: YamlValue | None, test: YamlValue, flows: Sequence[FlowAsset]
 ) -> FlowAsset | None:
     names = [flow.name for flow in flows]
     there = ", ".join(f"`{name}`" for name in names)
@@ -101,7 +101,7 @@ def _flow(
     return flows[names.index(said.of)]
 
 
-def _tick(document: Document, value: Value) -> WrittenTick:
+def _tick(document: Document, value: YamlValue) -> WrittenTick:
     found = document.mapping(value, "a tick")
     document.known(found, ("in", "out"), "a tick")
     sides, names = {"in": {}, "out": {}}, {}

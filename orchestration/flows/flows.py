@@ -20,11 +20,11 @@ from hydro_core.types.columns import declared_columns
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
-from ..project.ticks import Window, times_of
+from ..project.ticks import TickWindow, times_of
 from .readiness import Ready, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import Landing, Landings, Past
+    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable, PipelinePast
     from hydro_core.spark.inputs.arrivals.seen import Seen
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
@@ -133,7 +133,7 @@ class Flows:
         return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
 
     def landed(
-        self, flow: FlowAsset, windows: Sequence[Window], seen: Mapping[str, Seen]
+        self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, Seen]
     ) -> Mapping[str, Batch]:
         """What had landed for ticks when the inputs were looked at, by the inputs' names."""
         first, last = windows[0].tick, windows[-1].tick
@@ -141,9 +141,9 @@ class Flows:
 
     def _where(
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
-    ) -> tuple[dict[str, Landing], dict[str, ItemType], Past]:
+    ) -> tuple[dict[str, LandingTable], dict[str, ItemType], PipelinePast]:
         """Where the inputs of a plan land, the types of their items, and the pipeline's past."""
-        from hydro_core.spark.inputs.arrivals.landings import Landing, Past
+        from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
 
         flow = fitted(flow, plan)
         landings, items = {}, {}
@@ -156,5 +156,5 @@ class Flows:
                 place = self.deployments.output_of(flow, name, columns)
             else:
                 place = self.project.landing / landing_path(where.path)
-            landings[name] = Landing(place, where.column)
-        return landings, items, Past(self.directory(flow), flow.ticks.calendar)
+            landings[name] = LandingTable(place, where.column)
+        return landings, items, PipelinePast(self.directory(flow), flow.ticks.calendar)

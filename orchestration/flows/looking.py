@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from .noticed import NOTHING, Noticed, noticed
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class After:
 
 
 @dataclass(slots=True)
-class Reading:
+class LandingReads:
     """Reads the landings of a flow as they were seen, for ticks on a ledger as it was then.
 
     Late rows are in what is read for the first tick that was open, and for no other.
@@ -39,12 +39,12 @@ class Reading:
     after: After | None = None
     """How the ledger was; None: nobody else can commit."""
 
-    def __call__(self, windows: Sequence[Window]) -> Mapping[str, Batch]:
+    def __call__(self, windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
         """What has landed for ticks."""
         return self.flows.landed(self.flow, windows, self.seen)
 
 
-def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> Reading:
+def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> LandingReads:
     """Looks at what has landed; nothing is changed.
 
     Args:
@@ -60,10 +60,10 @@ def look(flows: Flows, flow: FlowAsset, *, to_tell: bool = False) -> Reading:
     with told_faults(f"the landings of `{flow.name}`", vanished=True):
         until, reads = 0 if last is None else last.last + 1, ledger.last_reads()
         seen = flows.landings(flow).look(until, reads, to_tell=to_tell)
-    return Reading(flows, flow, seen, After(-1 if last is None else last.sequence))
+    return LandingReads(flows, flow, seen, After(-1 if last is None else last.sequence))
 
 
-def missing(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
     """What has come or changed for committed ticks and is not in them, by input."""
     calendar = flow.ticks.calendar
     found = {
@@ -73,7 +73,7 @@ def missing(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
     return {name: one for name, one in found.items() if one != NOTHING}
 
 
-def to_decide(flow: FlowAsset, reading: Reading) -> dict[str, Noticed]:
+def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
     """What somebody may accept, by input: what came or changed since somebody last did."""
     calendar = flow.ticks.calendar
     found = {

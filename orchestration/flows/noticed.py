@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hydro_core.ticks.calendar import Calendar
 
 if TYPE_CHECKING:
-    from hydro_core.spark.store.input_reads import Change, InputRead
+    from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
 _NAMED = 5
 """Of more ticks than this, a sentence names the first ones."""
@@ -76,7 +76,9 @@ class Noticed:
 NOTHING = Noticed()
 
 
-def noticed(calendar: Calendar, late: Mapping[int, int], changed: Iterable[Change]) -> Noticed:
+def noticed(
+    calendar: Calendar, late: Mapping[int, int], changed: Iterable[ChangedRange]
+) -> Noticed:
     """What was noticed, with the ticks by their keys."""
 
     def key(tick: int) -> str:

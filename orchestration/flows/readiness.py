@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, Window
+from hydro_core.ticks.calendar import Calendar, TickWindow
 
 Committed = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""
@@ -37,7 +37,7 @@ class Ready:
         """Whether every tick of the flow may run."""
         return self.calendar.count == self.until
 
-    def refuse(self, window: Window) -> None:
+    def refuse(self, window: TickWindow) -> None:
         """Raises where the tick may not run yet.
 
         Raises:
@@ -86,7 +86,7 @@ def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) 
     return Ready(calendar, until, why)
 
 
-def _until_closed(calendar: Calendar, window: Window) -> str:
+def _until_closed(calendar: Calendar, window: TickWindow) -> str:
     late = f", and the tick may run {calendar.delay} later" if calendar.delay else ""
     return f"its window ends at {calendar.shown(window.end)}{late}"
 

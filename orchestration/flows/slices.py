@@ -21,9 +21,9 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.sliced import SlicedRun
-from hydro_core.ticks.calendar import Calendar, Window
+from hydro_core.ticks.calendar import Calendar, TickWindow
 from hydro_core.ticks.tick import TickInput
-from hydro_core.ticks.wanted import Limits, Wanted, meets
+from hydro_core.ticks.wanted import ReadLimits, WantedRows, meets
 from hydro_core.types.item import FieldPath, ItemType
 from hydro_core.types.values import canonical
 
@@ -68,13 +68,13 @@ class FlowSlices:
     program: Compiled
     inputs: SlicedBatches
     ledger: Ledger
-    most: Limits
+    most: ReadLimits
     reads: Sequence[InputRead] = ()
     at: int = 0
     steps: Steps | None = None
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
-    _windows: dict[int, Window] = field(default_factory=dict)
+    _windows: dict[int, TickWindow] = field(default_factory=dict)
     _some: dict[tuple[str, int, int, int | None], list[Any]] = field(default_factory=dict)
 
     def run(
@@ -109,7 +109,7 @@ class FlowSlices:
 
         Slices that are to be gathered end at the same tick.
         """
-        together: dict[tuple[str, int], list[Wanted]] = {}
+        together: dict[tuple[str, int], list[WantedRows]] = {}
         for run in runs:
             for wanted in run.first_wanted().values():
                 if not wanted.is_all:
@@ -124,7 +124,7 @@ class FlowSlices:
                     # Each is told of it where it asks for its own.
                     continue
 
-    def some(self, wanted: Wanted, last: int) -> Sequence[Any]:
+    def some(self, wanted: WantedRows, last: int) -> Sequence[Any]:
         """Some of the rows of an input, up to a tick: the same for all who ask for so many."""
         key = wanted.name, wanted.first, last, wanted.some
         if key not in self._some:
@@ -133,7 +133,7 @@ class FlowSlices:
         return self._some[key]
 
     def counts(
-        self, asked: Sequence[tuple[Wanted, Sequence[FieldPath]]], last: int
+        self, asked: Sequence[tuple[WantedRows, Sequence[FieldPath]]], last: int
     ) -> list[Counter[tuple[Hashable, ...]]]:
         """How many of the rows of an input have which values in some fields, by their forms; for
         each who asks, all from the same tick on. Nothing where that takes more than to count.
@@ -156,7 +156,7 @@ class FlowSlices:
             return True
         return there is not None and there < read
 
-    def window(self, tick: int) -> Window:
+    def window(self, tick: int) -> TickWindow:
         """The window of a tick."""
         if tick not in self._windows:
             self._windows[tick] = self._calendar.window(tick)
@@ -178,7 +178,7 @@ class FlowSlices:
         window = self.window(number)
         return TickInput(batches, window.start, window.end)
 
-    def _read(self, wanted: Wanted, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
+    def _read(self, wanted: WantedRows, parts: Iterator[_Part]) -> Mapping[int, list[Any]]:
         found: dict[int, list[Any]] = {}
         left = self.most.rows
         for part in parts:
@@ -188,7 +188,9 @@ class FlowSlices:
             left -= sum(map(len, rows.values()))
         return found
 
-    def _of_part(self, wanted: Wanted, part: _Part, most: Limits) -> Mapping[int, list[Any]]:
+    def _of_part(
+        self, wanted: WantedRows, part: _Part, most: ReadLimits
+    ) -> Mapping[int, list[Any]]:
         times = self._times(part)
         try:
             return self.inputs.wanted(wanted, part.last, times, most, part.version)
@@ -203,13 +205,13 @@ class FlowSlices:
         windows = map(self.window, range(part.first, part.last + 1))
         return {window.tick: (window.start, window.end) for window in windows}
 
-    def _at_once(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+    def _at_once(self, last: int, wanted: WantedRows) -> Iterator[_Part]:
         yield _Part(wanted.first, last, self._versions.get(wanted.name))
 
-    def _read_at_once(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+    def _read_at_once(self, last: int, wanted: WantedRows) -> Mapping[int, list[Any]]:
         return self._read(wanted, self._at_once(last, wanted))
 
-    def _read_as_read(self, last: int, wanted: Wanted) -> Mapping[int, list[Any]]:
+    def _read_as_read(self, last: int, wanted: WantedRows) -> Mapping[int, list[Any]]:
         """The rows as the ticks have read them, those of earlier ticks that came late, too."""
         found = dict(self._read(wanted, self._as_read(last, wanted)))
         for came, of, versions in self._late(wanted.name):
@@ -241,7 +243,7 @@ class FlowSlices:
             yield from ((commit.first, stands, r) for r in commit.inputs if r.name == name)
         yield from ((self.at, True, read) for read in self.reads if read.name == name)
 
-    def _as_read(self, last: int, wanted: Wanted) -> Iterator[_Part]:
+    def _as_read(self, last: int, wanted: WantedRows) -> Iterator[_Part]:
         """Ticks that follow each other and have read the same version, together."""
         name, part = wanted.name, None
         for tick in range(wanted.first, last + 1):
@@ -313,7 +315,7 @@ def rows_where(table: pa.Table, item: ItemType, where: Where) -> list[Any]:
     from hydro_core.spark.pipeline.rows import items_of_columns
 
     forms = {path: {canonical(v): v for v in known.values} for path, known in where.items()}
-    within = condition_of(Wanted("", (forms,), 0), table.schema, item)
+    within = condition_of(WantedRows("", (forms,), 0), table.schema, item)
     found = table if within is None else ds.dataset(table).to_table(filter=within)
     items = items_of_columns(found, item)
     tests = [(path, known.forms) for path, known in where.items()]

@@ -14,7 +14,7 @@ from hydro_core.analysis.descriptions import Described
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..project.shape import Columns, FlowShape, OutputShape
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.report import TickReport
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
@@ -33,7 +33,7 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LineageRun:
     """Ticks that are to be committed together."""
 
     flow: FlowAsset
@@ -44,7 +44,7 @@ class Run:
     """Where each input is."""
     outputs: Mapping[str, str]
     """Where each output's table is."""
-    windows: Sequence[Window]
+    windows: Sequence[TickWindow]
     namespace: str
     parent: Parent | None = None
     code: str | None = None

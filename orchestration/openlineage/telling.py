@@ -16,18 +16,20 @@ from hydro_core.project.flow_asset import FlowAsset
 from ..project.programs import comments_of
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..runner.report import TickReport
 from .client import send
-from .events import Parent, Run
+from .events import LineageRun, Parent
 
 if TYPE_CHECKING:
     from ..flows.flows import Flows
 
-Begin = Callable[[Sequence[Window]], Run]
+Begin = Callable[[Sequence[TickWindow]], LineageRun]
 
 
-def begun(flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[Window]) -> Run:
+def begun(
+    flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
+) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
     pipeline, where = flows.pipeline(flow), flows.landings(flow).sources
     inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
@@ -36,7 +38,7 @@ def begun(flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequenc
     deployed = flows.deployments.prepared(flow)
     comments = comments_of(flow, deployed)
     asset = flows.asset(flow)
-    return Run(
+    return LineageRun(
         replace(asset, description=asset.description or comments.head),
         shape_of(flows.plan(flow)),
         described(deployed.deployment.program.typed, comments),
@@ -51,7 +53,7 @@ def begun(flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequenc
 
 def told(
     reports: Iterable[TickReport],
-    windows: Sequence[Window],
+    windows: Sequence[TickWindow],
     begin: Begin,
     project: ProjectSettings,
     log: Callable[[str], None],
@@ -83,7 +85,10 @@ def told(
 
 @contextmanager
 def _run(
-    run: Run, seen: Sequence[TickReport], project: ProjectSettings, log: Callable[[str], None]
+    run: LineageRun,
+    seen: Sequence[TickReport],
+    project: ProjectSettings,
+    log: Callable[[str], None],
 ) -> Iterator[None]:
     to = project.openlineage or ""
     send(run.started(), to, project.openlineage_key, log)

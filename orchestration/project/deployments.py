@@ -12,7 +12,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydro_core.deploy.files import Written, name_at, name_of, newest, numbers, remove, write
+from hydro_core.deploy.files import (
+    WrittenDeployment,
+    name_at,
+    name_of,
+    newest,
+    numbers,
+    remove,
+    write,
+)
 from hydro_core.deploy.meaning import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import Mode, TickPlan
@@ -40,8 +48,8 @@ class Deployments:
     def __init__(self, pipelines: Path) -> None:
         self._pipelines = pipelines
         self._ledgers: dict[str, Ledger] = {}
-        self._serving: dict[str, Written] = {}
-        self._drafts: dict[str, Written] = {}
+        self._serving: dict[str, WrittenDeployment] = {}
+        self._drafts: dict[str, WrittenDeployment] = {}
 
     def ledger(self, flow: FlowAsset) -> Ledger:
         """The ledger of a flow's pipeline, read anew: what is new since it was read last."""
@@ -79,7 +87,7 @@ class Deployments:
         """The last commit of a flow's pipeline, read anew; None before the first."""
         return self.ledger(flow).last
 
-    def serving(self, flow: FlowAsset) -> Written | None:
+    def serving(self, flow: FlowAsset) -> WrittenDeployment | None:
         """The deployment that serves; None before the first commit.
 
         Raises:
@@ -97,7 +105,7 @@ class Deployments:
             self._serving[flow.name] = known
         return known
 
-    def draft(self, flow: FlowAsset) -> Written | None:
+    def draft(self, flow: FlowAsset) -> WrittenDeployment | None:
         """The deployment that is written of the program, if that was not changed since.
 
         Raises:
@@ -109,7 +117,7 @@ class Deployments:
         self._drafts[flow.name] = known
         return known
 
-    def prepared(self, flow: FlowAsset) -> Written:
+    def prepared(self, flow: FlowAsset) -> WrittenDeployment:
         """The deployment that serves, or that the first tick makes serve, which is written now.
 
         Raises:
@@ -123,7 +131,7 @@ class Deployments:
             found = self._drafts[flow.name] = self.written(flow, deployment_for(flow))
         return found
 
-    def first(self, flow: FlowAsset) -> Written:
+    def first(self, flow: FlowAsset) -> WrittenDeployment:
         """What the first tick would make serve; it is not written, if it is not there already.
 
         Raises:
@@ -134,12 +142,12 @@ class Deployments:
             return found
         made = deployment_for(flow)
         number = max(numbers(self._pipelines / flow.name), default=0) + 1
-        return Written(number, name_of(made), made)
+        return WrittenDeployment(number, name_of(made), made)
 
-    def written(self, flow: FlowAsset, deployment: Deployment) -> Written:
+    def written(self, flow: FlowAsset, deployment: Deployment) -> WrittenDeployment:
         """A deployment, written as the flow's next one; it does not serve by that."""
         number = write(self._pipelines / flow.name, deployment)
-        return Written(number, name_of(deployment), deployment)
+        return WrittenDeployment(number, name_of(deployment), deployment)
 
     def forget(self, flow: FlowAsset, keep: timedelta, now: datetime) -> tuple[int, ...]:
         """Removes the deployments that were given up longer ago than `keep`, and gives their
@@ -170,7 +178,7 @@ class Deployments:
         found = self.shown(flow)
         return plan_as_written(flow) if found is None else found.deployment.plan
 
-    def shown(self, flow: FlowAsset) -> Written | None:
+    def shown(self, flow: FlowAsset) -> WrittenDeployment | None:
         """The deployment that serves, else the one that is written of the program as it is now.
 
         Raises:

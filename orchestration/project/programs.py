@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
-from hydro_core.deploy.files import Written
+from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.deploy.meaning import Said, said
 from hydro_core.errors import Diagnostic
 from hydro_core.plan.meaning import program_meanings
@@ -24,7 +24,7 @@ from hydro_core.project.program import check_outputs, program_of
 
 if TYPE_CHECKING:
     from hydro_core.compile import Compiled
-    from hydro_core.deploy.make import Given
+    from hydro_core.deploy.make import DeploymentMetadata
     from hydro_core.lang.comments import Comments
     from hydro_core.optimize.optimizer import Optimized
 
@@ -137,16 +137,16 @@ def _deployment(
 
 def _planned(
     flow: FlowAsset, program: Compiled, plan: Callable[[Compiled], Optimized]
-) -> tuple[Optimized, Given]:
+) -> tuple[Optimized, DeploymentMetadata]:
     """The plan of a program, cut into shards if the asset asks for that, and what is said of it."""
-    from hydro_core.deploy.make import Given
+    from hydro_core.deploy.make import DeploymentMetadata
 
     cut = in_shards(flow, program, plan)
     if cut is None:
-        return plan(program), Given(texts_of(flow))
+        return plan(program), DeploymentMetadata(texts_of(flow))
     sharding, shards = cut
     known = shards.meanings(program_meanings(program.typed))
-    return shards.optimized(), Given(texts_of(flow), sharding=sharding, meanings=known)
+    return shards.optimized(), DeploymentMetadata(texts_of(flow), sharding=sharding, meanings=known)
 
 
 def _in_a_line(warning: Diagnostic) -> str:
@@ -154,7 +154,7 @@ def _in_a_line(warning: Diagnostic) -> str:
     return f"{place}{warning.message}\n  help: {warning.help}"
 
 
-def comments_of(flow: FlowAsset, written: Written | None) -> Comments:
+def comments_of(flow: FlowAsset, written: WrittenDeployment | None) -> Comments:
     """What the program says of its statements, as it was deployed, or as it is where it was not."""
     from hydro_core.lang.comments import Comments
 

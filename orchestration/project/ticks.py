@@ -12,15 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hydro_core.project.flow_asset import Ticks
-from hydro_core.ticks.calendar import Calendar, Window
+from hydro_core.ticks.calendar import Calendar, TickWindow
 
 if TYPE_CHECKING:
     import dagster as dg
 
-__all__ = ["TickAxis", "Window", "times_of"]
+__all__ = ["TickAxis", "TickWindow", "times_of"]
 
 
-def times_of(windows: Sequence[Window]) -> dict[int, tuple[datetime, datetime]]:
+def times_of(windows: Sequence[TickWindow]) -> dict[int, tuple[datetime, datetime]]:
     """When the ticks begin and end."""
     return {window.tick: (window.start, window.end) for window in windows}
 

@@ -26,7 +26,7 @@ EQUALS = "equals_program"
 SAYS = "for some keys it is what the program gives, run over all that is landed"
 
 
-class Asked(NamedTuple):
+class ComputedOutput(NamedTuple):
     """An output at some ticks, and what a plan has given there: a table with a row for each."""
 
     output: str
@@ -35,11 +35,11 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedKeys:
     """What a plan and the program give for some keys."""
 
     slices: FlowSlices
-    asked: Asked
+    asked: ComputedOutput
     where: Where
     adds_up: bool
 

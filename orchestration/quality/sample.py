@@ -25,12 +25,12 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.settings import MEBIBYTE
 from hydro_core.sliced import SlicedRun
-from hydro_core.ticks.wanted import Limits, TooLargeError, Wanted, field_of
+from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field_of
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
 from ..flows.slices import FlowSlices, Inputs, Where, rows_where
-from .compared import Asked, Compared, equal_to, told
+from .compared import ComparedKeys, ComputedOutput, equal_to, told
 from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
 
@@ -57,10 +57,10 @@ class Chosen(NamedTuple):
     keys: list[tuple[Any, ...]]
 
 
-class Trial(NamedTuple):
+class SampledOutput(NamedTuple):
     """An output that is judged by some keys, and the slice that tells what they ought to give."""
 
-    asked: Asked
+    asked: ComputedOutput
     chosen: Chosen
     run: SlicedRun
 
@@ -84,14 +84,14 @@ class Sample:
     def judge(self, pipeline: Pipeline, prepared: Prepared) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on ticks that are written, by the outputs' names."""
         ticks = prepared.run.first, prepared.run.last
-        asked = [Asked(output, ticks, prepared.shown(output)) for output in self.drivers]
+        asked = [ComputedOutput(output, ticks, prepared.shown(output)) for output in self.drivers]
         yield from self._judge(pipeline, asked, prepared.inputs)
 
     def judge_again(self, pipeline: Pipeline, output: str, tick: int) -> Iterator[Verdict]:
         """The verdict on an output of a committed tick, from the stored table."""
         if output in self.drivers:
             table = pipeline.output_tables[output].name
-            asked = Asked(output, (tick, tick), pipeline.store.rows(table, tick, tick))
+            asked = ComputedOutput(output, (tick, tick), pipeline.store.rows(table, tick, tick))
             yield from (verdict for _, verdict in self._judge(pipeline, [asked]))
 
     @cached_property
@@ -104,21 +104,21 @@ class Sample:
         return planned(self.program)
 
     def _judge(
-        self, pipeline: Pipeline, asked: Sequence[Asked], reads: Sequence[InputRead] = ()
+        self, pipeline: Pipeline, asked: Sequence[ComputedOutput], reads: Sequence[InputRead] = ()
     ) -> Iterator[tuple[str, Verdict]]:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
         from hydro_core.spark.inputs.held import HELD
 
-        inputs, most = self.inputs(self.flow, self._plan), Limits(_MOST_ROWS, _MOST_BYTES)
+        inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
         inputs.held = HELD
         first, last = asked[0].ticks
         slices = FlowSlices(
             self.flow, self.program, inputs, pipeline.ledger, most, reads, first, self._steps
         )
         adding = {o for o, table in pipeline.output_tables.items() if table.kind is Kind.H}
-        trials = dict[str, Trial | None]()
+        trials = dict[str, SampledOutput | None]()
         for one in asked:
             chosen = self._chosen(slices, one)
             ticks = _from(one.ticks, adds_up=one.output in adding)
@@ -132,19 +132,19 @@ class Sample:
                 yield output, self._verdict(slices, trial, adds_up=output in adding)
 
     def _trial(
-        self, slices: FlowSlices, asked: Asked, chosen: Chosen, ticks: tuple[int, int]
-    ) -> Trial:
+        self, slices: FlowSlices, asked: ComputedOutput, chosen: Chosen, ticks: tuple[int, int]
+    ) -> SampledOutput:
         run = slices.slice(asked.output, self._where(asked.output, chosen), ticks)
-        return Trial(asked, chosen, run)
+        return SampledOutput(asked, chosen, run)
 
     def _with_few_rows(
-        self, slices: FlowSlices, trials: Sequence[Trial], last: int
-    ) -> Mapping[str, Trial]:
+        self, slices: FlowSlices, trials: Sequence[SampledOutput], last: int
+    ) -> Mapping[str, SampledOutput]:
         """Those whose keys have too many landed rows, where that can be counted, with fewer keys.
 
         What is asked of a tick or two is not counted: there are not many.
         """
-        by_input: dict[str, list[tuple[Trial, Wanted]]] = {}
+        by_input: dict[str, list[tuple[SampledOutput, WantedRows]]] = {}
         for trial in trials:
             wanted = trial.run.first_wanted().get(trial.chosen.driver.input)
             if wanted is not None and not wanted.first and not wanted.is_all:
@@ -161,7 +161,7 @@ class Sample:
                     found[trial.asked.output] = self._trial(slices, trial.asked, fewer, ticks)
         return found
 
-    def _verdict(self, slices: FlowSlices, trial: Trial, *, adds_up: bool) -> Verdict:
+    def _verdict(self, slices: FlowSlices, trial: SampledOutput, *, adds_up: bool) -> Verdict:
         first, last = trial.asked.ticks
         try:
             return self._compare(slices, trial, adds_up=adds_up)
@@ -172,10 +172,10 @@ class Sample:
                 return told(
                     {"note": f"compared at each {every}th tick only: much is landed by now"}
                 )
-            whole = replace(slices, most=Limits(_MOST_ROWS))
+            whole = replace(slices, most=ReadLimits(_MOST_ROWS))
             return self._compare(whole, trial, adds_up=adds_up)
 
-    def _compare(self, slices: FlowSlices, trial: Trial, *, adds_up: bool) -> Verdict:
+    def _compare(self, slices: FlowSlices, trial: SampledOutput, *, adds_up: bool) -> Verdict:
         asked, chosen, run = trial
         if run.too_many:
             return told({"note": _too_many(run)})
@@ -188,7 +188,7 @@ class Sample:
                 run = slices.run(asked.output, where, (run.first, run.last))
             if run.too_many:
                 return told({"note": note})
-        compared = Compared(slices, asked, run.slice.where, adds_up=adds_up)
+        compared = ComparedKeys(slices, asked, run.slice.where, adds_up=adds_up)
         verdict = compared.verdict(run, len(chosen.keys))
         if not verdict.passed:
             first, last = asked.ticks
@@ -203,7 +203,7 @@ class Sample:
         asked = run.wanted[driver.input], list(driver.fields.values())
         return _fewer(chosen, slices.counts([asked], run.last)[0])
 
-    def _chosen(self, slices: FlowSlices, asked: Asked) -> Chosen | None:
+    def _chosen(self, slices: FlowSlices, asked: ComputedOutput) -> Chosen | None:
         """Keys that the plan gave rows for at the last tick; of rows that landed for it; and of
         such that landed for a tick before.
         """
@@ -226,7 +226,7 @@ class Sample:
             kept = _keys(rows, list(driver.fields), (self.keys + 1) // 2)
             fields = list(driver.fields.values())
             for at in (tick, earlier):
-                landed = list(slices.some(Wanted(driver.input, ({},), at, _LOOKED_AT), at))
+                landed = list(slices.some(WantedRows(driver.input, ({},), at, _LOOKED_AT), at))
                 random.shuffle(landed)
                 more = self.keys - len(kept) if at < tick else (self.keys - len(kept) + 1) // 2
                 kept |= _keys(landed, fields, more)

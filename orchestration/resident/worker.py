@@ -40,7 +40,7 @@ _PACKAGES = ("hydro_core", "hydrotick")
 _SECONDS_TO_LOOK = 1.0
 
 
-class Worker:
+class WorkerLoop:
     """The run that is executed, and whether there is to be another."""
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ def main(home: Path, number: int, inherited: int | None, given: tuple[str, str] 
     lock = ProcessLock(workers_of(home) / f"{number}.lock")
     if inherited is None and not lock.take():
         return
-    worker = Worker()
+    worker = WorkerLoop()
     if given:
         worker.take(*given)
     with listen(home, number) as listening:
@@ -198,7 +198,7 @@ def main(home: Path, number: int, inherited: int | None, given: tuple[str, str] 
 
 
 @contextmanager
-def _instance(worker: Worker) -> Iterator[dg.DagsterInstance]:
+def _instance(worker: WorkerLoop) -> Iterator[dg.DagsterInstance]:
     import dagster as dg
     from dagster._utils.interrupts import capture_interrupts
 
@@ -207,7 +207,7 @@ def _instance(worker: Worker) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def _serve(worker: Worker, listening: Any) -> None:
+def _serve(worker: WorkerLoop, listening: Any) -> None:
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             answer = worker.answer(json.loads(self.rfile.readline()))
@@ -220,7 +220,7 @@ def _serve(worker: Worker, listening: Any) -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def _follow(worker: Worker, leader: str | None) -> None:
+def _follow(worker: WorkerLoop, leader: str | None) -> None:
     """Ends the worker when the process that it works for has ended, even if that was killed."""
 
     def follow(leader: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from .ranges import Ranges
 from .report import TickReport
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
 
-Computed = Callable[[Sequence[Window]], None]
+Computed = Callable[[Sequence[TickWindow]], None]
 """Called with ticks that have been computed."""
 
 

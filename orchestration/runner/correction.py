@@ -15,8 +15,8 @@ from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.landed_past import rows_read
-from ..flows.looking import Reading, look
-from ..project.ticks import Window
+from ..flows.looking import LandingReads, look
+from ..project.ticks import TickWindow
 from ..quality.changed import changed
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
@@ -38,9 +38,9 @@ class Planned:
     rows came late for it that have to be corrected.
     """
 
-    asked: Window
-    first: Window
-    last: Window
+    asked: TickWindow
+    first: TickWindow
+    last: TickWindow
     why: str = ""
     """Why another tick than the one that was asked for is the first."""
 
@@ -74,10 +74,10 @@ def planned(flows: Flows, flow: FlowAsset, key: str) -> Planned:
 def correct(
     flows: Flows,
     flow: FlowAsset,
-    first: Window,
+    first: TickWindow,
     log: Log,
-    reading: Reading | None,
-    computed_again: Callable[[Sequence[Window]], None],
+    reading: LandingReads | None,
+    computed_again: Callable[[Sequence[TickWindow]], None],
 ) -> Iterator[TickReport]:
     """Computes the ticks from `first` to the last committed one again, and reports each.
 
@@ -96,7 +96,7 @@ def correct(
             correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
             before = flows.landings(flow).look_again(rework.first, pipeline.ledger, seen)
-            reading = Reading(flows, flow, before)
+            reading = LandingReads(flows, flow, before)
             ranges = Ranges(flows.asset(flow), rework.beside, reading, log)
             reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
             if reports[-1].committed:
@@ -136,7 +136,7 @@ def _replaced(
     ]
 
 
-def _not_committed(flow: FlowAsset, asked: Window, done: int) -> DataError:
+def _not_committed(flow: FlowAsset, asked: TickWindow, done: int) -> DataError:
     window = flow.ticks.calendar.window
     return DataError(
         Diagnostic(

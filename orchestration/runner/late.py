@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.looking import After, Reading
+from ..flows.looking import After, LandingReads
 from ..flows.noticed import noticed
 from .ranges import overtaken
 
@@ -54,17 +54,17 @@ def first_to_correct(
     return min(found, default=None)
 
 
-def seen_again(flows: Flows, flow: FlowAsset, reading: Reading) -> Reading:
+def seen_again(flows: Flows, flow: FlowAsset, reading: LandingReads) -> LandingReads:
     """The same landings, as they were seen, after committed ticks were computed again with them."""
     ledger = flows.deployments.ledger(flow)
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
     seen = flows.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
-    return Reading(flows, flow, seen, After(last.sequence))
+    return LandingReads(flows, flow, seen, After(last.sequence))
 
 
-def accept(flows: Flows, flow: FlowAsset, reading: Reading) -> None:
+def accept(flows: Flows, flow: FlowAsset, reading: LandingReads) -> None:
     """Accepts what came or changed for committed ticks, as it was seen: late rows arrive with the
     next tick, and changed ticks stay as they were read. The ledger says so.
 

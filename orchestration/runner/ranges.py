@@ -16,7 +16,7 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.looking import After
-from ..project.ticks import Window, times_of
+from ..project.ticks import TickWindow, times_of
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Log = Callable[[str], None]
 
-Read = Callable[[Sequence[Window]], "Mapping[str, Batch]"]
+Read = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
 
 
@@ -40,7 +40,7 @@ class NotCommittedError(DataError):
         """That of their first tick."""
 
 
-def _allowed(_: Window) -> None:
+def _allowed(_: TickWindow) -> None:
     """Every tick may run."""
 
 
@@ -52,14 +52,14 @@ class Ranges:
     pipeline: Pipeline
     read: Read
     log: Log
-    refuse: Callable[[Window], None] = _allowed
+    refuse: Callable[[TickWindow], None] = _allowed
     """Raises for a tick that may not run."""
     after: After | None = None
     """What is read fits this state of the ledger; None: nobody else can commit."""
     sample: Sample | None = None
     """Judges what the plan gives by what the program gives."""
 
-    def run(self, windows: Sequence[Window]) -> Iterator[TickReport]:
+    def run(self, windows: Sequence[TickWindow]) -> Iterator[TickReport]:
         """Runs consecutive ticks, together if they can be, and reports each.
 
         After one that is not committed none is run.
@@ -76,7 +76,7 @@ class Ranges:
         except NotCommittedError as failed:
             yield failed.report
 
-    def _committed(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+    def _committed(self, windows: Sequence[TickWindow]) -> Sequence[TickReport]:
         """The reports of ticks that are committed together.
 
         Raises:
@@ -95,7 +95,7 @@ class Ranges:
             self.log(f"{span(windows)} cannot be committed together: {failed.report.problem}")
         raise failed
 
-    def _together(self, windows: Sequence[Window]) -> Sequence[TickReport]:
+    def _together(self, windows: Sequence[TickWindow]) -> Sequence[TickReport]:
         """Computes ticks, writes them ahead of the ledger, and commits them if all checks hold.
 
         Raises:
@@ -157,13 +157,13 @@ def is_of_the_tick(error: HydroError) -> bool:
     return not isinstance(error, TransientError)
 
 
-def span(windows: Sequence[Window]) -> str:
+def span(windows: Sequence[TickWindow]) -> str:
     """The keys of ticks that follow each other, in words."""
     first, last = windows[0].key, windows[-1].key
     return first if len(windows) == 1 else f"{first} to {last}"
 
 
-def _too_early(window: Window, expected: Window) -> TransientError:
+def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:
     problem = f"it cannot run before {expected.key}, the first that is not committed"
     cure = f"run {expected.key} and those after it first"
     return TransientError(Diagnostic("state", problem, help=cure))

@@ -14,7 +14,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..quality.validate import Verdict
 from .corrected import Corrected
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hydro_core.spark.store.input_reads import InputRead
     from hydro_core.spark.store.ledger import Commit
     from hydro_core.spark.store.schema import TableSpec
-    from hydro_core.spark.store.write import Written
+    from hydro_core.spark.store.write import WrittenRows
 
     from ..quality.judge import Judged
 
@@ -43,7 +43,7 @@ class TickReport:
     `judged`: if it was not, whether the next try would fail, too: nothing that passes is at fault.
     """
 
-    window: Window
+    window: TickWindow
     committed: bool
     problem: str = ""
     cure: str = ""
@@ -145,7 +145,7 @@ def asset_of(spec: TableSpec) -> str:
 
 def reports_of(
     flow: FlowAsset,
-    windows: Sequence[Window],
+    windows: Sequence[TickWindow],
     prepared: Prepared,
     batches: Mapping[str, Batch],
     judged: Judged,
@@ -199,7 +199,7 @@ def committed(
         yield replace(report, commit=commit.sequence, seconds=seconds_of(commit), sizes=sizes)
 
 
-def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickReport:
+def report_of_error(window: TickWindow, error: HydroError, *, judged: bool) -> TickReport:
     """The report of a tick that was not committed because of an error."""
     problems = [diagnostic.says() for diagnostic in error.diagnostics]
     cures = dict.fromkeys(d.help for d in error.diagnostics if d.help)
@@ -207,7 +207,7 @@ def report_of_error(window: Window, error: HydroError, *, judged: bool) -> TickR
 
 
 def report_of_committed(
-    flow: FlowAsset, pipeline: Pipeline, window: Window, commit: Commit
+    flow: FlowAsset, pipeline: Pipeline, window: TickWindow, commit: Commit
 ) -> TickReport:
     """The report of a tick that is committed, from the ledger and, within a range, the tables."""
     rows = {asset_of(spec): _stored(pipeline, spec, commit, window) for spec in pipeline.tables}
@@ -241,7 +241,7 @@ def report_of_committed(
     )
 
 
-def _empty(reads: Iterable[InputRead], window: Window) -> tuple[str, ...]:
+def _empty(reads: Iterable[InputRead], window: TickWindow) -> tuple[str, ...]:
     return tuple(read.name for read in reads if window.tick in read.empty)
 
 
@@ -254,7 +254,7 @@ def checks_passed(verdicts: Verdicts) -> dict[str, list[str]]:
     return found
 
 
-def _by_tick(written: Written) -> Counter[int]:
+def _by_tick(written: WrittenRows) -> Counter[int]:
     return _count(_columns(written, written.spec.tick)[written.spec.tick])
 
 
@@ -277,7 +277,7 @@ def _seen_of(verdict: Verdict, shown: int, grown: int, total: int | None) -> dic
 
 
 def _totals(
-    written: Written, prepared: Prepared, ticks: Sequence[int], growth: Counter[int]
+    written: WrittenRows, prepared: Prepared, ticks: Sequence[int], growth: Counter[int]
 ) -> dict[int, int]:
     """How many rows the table has with each tick of a range, as far as that can be told."""
     spec = written.spec
@@ -291,7 +291,7 @@ def _totals(
     return found
 
 
-def _growth(written: Written) -> Counter[int]:
+def _growth(written: WrittenRows) -> Counter[int]:
     """By how many rows each tick makes the table longer: of a log, what its changes sum up to."""
     spec = written.spec
     if not spec.is_log:
@@ -302,7 +302,7 @@ def _growth(written: Written) -> Counter[int]:
     return Counter(dict(zip(ticks, counts, strict=True)))
 
 
-def _columns(written: Written, *names: str) -> pa.Table:
+def _columns(written: WrittenRows, *names: str) -> pa.Table:
     """Some columns of what a tick wrote."""
     import pyarrow as pa
 
@@ -313,7 +313,7 @@ def _columns(written: Written, *names: str) -> pa.Table:
     return pa.concat_tables([part.cast(schema) for part in files] or [schema.empty_table()])
 
 
-def _arrived(batch: Batch, windows: Sequence[Window]) -> Counter[int]:
+def _arrived(batch: Batch, windows: Sequence[TickWindow]) -> Counter[int]:
     """How many rows each tick read of an input."""
     if batch.is_small:
         return _count(batch.rows["t"])
@@ -326,7 +326,7 @@ def _count(ticks: pa.ChunkedArray) -> Counter[int]:
     return Counter({part["values"]: part["counts"] for part in ticks.value_counts().to_pylist()})
 
 
-def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: Window) -> int:
+def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: TickWindow) -> int:
     if len(commit.ticks) == 1:
         return commit.rows.get(spec.name, 0)
     return pipeline.store.arrow(spec.name, window.tick, window.tick).num_rows

@@ -16,13 +16,13 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
-from ..flows.looking import Reading, look
+from ..flows.looking import LandingReads, look
 from ..flows.readiness import Ready
 from ..openlineage.events import Parent
 from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
-from ..project.ticks import Window
+from ..project.ticks import TickWindow
 from ..quality.landed import landed_verdicts
 from ..quality.sample import Sample
 from .correction import correct
@@ -41,7 +41,7 @@ class TickRunner(Flows):
         super().__init__(project)
         self._reports: dict[str, TickReport] = {}
         self._samples: dict[str, Sample] = {}
-        self.computed_again: Callable[[Sequence[Window]], None] = lambda _: None
+        self.computed_again: Callable[[Sequence[TickWindow]], None] = lambda _: None
         """Called during a correction with the ticks that have been computed, as ranges."""
         self.told: Callable[[str], None] = lambda _: None
         """Called with what came late or was changed, and with what that has led to."""
@@ -77,7 +77,7 @@ class TickRunner(Flows):
         threading.Thread(target=partial(__import__, "great_expectations"), daemon=True).start()
 
     def run(
-        self, flow: FlowAsset, windows: Sequence[Window], log: Log, parent: Parent | None = None
+        self, flow: FlowAsset, windows: Sequence[TickWindow], log: Log, parent: Parent | None = None
     ) -> Iterator[TickReport]:
         """Runs ticks, in order, and reports each; after one that is not committed none is run.
 
@@ -107,9 +107,9 @@ class TickRunner(Flows):
     def correct(
         self,
         flow: FlowAsset,
-        first: Window,
+        first: TickWindow,
         log: Log,
-        reading: Reading | None = None,
+        reading: LandingReads | None = None,
         parent: Parent | None = None,
     ) -> Iterator[TickReport]:
         """Computes the committed ticks from `first` on again, in one commit, and reports each.
@@ -126,7 +126,7 @@ class TickRunner(Flows):
             self._reports[flow.name] = report
             yield report
 
-    def judge_again(self, flow: FlowAsset, window: Window, asset: str) -> tuple[Verdict, ...]:
+    def judge_again(self, flow: FlowAsset, window: TickWindow, asset: str) -> tuple[Verdict, ...]:
         """Judges a committed tick by its stored tables; nothing if it is not committed."""
         from ..quality.judge import judge_again
 
@@ -144,15 +144,15 @@ class TickRunner(Flows):
         return found
 
     def _parts(
-        self, flow: FlowAsset, windows: Sequence[Window], until: int
-    ) -> Iterator[Sequence[Window]]:
+        self, flow: FlowAsset, windows: Sequence[TickWindow], until: int
+    ) -> Iterator[Sequence[TickWindow]]:
         """The ticks that are done, one by one; then the others as ranges, those from `until` on,
         which may not run yet, apart.
         """
         ordered = sorted(windows, key=lambda window: window.tick)
         done = [window for window in ordered if window.tick < self.pipeline(flow).next_tick]
         yield from ([window] for window in done)
-        part: list[Window] = []
+        part: list[TickWindow] = []
         for window in ordered[len(done) :]:
             if part and (
                 window.tick > part[-1].tick + 1
@@ -168,7 +168,7 @@ class TickRunner(Flows):
     def _run_part(
         self,
         flow: FlowAsset,
-        windows: Sequence[Window],
+        windows: Sequence[TickWindow],
         log: Log,
         ready: Ready,
         parent: Parent | None,
@@ -182,7 +182,7 @@ class TickRunner(Flows):
     def _run_open(
         self,
         flow: FlowAsset,
-        windows: Sequence[Window],
+        windows: Sequence[TickWindow],
         log: Log,
         ready: Ready,
         parent: Parent | None,
@@ -192,7 +192,7 @@ class TickRunner(Flows):
         Where these are computed again, they are reported first.
         """
         pipeline = self.pipeline(flow)
-        reading, first = Reading(self, flow, {}), None
+        reading, first = LandingReads(self, flow, {}), None
         if windows[0].tick == pipeline.next_tick:
             try:
                 # What may not run is told as such, whatever has landed.
@@ -219,7 +219,7 @@ class TickRunner(Flows):
         forget_lists(self, flow)
 
     def _corrected(
-        self, flow: FlowAsset, reading: Reading, first: int, log: Log, parent: Parent | None
+        self, flow: FlowAsset, reading: LandingReads, first: int, log: Log, parent: Parent | None
     ) -> Iterator[TickReport]:
         """The ticks from `first` on, computed again with what is late, and what that has done."""
         window = flow.ticks.calendar.window(first)
@@ -234,7 +234,7 @@ class TickRunner(Flows):
             for line in (str(report.corrected), *report.corrected.lines):
                 self.told(line)
 
-    def _committed(self, flow: FlowAsset, window: Window) -> TickReport:
+    def _committed(self, flow: FlowAsset, window: TickWindow) -> TickReport:
         pipeline = self.pipeline(flow)
         commit = pipeline.ledger.commit_of(window.tick)
         if commit is None:

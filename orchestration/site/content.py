@@ -22,7 +22,7 @@ from ..project.programs import untried_deployment
 from ..project.shape import FlowShape, shape_of
 from ..quality.declared import checks_of
 from ..runner.runner import TickRunner
-from .sizes import Size, sizes_of
+from .sizes import TableSize, sizes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Told:
     """What is said of the columns of inputs and outputs."""
     last: str | None
     """The key of the last committed tick."""
-    sizes: Mapping[str, Size]
+    sizes: Mapping[str, TableSize]
     """How much there is of each asset's table."""
     checks: Mapping[str, Mapping[str, str]]
     """The checks of each asset, each with what it says."""

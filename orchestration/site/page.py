@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import FlowOutput
 
 from ..project.shape import Columns, OutputShape, StateShape
 from .content import Told
-from .sizes import Size
+from .sizes import TableSize
 
 _ENDS = {SOURCE: "input", SINK: "output"}
 _SAID = "what it is"
@@ -246,7 +246,7 @@ def _checks(one: Told) -> str:
     return says + _table(["of", "check", "what must hold"], rows)
 
 
-def _amount(size: Size | None) -> str:
+def _amount(size: TableSize | None) -> str:
     if size is None:
         return ""
     rows, files = _counted(size.rows, "row"), _counted(size.files, "file")

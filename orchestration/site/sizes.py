@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class TableSize:
     """What a table holds: rows, and the bytes and number of its files."""
 
     rows: int
@@ -19,7 +19,7 @@ class Size:
     files: int
 
 
-def sizes_of(ledger: Ledger) -> Mapping[str, Size]:
+def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
     """The sizes of a pipeline's tables, by their assets: an output, or "state/NAME".
 
     What its last commit names is read at the version that it names: it alone has happened.
@@ -37,7 +37,7 @@ def sizes_of(ledger: Ledger) -> Mapping[str, Size]:
             # A table that is not there is told by what runs next.
             continue
         files = data_files(table, "size_bytes", "num_records")
-        size = Size(
+        size = TableSize(
             sum(file["num_records"] or 0 for file in files),
             sum(file["size_bytes"] for file in files),
             len(files),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from hydro_core.compile import Compiled, compile_graph, compile_text
@@ -53,6 +55,19 @@ def test_a_function_is_not_asked_a_tick_earlier(name: str) -> None:
         assert _completed(plan, batches) >= _completed(program, batches)
     assert _completed(program, [[BAD, BAD]]) == 1
     assert _completed(program, [[BAD, BAD], []]) == 1
+
+
+@pytest.mark.parametrize("function", ["sum", "avg"])
+def test_a_result_beyond_its_type_fails_no_earlier_tick(function: str) -> None:
+    program = compile_text(
+        'a = source("k long, v decimal(38,0)")\n'
+        f'a -> prev() -> aggregate(by="k", x={function}("v")) -> delta() -> out'
+    )
+    plan = compile_graph(optimize(program.typed).graph)
+    most = Decimal(10**38 - 1)
+    batches: list[list[object]] = [[RowItem(k=1, v=most), RowItem(k=1, v=most)], []]
+    assert _completed(program, batches) == 1
+    assert _completed(plan, batches) == 1
 
 
 def test_a_partial_sum_may_be_beyond_64_bits() -> None:

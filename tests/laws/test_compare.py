@@ -15,7 +15,7 @@ from hydro_core.compile import Compiled, compile_graph, compile_text, optimized
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.ir.walk import outputs
-from hydro_core.optimize.compare import Comparison, Stream, compare
+from hydro_core.optimize.compare import ComparedStream, Comparison, compare
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.ticks.tick import TickInput
 from hydro_core.validation import random_ticks, validate
@@ -157,7 +157,9 @@ def test_a_program_and_its_plan_are_the_same(
                 for s, o in zip(sinks, other.graph.sinks[name], strict=True)
             ]
             compared += 1
-            missed += not all(found.same(Stream(0, a), Stream(1, b)) for a, b in streams)
+            missed += not all(
+                found.same(ComparedStream(0, a), ComparedStream(1, b)) for a, b in streams
+            )
         check(one, other, str(seed))
     record_property("outputs of plans that are not noticed to be the program's", missed)
     assert compared > 60

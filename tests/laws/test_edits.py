@@ -16,9 +16,9 @@ from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import NEW, NEW_PLAN, OLD, OLD_PLAN, Difference, difference
 from hydro_core.deploy.make import deployment_of
 from hydro_core.errors import ProgramError
-from hydro_core.optimize.compare import Stream
+from hydro_core.optimize.compare import ComparedStream
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.trial import Claim, Mismatch, try_claims, try_out
+from hydro_core.trial import Claim, ClaimMismatch, try_claims, try_out
 from tests.support.changes import CHANGES
 from tests.support.deployments import records
 from tests.support.edits import WORDS, Edit
@@ -61,7 +61,7 @@ def edited(program: Program, edits: Mapping[str, Edit], rng: Random) -> tuple[Pr
     return program, used
 
 
-def wrong(found: Difference, seed: int) -> Mapping[str, Mismatch]:
+def wrong(found: Difference, seed: int) -> Mapping[str, ClaimMismatch]:
     """What is called the same and is not: outputs, kept states, and all other streams."""
     trial = try_out(found, RUNS, seed, seconds=60)
     mismatches = {**trial.outputs, **{f"state {n}": m for n, m in trial.states.items()}}
@@ -75,7 +75,7 @@ def wrong(found: Difference, seed: int) -> Mapping[str, Mismatch]:
 def claimed(found: Difference, one: int, other: int) -> Mapping[str, Claim]:
     """The streams of two of the programs that are in one class."""
     classes = found.streams.classes
-    first: dict[int, Stream] = {}
+    first: dict[int, ComparedStream] = {}
     for stream, cls in classes.items():
         if stream.program == one:
             first.setdefault(cls, stream)

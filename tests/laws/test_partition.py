@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from hydro_core.analysis.partition.locations import Choice, locate
-from hydro_core.analysis.partition.search import Search, follows
+from hydro_core.analysis.partition.search import ChoiceSearch, follows
 from hydro_core.analysis.partition.steps import Steps, steps_of
 from hydro_core.analysis.partition.terms import At, Term
 from hydro_core.catalog.registry import CATALOG
@@ -71,7 +71,7 @@ KINDS: Mapping[str, Callable[[Random, int], Case]] = {
 
 
 def _accepted(steps: Steps) -> Iterator[tuple[tuple[str, ...], Choice]]:
-    search = Search(steps)
+    search = ChoiceSearch(steps)
     choices = search.choices()
     if choices:
         yield from (((), choice) for choice in choices)
@@ -141,7 +141,7 @@ def _counted(seeds: range) -> tuple[int, int, list[str]]:
         rng = Random(seed)
         text, program = keyed_programs.keyed_program(rng, rng.randint(1, 3))
         steps = steps_of(program.typed)
-        found = Search(steps).choices()
+        found = ChoiceSearch(steps).choices()
         for choice in _fields(steps):
             if not locate(steps, choice).failed:
                 accepted += 1
@@ -175,7 +175,7 @@ def test_the_smallest_sets_of_whole_inputs_are_all_told(record_property: Any) ->
     for kind, seed in product(KINDS, range(60)):
         _, program, _ = KINDS[kind](Random(f"{kind} {seed}"), seed)
         steps = steps_of(program.typed)
-        search = Search(steps)
+        search = ChoiceSearch(steps)
         if not search.choices():
             blocked += 1
             assert {frozenset(some) for some, _ in search.partial()} == set(_by_trying(steps))
@@ -184,7 +184,7 @@ def test_the_smallest_sets_of_whole_inputs_are_all_told(record_property: Any) ->
 
 
 def _by_trying(steps: Steps) -> list[frozenset[str]]:
-    search, found = Search(steps), list[frozenset[str]]()
+    search, found = ChoiceSearch(steps), list[frozenset[str]]()
     names = [source.name for source in steps.sources.values()]
     for count in range(1, len(names)):
         for some in map(frozenset, combinations(names, count)):

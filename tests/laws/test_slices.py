@@ -18,7 +18,7 @@ from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.errors import HydroError
 from hydro_core.reference.interpreter import run_ticks
-from hydro_core.sliced import SlicedRun, Wanted
+from hydro_core.sliced import SlicedRun, WantedRows
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import FieldPath, leaves
 from hydro_core.types.values import RowItem, canonical
@@ -54,7 +54,7 @@ def _sliced(
     where: Mapping[FieldPath, Known],
     at: tuple[int, int],
 ) -> SlicedRun:
-    def read(wanted: Wanted) -> Mapping[int, Sequence[Any]]:
+    def read(wanted: WantedRows) -> Mapping[int, Sequence[Any]]:
         return {n: tick.batches.get(wanted.name, ()) for n, tick in enumerate(ticks)}
 
     run = SlicedRun(program, slice_of(program.typed, output, where), *at)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hydrotick.deployment.changes import change_of
 from hydrotick.deployment.deploying import deploy
-from hydrotick.deployment.seams import Asked
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
@@ -22,7 +22,7 @@ def main(home: Path, moment: str) -> None:
     Path(flow.program).write_text(program, encoding="utf-8")
     runner = TickRunner(ProjectSettings(home=home, spark_master="local[2]"))
     runner.pipeline(flow).step = lambda name: die() if name == moment else None
-    change = change_of(flow, runner, Asked())
+    change = change_of(flow, runner, DeployOptions())
     assert change is not None
     deploy(change, runner, lambda _: None)
 

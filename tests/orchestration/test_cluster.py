@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
 from hydrotick.deployment.changes import change_of
-from hydrotick.deployment.seams import Asked
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.deployment.deploying import deploy
 from hydrotick.runner.runner import TickRunner
 from hydrotick.cli.ticking import run_ticks
@@ -66,7 +66,7 @@ def outputs():
 
 # Its states are computed from what has landed, in shards.
 there, cut = outputs(), replace(flow, shards=2)
-deploy(change_of(cut, runner, Asked()), runner, lambda _: None)
+deploy(change_of(cut, runner, DeployOptions()), runner, lambda _: None)
 assert runner.deployments.undeployed(cut).says == ""
 assert len(runner.pipeline(flow).state_tables) == 4
 assert outputs() == there, (outputs(), there)

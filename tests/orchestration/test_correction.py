@@ -23,7 +23,7 @@ from hydrotick.cli.ticking import open_instance, run_ticks
 from hydrotick.code_location.factory import asset_key
 from hydrotick.code_location.records import unrecorded
 from hydrotick.instance.run_tags import CORRECT, CORRECT_TAG
-from hydrotick.project.ticks import Window
+from hydrotick.project.ticks import TickWindow
 from hydrotick.quality.facts import measure
 from hydrotick.runner.correction import planned
 from hydrotick.runner.runner import TickRunner
@@ -123,7 +123,7 @@ def test_ranges_of_a_correction_are_one_commit_whose_laws_hold(
     object.__setattr__(runner.project, "range_ticks", 2)
     seen: list[list[str]] = []
 
-    def computed(windows: Sequence[Window]) -> None:
+    def computed(windows: Sequence[TickWindow]) -> None:
         seen.append([window.key for window in windows])
         # what lands meanwhile is not for this correction: all its ranges read one version
         land(runner.project, (*IN_TIME[:LAST], [("late", 1)]))

@@ -23,7 +23,7 @@ from hydrotick.cli.ticking import open_instance, run_ticks
 from hydrotick.code_location.factory import asset_key, project_definitions
 from hydrotick.deployment.changes import change_of
 from hydrotick.deployment.deploying import deploy as take_over
-from hydrotick.deployment.seams import Asked
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.changing import (
@@ -181,7 +181,7 @@ def test_of_two_deployments_at_once_one_is_refused(served: tuple[FlowAsset, Tick
     flow, runner = served
     rewrite(flow, COUNTED)
     first, second = (TickRunner(runner.project) for _ in range(2))
-    changes = [change_of(flow, one, Asked()) for one in (first, second)]
+    changes = [change_of(flow, one, DeployOptions()) for one in (first, second)]
     assert changes[0] is not None
     assert changes[1] is not None
     take_over(changes[0], first, lambda _: None)

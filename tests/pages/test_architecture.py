@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from tests.pages.blocks import ROOT, blocks_of
 
 PAGE = ROOT / "docs/architecture.md"
@@ -18,11 +20,17 @@ def test_files_and_folders_are_there() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_drawing_has_the_layers_of_the_contracts() -> None:
-    (contract,) = (
-        c for c in CONTRACTS["importlinter"]["contracts"] if c.get("containers") == ["hydro_core"]
-    )
+def drawn(block: str) -> list[set[str]]:
+    """The names in a drawing of layers, line by line."""
+    lines = block.split("───\n")[1].splitlines()
+    return [set(line.strip().split("   ")[0].split(" · ")) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("container", "number"), [("hydro_core", 0), ("hydro_core.spark", 1), ("hydrotick", 2)]
+)
+def test_the_drawings_have_the_layers_of_the_contracts(container: str, number: int) -> None:
+    contracts = CONTRACTS["importlinter"]["contracts"]
+    (contract,) = (c for c in contracts if c.get("containers") == [container])
     wanted = [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
-    drawn = blocks_of(PAGE)[0].text.split("───\n")[1].splitlines()
-    names = [set(re.split(r" · ", line.strip().split("   ")[0])) for line in drawn]
-    assert names == wanted
+    assert drawn(blocks_of(PAGE)[number].text) == wanted

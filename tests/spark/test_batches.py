@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs.arrivals.landings import Landing, Past
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
@@ -124,7 +124,7 @@ def test_ticks_of_landing_tables(
         ],
     }[values]
     path = landed(tmp_path, kind, list(column))
-    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, small)
+    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, small)
     batch = inputs.read(1, 3, days(10))["x"]
     assert [(i["n"], t) for i, t in sorted(items(batch, spark), key=lambda x: x[0]["n"])] == [
         (1, 1),
@@ -142,7 +142,7 @@ def test_windows_of_unequal_length(spark: SparkSession, tmp_path: Path, small: i
     path = landed(tmp_path, "delta", [date(2013, 1, 31), date(2013, 2, 1), date(2013, 3, 31)])
     starts = [datetime(2013, m, 1, tzinfo=UTC) for m in (1, 2, 3, 4)]
     times = dict(enumerate(pairwise(starts)))
-    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, small)
+    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, small)
     batch = inputs.read(0, 2, times)["x"]
     assert sorted((i["n"], t) for i, t in items(batch, spark)) == [(0, 0), (1, 1), (2, 2)]
 
@@ -150,8 +150,8 @@ def test_windows_of_unequal_length(spark: SparkSession, tmp_path: Path, small: i
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_what_is_read_is_what_was_seen(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     path = landed(tmp_path, kind, [0, 0])
-    past = Past(tmp_path / "pipeline", Calendar(datetime(2013, 1, 1, tzinfo=UTC)))
-    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: spark, past=past)
+    past = PipelinePast(tmp_path / "pipeline", Calendar(datetime(2013, 1, 1, tzinfo=UTC)))
+    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, past=past)
     seen = inputs.landings.look(0)
     late = pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]})
     if kind == "delta":
@@ -165,7 +165,7 @@ def test_what_is_read_is_what_was_seen(spark: SparkSession, tmp_path: Path, kind
 
 def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_path: Path) -> None:
     path = landed(tmp_path, "parquet", [7, 8])
-    inputs = InputBatches({"x": Landing(path)}, {"x": ROW}, lambda: spark)
+    inputs = InputBatches({"x": LandingTable(path)}, {"x": ROW}, lambda: spark)
     assert [t for _, t in items(inputs.read(0, 2)["x"], spark)] == [0, 0]
     assert items(inputs.read(1, 2)["x"], spark) == []
 
@@ -173,18 +173,18 @@ def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_pa
 @pytest.mark.parametrize(
     ("landing", "message"),
     [
-        (Landing(Path("nowhere")), "is not there"),
-        (Landing(Path("landing"), "day"), "the tick column `day` is missing"),
-        (Landing(Path("landing"), "user"), "the tick column `user`: "),
-        (Landing(Path("landing"), "share"), "`share` is double, which tells no tick"),
-        (Landing(Path("landing"), "when"), "has no window"),
+        (LandingTable(Path("nowhere")), "is not there"),
+        (LandingTable(Path("landing"), "day"), "the tick column `day` is missing"),
+        (LandingTable(Path("landing"), "user"), "the tick column `user`: "),
+        (LandingTable(Path("landing"), "share"), "`share` is double, which tells no tick"),
+        (LandingTable(Path("landing"), "when"), "has no window"),
     ],
 )
 def test_a_wrong_landing_table_is_an_input_error(
-    tmp_path: Path, landing: Landing, message: str
+    tmp_path: Path, landing: LandingTable, message: str
 ) -> None:
     landed(tmp_path, "delta", [date(2013, 1, 1)])
-    there = Landing(tmp_path / landing.path, landing.column)
+    there = LandingTable(tmp_path / landing.path, landing.column)
     inputs = InputBatches({"x": there}, {"x": ROW}, lambda: pytest.fail("no Spark is needed"))
     with pytest.raises(DataError, match=message) as caught:
         inputs.read(0, 0)
@@ -193,6 +193,6 @@ def test_a_wrong_landing_table_is_an_input_error(
 
 def test_rows_without_a_tick_are_refused(tmp_path: Path) -> None:
     path = landed(tmp_path, "delta", [0, None, 1])
-    inputs = InputBatches({"x": Landing(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
+    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
     with pytest.raises(DataError, match="1 of its rows have a null"):
         inputs.read(0, 0)

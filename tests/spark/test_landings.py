@@ -22,7 +22,7 @@ from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.spark.inputs import by_pieces
-from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
@@ -110,7 +110,7 @@ def by_flow(
     path: Path, spark: SparkSession, small: int = 100, column: str = "day"
 ) -> list[list[Any]]:
     """The ticks as a flow has them, each by itself, and all as one range."""
-    inputs = InputBatches({"x": Landing(path, column)}, {"x": ITEM}, lambda: spark, small)
+    inputs = InputBatches({"x": LandingTable(path, column)}, {"x": ITEM}, lambda: spark, small)
     alone = [_items(inputs.read(t, t, TIMES)["x"].frame(spark), t) for t in range(TICKS)]
     whole = inputs.read(0, TICKS - 1, TIMES)["x"]
     assert [_items(whole.frame(spark), t) for t in range(TICKS)] == alone
@@ -171,7 +171,7 @@ def test_text_is_no_number_however_many_rows_there_are(
 def test_what_is_wrong_at_another_tick_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{**row, "v": "many" if row["day"].day == 3 else 1} for row in ROWS]
     inputs = InputBatches(
-        {"x": Landing(tmp_path / _json(tmp_path, rows), "day")}, {"x": ITEM}, lambda: spark
+        {"x": LandingTable(tmp_path / _json(tmp_path, rows), "day")}, {"x": ITEM}, lambda: spark
     )
     assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
     with pytest.raises(DataError, match=r"in tick 2, `rows.jsonl`: .*\(row 1, column `v`\)"):
@@ -190,7 +190,7 @@ def test_a_field_of_csv_that_does_not_fit_is_told_by_line_and_column(
 
 def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / _hive(tmp_path, ROWS)
-    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: spark)
+    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark)
     read = by_pieces.read_here
     seen: list[int] = []
 
@@ -210,7 +210,7 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
 @pytest.mark.parametrize("write", FORMS)
 def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write: Write) -> None:
     path = tmp_path / write(tmp_path, ROWS)
-    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: spark)
+    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark)
     assert inputs.landings.sources["x"].latest() == datetime(2026, 1, 3, tzinfo=UTC)
     shutil.rmtree(tmp_path)
     if "*" not in path.name:
@@ -220,7 +220,7 @@ def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write:
 def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path) -> None:
     path = tmp_path / _delta(tmp_path, ROWS)
     write_deltalake(path, _table(ROWS), mode="overwrite")
-    inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
+    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
     before = inputs.read(0, 0, TIMES)["x"].read
     assert (before.rows, before.kind) == (2, "Delta table")
     shutil.rmtree(path / "_delta_log")
@@ -240,7 +240,7 @@ def test_a_missing_column_is_told_with_all_that_there_are(
 ) -> None:
     place = write(tmp_path, [{"day": date(2026, 1, 1), "usr": "a", "amount": 1}])
     item = parse_ddl("user string, amount long")
-    landing = Landing(tmp_path / place, "day")
+    landing = LandingTable(tmp_path / place, "day")
     with pytest.raises(DataError, match="the column `user` is missing") as caught:
         InputBatches({"o": landing}, {"o": item}, _no_session, small).read(0, 0, TIMES)
     assert caught.value.diagnostics[0].help == "there are day, usr, amount"
@@ -251,7 +251,7 @@ def test_a_delta_table_in_a_path_that_its_library_cannot_take_is_refused(tmp_pat
     (tmp_path / "a[1]").mkdir()
     place = table.rename(tmp_path / "a[1]" / "table")
     inputs = InputBatches(
-        {"o": Landing(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100
+        {"o": LandingTable(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100
     )
     for read in (lambda: inputs.read(0, 0), inputs.landings.sources["o"].latest):
         with pytest.raises(DataError, match=r"its path has `\[` `\]`"):
@@ -264,7 +264,9 @@ def _no_session() -> SparkSession:
 
 def test_a_delta_table_within_a_folder_is_not_read_as_files(tmp_path: Path) -> None:
     _delta(tmp_path, ROWS)
-    inputs = InputBatches({"x": Landing(tmp_path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
+    inputs = InputBatches(
+        {"x": LandingTable(tmp_path, "day")}, {"x": ITEM}, lambda: pytest.fail("no")
+    )
     for read in (lambda: inputs.read(0, 0, TIMES), lambda: by_run(tmp_path)):
         with pytest.raises(DataError, match="there is a Delta table at"):
             read()
@@ -286,7 +288,7 @@ def test_dates_are_those_of_the_zone(
     calendar = Calendar(datetime(2026, 10, 24), zone="America/New_York")
     windows = {t: (w.start, w.end) for t in range(3) for w in [calendar.window(t)]}
     inputs = InputBatches(
-        {"x": Landing(path, "day")},
+        {"x": LandingTable(path, "day")},
         {"x": ITEM},
         lambda: spark,
         100 if where == "here" else 0,
@@ -310,7 +312,7 @@ def test_a_null_that_may_not_be_is_refused(
     item = parse_ddl("user string, v long not null")
     monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     small = 100 if where == "here" else 0
-    inputs = InputBatches({"x": Landing(path, "day")}, {"x": item}, lambda: spark, small)
+    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": item}, lambda: spark, small)
     assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
     with pytest.raises(DataError, match=r"in tick 2, .* \(row 1, column `v`\)"):
         inputs.read(0, 2, TIMES)

@@ -26,7 +26,7 @@ from hydro_core.spark.functions.guards import MARK
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.items import literal
 from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import Running
+from hydro_core.spark.lower.partial import MergedResult
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.common import type_of
@@ -96,16 +96,18 @@ def _step(spark: SparkSession, fn: Fn, item: ItemType, op: str = "fold") -> Step
     return Step(node, (), item, False, Kind.E, 3, 3, spark)
 
 
-def _fold(spark: SparkSession, fn: Fn, init: Any, acc: ItemType, item: ItemType) -> Running | None:
+def _fold(
+    spark: SparkSession, fn: Fn, init: Any, acc: ItemType, item: ItemType
+) -> MergedResult | None:
     start = literal(init, acc).cast(spark_type(acc))
     return native_fold(_step(spark, fn, item), start, acc, wrapped(F.col("item")), item)
 
 
-def _reduction(spark: SparkSession, fn: Fn, item: ItemType) -> Running | None:
+def _reduction(spark: SparkSession, fn: Fn, item: ItemType) -> MergedResult | None:
     return native_reduction(_step(spark, fn, item, "reduce"), item, wrapped(F.col("item")), item)
 
 
-def _run(spark: SparkSession, items: list[Any], item: Any, running: Running, acc: Any) -> Any:
+def _run(spark: SparkSession, items: list[Any], item: Any, running: MergedResult, acc: Any) -> Any:
     """The result; it is the same whether partial results are merged or not."""
     data = frame(few_rows_session(spark), items, item)
     whole = data.agg(running.of_rows().cast(spark_type(acc)).alias("r"))

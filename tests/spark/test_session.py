@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from py4j.clientserver import JavaClient
+from pyspark.sql import functions as F
 
 from hydro_core.spark.session.session import shared_session
 
@@ -48,6 +51,32 @@ def test_delta_tables_are_written_and_read(tmp_path: Path) -> None:
     spark.range(3).write.format("delta").save(str(tmp_path / "table"))
     rows = spark.read.format("delta").load(str(tmp_path / "table")).orderBy("id").collect()
     assert [row.id for row in rows] == [0, 1, 2]
+
+
+def test_functions_are_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared_session()
+    F.col("a")
+    sent: list[str] = []
+    send = JavaClient.send_command
+
+    def counted(self: JavaClient, command: str, *more: object) -> object:
+        sent.append(command)
+        return send(self, command, *more)
+
+    monkeypatch.setattr(JavaClient, "send_command", counted)
+    column = F.col("a")
+    # Objects that nobody holds any more are given back by messages that begin with an m.
+    assert [command[0] for command in sent if command[0] != "m"] == ["c"]
+    assert column is not None
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, 11])
+def test_lists_reach_the_jvm_as_they_are(length: int) -> None:
+    jvm: Any = shared_session().sparkContext._jvm
+    for given in (list(range(length)), ["x"] * length, [None, *range(length)]):
+        assert jvm.PythonUtils.toSeq(given).mkString(",") == ",".join(
+            "null" if item is None else str(item) for item in given
+        )
 
 
 def test_time_is_utc_and_arithmetic_is_checked() -> None:

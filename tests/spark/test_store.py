@@ -306,11 +306,12 @@ def test_a_missing_file_is_a_state_error(committed: Path) -> None:
     assert caught.value.code == "state"
 
 
-def test_a_broken_file_is_a_state_error(committed: Path) -> None:
-    pipeline = opened(committed)
+@pytest.mark.parametrize("few_rows", [0, 100_000])
+def test_a_broken_file_is_a_state_error(committed: Path, few_rows: int) -> None:
+    pipeline = opened(committed, settings=SETTINGS.with_(few_rows=few_rows))
     for file in state_of(pipeline, "messages").glob("*.parquet"):
         file.write_bytes(b"PAR1 nothing of use PAR1")
-    with pytest.raises(DataError, match="a file of the pipeline in") as caught:
+    with pytest.raises(DataError, match=r"a file of the .* cannot be read") as caught:
         pipeline.run_tick(2, batch(2))
     assert caught.value.code == "state"
     assert "at org." not in str(caught.value)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
 from hydro_core.ir.graph import Endpoint
-from hydro_core.plan.bootstrap import Bootstrap, Leaf, Wanted, bootstrap
+from hydro_core.plan.bootstrap import Bootstrap, Leaf, WantedTables, bootstrap
 from hydro_core.spark.inputs.stored import stored_batches
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
@@ -106,9 +106,9 @@ def made(rework: Rework, by: Bootstrap, serving: Pipeline) -> Rework:
     return rework
 
 
-def all_of(target: Pipeline, *but: str) -> Wanted:
+def all_of(target: Pipeline, *but: str) -> WantedTables:
     slots = frozenset(s for s, spec in target.state_tables.items() if spec.name not in but)
-    return Wanted(slots, frozenset(target.output_tables) - {"everybody"})
+    return WantedTables(slots, frozenset(target.output_tables) - {"everybody"})
 
 
 def the_slot(pipeline: Pipeline, stream: str) -> str:
@@ -215,8 +215,8 @@ def test_nothing_wanted_is_nothing_to_run(served: Path) -> None:
         tables=Tables(serving.state_tables, serving.output_tables),
         identity="renamed",
     )
-    by = bootstrap(same.plan, Wanted(), {})
-    with deployment(serving, same, by, Wanted()) as rework:
+    by = bootstrap(same.plan, WantedTables(), {})
+    with deployment(serving, same, by, WantedTables()) as rework:
         assert rework.is_complete
         commit = rework.replace()
     assert (commit.first, commit.last, commit.plan) == (LAST + 1, LAST, "renamed")

@@ -9,7 +9,7 @@ from hydro_core.analysis.slices import Known, slice_of
 from hydro_core.compile import compile_text
 from hydro_core.running import read_ticks
 from hydro_core.shrink import Shrunk, shrink
-from hydro_core.sliced import SlicedRun, Wanted
+from hydro_core.sliced import SlicedRun, WantedRows
 
 PAIRS = 'a = source("(string, long)"); b = source("(string, long)")\n'
 
@@ -20,7 +20,7 @@ def shrunk(
     program = compile_text(PAIRS + text)
     items = list(read_ticks(program.typed, ticks))
 
-    def read(wanted: Wanted) -> Mapping[int, Sequence[Any]]:
+    def read(wanted: WantedRows) -> Mapping[int, Sequence[Any]]:
         return {n: tick.batches.get(wanted.name, ()) for n, tick in enumerate(items)}
 
     known = {tuple(name.split(".")): Known.of(name, [value]) for name, value in where.items()}

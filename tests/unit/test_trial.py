@@ -13,7 +13,7 @@ from hydro_core.deploy.difference import difference
 from hydro_core.deploy.make import deployment_of
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.optimizer import optimize
-from hydro_core.trial import Claim, Mismatch, try_claims, try_out
+from hydro_core.trial import Claim, ClaimMismatch, try_claims, try_out
 
 FLIGHTS = Path(__file__).parents[2] / "assets" / "flights" / "flights.hydro"
 SOURCE = 'a = source("k long, v long, w string")\n'
@@ -24,7 +24,7 @@ def deployed(text: str) -> Deployment:
     return deployment_of("flow", compiled.typed, optimize(compiled.typed))
 
 
-def tried(before: str, after: str, columns: tuple[str, ...] = ()) -> Mismatch | None:
+def tried(before: str, after: str, columns: tuple[str, ...] = ()) -> ClaimMismatch | None:
     """Whether `out` of both is seen to differ, were it said to be the same."""
     one, other = (compile_text(SOURCE + text).typed for text in (before, after))
     claim = Claim(*((t.graph.sinks["out"][0].inputs[0],) for t in (one, other)), columns)

@@ -9,7 +9,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.partition.explain import Blocker, Failing, blockers_of, described
 from hydro_core.analysis.partition.locations import Choice, locate
-from hydro_core.analysis.partition.search import Search
+from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import FieldDependencies, Steps, steps_of
 from hydro_core.analysis.partition.terms import Term, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps
@@ -24,7 +24,7 @@ On = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class Replication:
     """A smallest set of inputs that, whole on every shard, lets the others be cut."""
 
     replicate: tuple[str, ...]
@@ -50,7 +50,7 @@ class Partitioning:
     choices: tuple[Choice, ...]
     """All minimal choices; `({},)`: any routing that is a function of the item."""
     blockers: tuple[Blocker, ...] = ()
-    partial: tuple[Partial, ...] = ()
+    partial: tuple[Replication, ...] = ()
     two_steps: tuple[Choice, ...] = ()
     """Where there is no choice: those that serve if a last step makes results of all items of one
     result of each shard.
@@ -107,7 +107,7 @@ def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) 
         fds: functional dependencies of inputs, beside those that its sources declare.
     """
     steps = steps_of(typed, fds)
-    search = Search(steps)
+    search = ChoiceSearch(steps)
     choices = tuple(search.choices())
     if choices:
         ordered = _ordered(steps)
@@ -115,7 +115,7 @@ def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) 
             typed.graph.name, _inputs(steps), choices, ordered=ordered, complete=search.complete
         )
     blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in search.blockers()])
-    partial = tuple(Partial(some, tuple(found)) for some, found in search.partial())
+    partial = tuple(Replication(some, tuple(found)) for some, found in search.partial())
     inputs, name = _inputs(steps), typed.graph.name
     in_two = _in_two_steps(steps, fds)
     return Partitioning(name, inputs, (), blockers, partial, in_two, complete=search.complete)
@@ -126,7 +126,7 @@ def _in_two_steps(steps: Steps, fds: Mapping[str, FieldDependencies] | None) -> 
     if parts is None:
         return ()
     items = {name: stream.item for name, stream in steps.typed.inputs.items()}
-    return tuple(Search(steps_of(infer(parts.cut, items), fds)).choices())
+    return tuple(ChoiceSearch(steps_of(infer(parts.cut, items), fds)).choices())
 
 
 def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = None) -> Partitioning:
@@ -138,7 +138,7 @@ def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = No
     steps = steps_of(typed, fds)
     choice = choice_of(steps, on)
     failed = locate(steps, choice).failed
-    search = Search(steps)
+    search = ChoiceSearch(steps)
     blockers = blockers_of(steps, [Failing(s, search.wants(s)) for s in failed[:1]])
     right = () if failed else (choice,)
     ordered = _ordered(steps) if right else ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.locations import Choice
 from hydro_core.analysis.partition.origins import Origins, tables_back
-from hydro_core.analysis.partition.steps import Step, Steps
+from hydro_core.analysis.partition.steps import FlowStep, Steps
 from hydro_core.analysis.partition.terms import At, Term, rewritten
 from hydro_core.analysis.partition.two_steps import steps_of_result
 from hydro_core.analysis.partition.wording import as_text
@@ -28,7 +28,7 @@ _MOST_BROADCASTS = 3
 class Failing(NamedTuple):
     """An operator that no choice serves, and what would serve it if it came alone."""
 
-    step: Step
+    step: FlowStep
     wants: tuple[Origins, ...]
 
 
@@ -108,7 +108,7 @@ def in_words(choice: Choice) -> str:
     return ", ".join(f"{name} by {as_text(term)}" for name, term in choice.items())
 
 
-def _blocker(steps: Steps, step: Step, wants: tuple[Origins, ...]) -> Blocker:
+def _blocker(steps: Steps, step: FlowStep, wants: tuple[Origins, ...]) -> Blocker:
     node = step.node
     rule = node.spec.partition
     if isinstance(rule, Never):
@@ -152,7 +152,7 @@ def _routes(origins: Origins) -> Iterator[str]:
         yield f"`{name}` routed by {' and by '.join(ways[:3])}{at_once}"
 
 
-def _lost(steps: Steps, step: Step) -> Iterator[str]:
+def _lost(steps: Steps, step: FlowStep) -> Iterator[str]:
     """Where the fields of a key stop being fields of an input."""
     seen: set[tuple[str, Term]] = set()
     assert step.key is not None

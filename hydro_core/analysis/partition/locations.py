@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from hydro_core.analysis.partition.steps import Key, Source, Step, Steps
+from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, Key, Steps
 from hydro_core.analysis.partition.terms import (
     DETERMINED,
     MOST_TERMS,
@@ -39,7 +39,7 @@ class Locations:
     """What holds under a choice: the terms of the streams that are cut, and who is not served."""
 
     terms: Mapping[NodeId, Located]
-    failed: tuple[Step, ...]
+    failed: tuple[FlowStep, ...]
     """The operators whose items would not meet, in the order of the flow."""
     splits: Mapping[tuple[NodeId, int], Term | None]
     """The inputs of operators that every shard has whole, where only a part of each may be used:
@@ -64,7 +64,7 @@ def locate(
     return Locations(check.terms, failed, check.splits)
 
 
-def first_failed(steps: Steps, choice: Choice, waived: Collection[NodeId] = ()) -> Step | None:
+def first_failed(steps: Steps, choice: Choice, waived: Collection[NodeId] = ()) -> FlowStep | None:
     """The first operator that a choice does not serve; None if it serves all.
 
     What is waived counts as served: what it reads is then as if it had been gathered before it.
@@ -93,7 +93,7 @@ class _Check:
         self.terms: dict[NodeId, Located] = dict.fromkeys(cut)
         self.splits: dict[tuple[NodeId, int], Term | None] = {}
 
-    def failing(self) -> Iterator[Step]:
+    def failing(self) -> Iterator[FlowStep]:
         """Settles the streams, and gives the operators that are not served."""
         return (step for step, outcome in self._outcomes() if self._fails(step, outcome))
 
@@ -101,21 +101,21 @@ class _Check:
         """Settles the streams, and gives the operators whose items do not meet."""
         return (step.node.id for step, found in self._outcomes() if isinstance(found, _Apart))
 
-    def _outcomes(self) -> Iterator[tuple[Step, _Outcome]]:
+    def _outcomes(self) -> Iterator[tuple[FlowStep, _Outcome]]:
         """Group by group, what is known of what is cut."""
         for group in self._steps.groups:
             cut = [step for step in group if step.node.id in self._cut]
             alone = len(cut) == 1 and cut[0].node.id not in cut[0].inputs
             yield from zip(cut, self._settled(cut, once=alone), strict=True)
 
-    def _settled(self, group: Sequence[Step], *, once: bool) -> list[_Outcome]:
+    def _settled(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
         """Takes away claims of the streams of a group until all that is left is confirmed."""
         while True:
             outcomes = [self._take(step) for step in group]
             if once or not any(changed for _, changed in outcomes):
                 return [outcome for outcome, _ in outcomes]
 
-    def _take(self, step: Step) -> tuple[_Outcome, bool]:
+    def _take(self, step: FlowStep) -> tuple[_Outcome, bool]:
         """What is confirmed of a stream; and whether less was claimed of it before."""
         outcome = self._outcome(step)
         if outcome is None or (isinstance(outcome, _Apart) and step.node.id in self._waived):
@@ -126,7 +126,7 @@ class _Check:
         self.terms[step.node.id] = after
         return outcome, after != before
 
-    def _fails(self, step: Step, outcome: _Outcome) -> bool:
+    def _fails(self, step: FlowStep, outcome: _Outcome) -> bool:
         """Whether items that must meet are on different shards."""
         if step.node.id in self._waived or not step.inputs:
             return False
@@ -135,7 +135,7 @@ class _Check:
             return not self._cut.issuperset(step.inputs)
         return isinstance(outcome, _Apart)
 
-    def _outcome(self, step: Step) -> _Outcome:
+    def _outcome(self, step: FlowStep) -> _Outcome:
         source = self._steps.sources.get(step.node.id)
         if source is not None:
             return _routed(source, self._choice.get(source.name))
@@ -146,11 +146,11 @@ class _Check:
             return self._carried(step, cut[0])
         return _APART if step.key is None else self._met(step, step.key, cut)
 
-    def _carried(self, step: Step, i: int) -> Located:
+    def _carried(self, step: FlowStep, i: int) -> Located:
         terms = self.terms[step.inputs[i]]
         return None if terms is None else self._steps.carried(terms, step.forward[i])
 
-    def _added(self, step: Step, cut: list[int]) -> _Outcome:
+    def _added(self, step: FlowStep, cut: list[int]) -> _Outcome:
         """Items of any input: they lie where those of all do. One that every shard has whole is
         cut by one term, so only that is known of its items.
         """
@@ -163,10 +163,10 @@ class _Check:
                 self._split(step, i, chosen)
         return chosen
 
-    def _split(self, step: Step, i: int, terms: Located) -> None:
+    def _split(self, step: FlowStep, i: int, terms: Located) -> None:
         self.splits[step.node.id, i] = next(iter(terms), None) if terms else None
 
-    def _met(self, step: Step, key: Key, cut: list[int]) -> _Outcome:
+    def _met(self, step: FlowStep, key: Key, cut: list[int]) -> _Outcome:
         """Items of equal keys lie together if there is a term of the key that all inputs lie at."""
         terms = [self.terms[step.inputs[i]] for i in cut]
         at_key = (
@@ -224,7 +224,7 @@ def _one_of(terms: Located) -> Located:
     return frozenset([simplest(known)]) if known else frozenset()
 
 
-def _routed(source: Source, term: Term | None) -> frozenset[Term]:
+def _routed(source: InputLeaves, term: Term | None) -> frozenset[Term]:
     """Where the items of an input lie: at the term, and what comes to the same."""
     if term is None:
         term = (UNKNOWN, source.name, *map(At, source.leaves))
@@ -234,7 +234,7 @@ def _routed(source: Source, term: Term | None) -> frozenset[Term]:
     return all_rewritten([term], table)
 
 
-def _equivalents(source: Source, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[Term]:
+def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[Term]:
     """A leaf, and the unknown functions of other leaves that it is."""
     found: list[Term] = [At(leaf)]
     if leaf in seen:

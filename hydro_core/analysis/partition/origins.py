@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hydro_core.analysis.partition.steps import Source, Step, Steps
+from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, Steps
 from hydro_core.analysis.partition.terms import (
     HOLE,
     LARGEST,
@@ -40,7 +40,7 @@ class Proposals:
     _plain: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
     _tables: dict[NodeId, list[Table]] = field(default_factory=dict)
 
-    def of(self, step: Step) -> tuple[Origins, ...]:
+    def of(self, step: FlowStep) -> tuple[Origins, ...]:
         """The ways to serve the operator: of each input that it looks at one of the terms."""
         if step.node.id not in self._plain:
             self._plain[step.node.id] = tuple(self._of_key(step))
@@ -52,7 +52,7 @@ class Proposals:
         found = (self._shaped(origins, shape) for shape in shapes for origins in ways)
         return (origins for origins in found if origins)
 
-    def _of_key(self, step: Step) -> Iterator[Origins]:
+    def _of_key(self, step: FlowStep) -> Iterator[Origins]:
         """For every field of the key where it comes from."""
         if step.key is None:
             return
@@ -106,7 +106,7 @@ def shapes_of(ways: Iterable[Origins]) -> Sequence[Term]:
     return sorted(shapes, key=lambda shape: (size_of(shape), repr(shape)))[:_MOST_SHAPES]
 
 
-def tables_back(step: Step) -> Iterator[Table]:
+def tables_back(step: FlowStep) -> Iterator[Table]:
     """From the output's fields to those of each input, by way of the key, too."""
     for i, table in enumerate(step.backward):
         if step.key is None:
@@ -120,7 +120,7 @@ def tables_back(step: Step) -> Iterator[Table]:
         yield {**table, **through_key}
 
 
-def _ways(source: Source, term: Term) -> Iterator[Term]:
+def _ways(source: InputLeaves, term: Term) -> Iterator[Term]:
     """The term, if something can be routed by it, and what its fields determine."""
     looked = fields_of(term)
     if not looked or not is_computable(term, source.item):

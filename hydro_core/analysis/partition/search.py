@@ -9,7 +9,7 @@ from itertools import islice, product
 
 from hydro_core.analysis.partition.locations import Choice, apart, first_failed
 from hydro_core.analysis.partition.origins import Origins, Proposals, shapes_of
-from hydro_core.analysis.partition.steps import Step, Steps
+from hydro_core.analysis.partition.steps import FlowStep, Steps
 from hydro_core.analysis.partition.terms import HOLE, Term, fields_of, rewritten
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.walk import reachable
@@ -23,7 +23,7 @@ MOST_REPLICATED = 200
 
 
 @dataclass
-class Search:
+class ChoiceSearch:
     """Looks for choices of one program; `complete` is false once it gave up looking for more."""
 
     steps: Steps
@@ -49,7 +49,7 @@ class Search:
         self._note(replicated)
         return found
 
-    def blockers(self) -> list[Step]:
+    def blockers(self) -> list[FlowStep]:
         """The operators that are the reason why there is no choice, in the order of the flow.
 
         Those that no choice serves, though all others be served; else those that want different
@@ -87,7 +87,7 @@ class Search:
         ordered = [tuple(name for name in names if name in some) for some in found if some]
         return [(some, self.choices(some)) for some in ordered]
 
-    def wants(self, step: Step) -> tuple[Origins, ...]:
+    def wants(self, step: FlowStep) -> tuple[Origins, ...]:
         """What the operator would have of the inputs; each would serve it, if it came alone."""
         return next((p.wants(step) for p in self._of(()) if step.node.id in p.steps.of), ())
 
@@ -137,7 +137,7 @@ class _Part:
                 found.add(failed.node.id)
         return found
 
-    def wants(self, step: Step) -> tuple[Origins, ...]:
+    def wants(self, step: FlowStep) -> tuple[Origins, ...]:
         """What would serve the operator, of the inputs that are cut."""
         if step.node.id not in self._wants:
             cut = {source.name for source in self.steps.sources.values()}
@@ -151,7 +151,7 @@ class _Part:
     def _shapes(self) -> Sequence[Term]:
         return shapes_of(origins for step in self.steps for origins in self.wants(step))
 
-    def blockers(self) -> list[Step]:
+    def blockers(self) -> list[FlowStep]:
         needy = self._needy
         names = frozenset(step.node.id for step in needy)
         alone = [s for s in needy if not self._is_served_alone(s)]
@@ -171,10 +171,10 @@ class _Part:
         return {source.name for name, source in self.steps.sources.items() if name in leading}
 
     @property
-    def _needy(self) -> list[Step]:
+    def _needy(self) -> list[FlowStep]:
         return [step for step in self.steps if step.inputs and not step.adds_up]
 
-    def _is_served_alone(self, step: Step) -> bool:
+    def _is_served_alone(self, step: FlowStep) -> bool:
         """Whether a choice serves the operator, if all others are served."""
         for coarser in (False, True):
             tried = self._tried(lambda choice: self._apart(step, choice), coarser=coarser)
@@ -182,13 +182,13 @@ class _Part:
                 return True
         return False
 
-    def _apart(self, step: Step, choice: Choice) -> Step | None:
+    def _apart(self, step: FlowStep, choice: Choice) -> FlowStep | None:
         known = frozenset(choice.items())
         if known not in self._asked:
             self._asked[known] = apart(self.steps, choice)
         return step if step.node.id in self._asked[known] else None
 
-    def _conflict(self, among: list[Step], names: frozenset[NodeId]) -> set[NodeId]:
+    def _conflict(self, among: list[FlowStep], names: frozenset[NodeId]) -> set[NodeId]:
         """Operators of which any may be left out and the others are served."""
         # Those that want the same are served together: the first of them stands for all.
         first = {
@@ -219,8 +219,8 @@ class _Part:
         return (choice for choice, failed in tried if failed is None)
 
     def _tried(
-        self, failing: Callable[[Choice], Step | None], *, coarser: bool
-    ) -> Iterator[tuple[Choice, Step | None]]:
+        self, failing: Callable[[Choice], FlowStep | None], *, coarser: bool
+    ) -> Iterator[tuple[Choice, FlowStep | None]]:
         """Choices, each with an operator that is not served, if there is one; more is then routed
         for its sake.
         """
@@ -240,7 +240,7 @@ class _Part:
             if failed is not None:
                 todo += self._next(failed, choice, coarser=coarser)
 
-    def _next(self, step: Step, choice: Choice, *, coarser: bool) -> Iterator[Choice]:
+    def _next(self, step: FlowStep, choice: Choice, *, coarser: bool) -> Iterator[Choice]:
         """The choice with more inputs routed, so that the operator may be served."""
         ways = list(self.wants(step))
         if coarser:

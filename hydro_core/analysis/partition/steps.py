@@ -44,7 +44,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Step:
+class FlowStep:
     """An operator of the program, as the analysis sees it."""
 
     node: Node
@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Source:
+class InputLeaves:
     """An input of the program: its leaves, and what it promises of them."""
 
     name: str
@@ -79,10 +79,10 @@ class Steps:
     """A program as the analysis sees it: its inputs and all that leads to an output."""
 
     typed: Typed
-    groups: tuple[tuple[Step, ...], ...]
+    groups: tuple[tuple[FlowStep, ...], ...]
     """What feeds itself stands together; each group after those that it reads."""
-    sources: Mapping[NodeId, Source]
-    of: Mapping[NodeId, Step] = field(default_factory=dict)
+    sources: Mapping[NodeId, InputLeaves]
+    of: Mapping[NodeId, FlowStep] = field(default_factory=dict)
     known: dict[tuple[int, frozenset[Term]], frozenset[Term]] = field(default_factory=dict)
     """What was asked before of `carried`, by the identity of the table."""
 
@@ -93,7 +93,7 @@ class Steps:
             self.known[key] = all_rewritten(terms, table)
         return self.known[key]
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[FlowStep]:
         return (step for group in self.groups for step in group)
 
     def cut(self, replicated: Collection[str] = ()) -> frozenset[NodeId]:
@@ -153,14 +153,14 @@ def _leading_to(graph: Graph, reads: Mapping[NodeId, list[NodeId]]) -> set[NodeI
     return used
 
 
-def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> Source:
+def _source(typed: Typed, name: str, node: Node, declared: FieldDependencies) -> InputLeaves:
     item = typed.types[Endpoint(node.id)].item
     leaves = leaf_paths(item)
     found = []
     for left, right in (*node.args["fds"], *declared):
         lefts = frozenset(leaf for text in left for leaf in _leaves_below(leaves, text))
         found += [(lefts, leaf) for text in right for leaf in _leaves_below(leaves, text)]
-    return Source(
+    return InputLeaves(
         name,
         item,
         leaves,
@@ -173,7 +173,7 @@ def _leaves_below(leaves: tuple[FieldPath, ...], text: str) -> list[FieldPath]:
     return [leaf for leaf in leaves if leaf[: len(path)] == path]
 
 
-def _step(typed: Typed, node: Node) -> Step:
+def _step(typed: Typed, node: Node) -> FlowStep:
     types = tuple(typed.types[endpoint].item for endpoint in node.inputs)
     spec = node.spec
     output = typed.of(node.id).item
@@ -183,7 +183,7 @@ def _step(typed: Typed, node: Node) -> Step:
     linear = tuple(node.port_of(i).linear for i in range(len(types)))
     key = _key(node, types, output) if isinstance(spec.partition, OnKey | OnAnyField) else None
     adds_up = isinstance(spec.partition, Always)
-    return Step(node, forward, backward, linear, adds_up, key)
+    return FlowStep(node, forward, backward, linear, adds_up, key)
 
 
 def _equalities(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.steps import Step, Steps
+from hydro_core.analysis.partition.steps import FlowStep, Steps
 from hydro_core.catalog.group import REDUCE
 from hydro_core.catalog.internal import AGGREGATE_RESULT
 from hydro_core.catalog.io import SINK, SOURCE
@@ -99,7 +99,7 @@ def in_two_steps(steps: Steps, replicated: frozenset[str] = frozenset()) -> TwoS
     return TwoSteps(last.of_shards(), last.as_cut(), last.graph())
 
 
-def _is_one_result(step: Step, cut: frozenset[NodeId]) -> bool:
+def _is_one_result(step: FlowStep, cut: frozenset[NodeId]) -> bool:
     """Whether the operator needs in one place what is cut."""
     if not isinstance(step.node.spec.partition, Never | Replicated):
         return False

@@ -22,7 +22,7 @@ _SWEEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoxPlace:
     """The centre of a box, and the layer that it is in."""
 
     x: float
@@ -43,7 +43,7 @@ class Route:
 class Layout:
     """A picture with coordinates: x grows to the right, y down, in pixels; all x are positive."""
 
-    places: Mapping[NodeId, Place]
+    places: Mapping[NodeId, BoxPlace]
     routes: tuple[Route, ...]
     width: float
     height: float
@@ -62,7 +62,7 @@ def lay_out(picture: Picture, widths: Mapping[NodeId, float], height: float) -> 
     step = height + LAYER_GAP
     top = 40 + height / 2
     places = {
-        box.id: Place(xs[box.id] - left, top + layers[box.id] * step, layers[box.id])
+        box.id: BoxPlace(xs[box.id] - left, top + layers[box.id] * step, layers[box.id])
         for box in picture.boxes
     }
     routes = []

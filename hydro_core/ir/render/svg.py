@@ -7,7 +7,7 @@ from html import escape
 from itertools import pairwise
 
 from hydro_core.ir.graph import NodeId
-from hydro_core.ir.render.layout import Layout, Place, Route, lay_out
+from hydro_core.ir.render.layout import BoxPlace, Layout, Route, lay_out
 from hydro_core.ir.render.picture import Box, Picture, Role
 
 _HEIGHT = 44.0
@@ -104,7 +104,7 @@ def _band(number: int, label: str, sizes: tuple[float, float, float]) -> str:
     )
 
 
-def _box(box: Box, place: Place, width: float) -> str:
+def _box(box: Box, place: BoxPlace, width: float) -> str:
     fill, stroke = _FILL[box.role]
     x, y = place.x - width / 2, place.y - _HEIGHT / 2
     radius = 20 if box.is_end else 6

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
 
-class Combine(Methods):
+class CombineMethods(Methods):
     """Methods of the family `combine`."""
 
     def union(self, *others: Stream) -> Stream:

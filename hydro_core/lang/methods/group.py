@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
 
-class Group(Methods):
+class GroupMethods(Methods):
     """Methods of the family `group`.
 
     `commutative=True`, `associative=True`, `idempotent=True`, `neutral=True` and `returns="long"`

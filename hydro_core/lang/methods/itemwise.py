@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
 
-class Itemwise(Methods):
+class ItemwiseMethods(Methods):
     """Methods of the family `itemwise`."""
 
     def identity(self) -> Stream:

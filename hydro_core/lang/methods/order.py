@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
 
-class Order(Methods):
+class OrderMethods(Methods):
     """Methods of the family `order`."""
 
     def sort(self) -> Stream:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
 
-class State(Methods):
+class StateMethods(Methods):
     """Methods of the family `state`."""
 
     def persist(self) -> Stream:

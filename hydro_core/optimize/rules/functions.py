@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from hydro_core.catalog.classes import Gives, is_itemwise
+from hydro_core.catalog.classes import ByKey, Gives, is_itemwise
 from hydro_core.catalog.combine import ANTI_JOIN, DIFFERENCE
 from hydro_core.catalog.registry import CATALOG
 
 _SIDE = "the filter looks at this side only, and has a value for every item of it"
-_KEYS = "the filter looks at the key only, and a key's rows stay together"
 
 FILTERS = (
     (
@@ -51,29 +50,15 @@ FILTERS = (
         _SIDE,
         "(cross_right ?p ?q)",
     ),
-    (
-        "filter-latest",
-        "(filter ?p (latest ?f ?a)) => (latest ?f (filter ?q ?a))",
-        _KEYS,
-        "(on_keys ?p ?f ?q)",
-    ),
-    (
-        "filter-aggregate",
-        "(filter ?p (aggregate ?f ?a)) => (aggregate ?f (filter ?q ?a))",
-        _KEYS,
-        "(on_keys ?p ?f ?q)",
-    ),
-    (
-        "filter-fold-keyed",
-        "(filter ?p (fold_keyed ?f ?a)) => (fold_keyed ?f (filter ?q ?a))",
-        _KEYS,
-        "(on_keys ?p ?f ?q)",
-    ),
-    (
-        "filter-reduce-keyed",
-        "(filter ?p (reduce_keyed ?f ?a)) => (reduce_keyed ?f (filter ?q ?a))",
-        _KEYS,
-        "(on_keys ?p ?f ?q)",
+    *(
+        (
+            f"filter-{op.name.replace('_', '-')}",
+            f"(filter ?p ({op.name} ?f ?a)) => ({op.name} ?f (filter ?q ?a))",
+            "the filter looks at the key only, and a key's rows stay together",
+            "(on_keys ?p ?f ?q)",
+        )
+        for op in CATALOG.values()
+        if isinstance(op.cls, ByKey) and op.cls.keyed
     ),
     *(
         (

@@ -39,7 +39,7 @@ Values = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupValues:
     """What an aggregate is taken of: its arguments' values over the rows of a group."""
 
     site: Site
@@ -62,8 +62,8 @@ def aggregated(site: Site, rows: Sequence[Any]) -> dict[str, Any]:
     """The aggregates of a group of rows, by the names they are given."""
     found = {}
     for name, aggregate in site.args["aggregates"]:
-        columns = [_values(site, argument, rows) for argument in aggregate.arguments]
-        group = Group(site, len(rows), columns, _column(site.output, name))
+        columns = [[value_of(site, a, row) for row in rows] for a in aggregate.arguments]
+        group = GroupValues(site, len(rows), columns, _column(site.output, name))
         found[name] = AGGREGATES[aggregate.function](group)
     return found
 
@@ -73,26 +73,25 @@ def _column(row: ItemType, name: str) -> ItemType:
     return found or UNKNOWN
 
 
-def _values(site: Site, argument: str | Fn, rows: Sequence[Any]) -> Values:
-    if isinstance(argument, Fn):
-        return [site.call(argument, row) for row in rows]
-    return [field(row, argument) for row in rows]
+def value_of(site: Site, argument: str | Fn, row: Any) -> Any:
+    """What an aggregate is over, of a row."""
+    return site.call(argument, row) if isinstance(argument, Fn) else field(row, argument)
 
 
-def _count(group: Group) -> int:
+def _count(group: GroupValues) -> int:
     return len(group.values) if group.columns else group.size
 
 
-def _count_distinct(group: Group) -> int:
+def _count_distinct(group: GroupValues) -> int:
     """A row with a null in any of the columns does not count."""
     kept = (values for values in zip(*group.columns, strict=True) if None not in values)
     return len({canonical(Struct(values)) for values in kept})
 
 
-def _extreme(choose: Callable[..., Any]) -> Callable[[Group], Any]:
+def _extreme(choose: Callable[..., Any]) -> Callable[[GroupValues], Any]:
     """The value at the extreme order; of several the greatest value."""
 
-    def found(group: Group) -> Any:
+    def found(group: GroupValues) -> Any:
         values, orders = group.columns
         pairs = [(sort_key(o), v) for v, o in zip(values, orders, strict=True) if o is not None]
         if not pairs:
@@ -103,7 +102,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[Group], Any]:
     return found
 
 
-def _sum(group: Group) -> Any:
+def _sum(group: GroupValues) -> Any:
     values = group.values
     if not values:
         return None
@@ -115,7 +114,7 @@ def _sum(group: Group) -> Any:
     return long_sum(group.site, sum(values))
 
 
-def _fitting(group: Group, what: str, found: Decimal, to: ItemType) -> Decimal:
+def _fitting(group: GroupValues, what: str, found: Decimal, to: ItemType) -> Decimal:
     """The sum or mean of decimals, which must fit its type."""
     try:
         conform(found, to)
@@ -131,7 +130,7 @@ def long_sum(site: Site, total: int) -> int:
     return total
 
 
-def _total(group: Group) -> Any:
+def _total(group: GroupValues) -> Any:
     """The sum in a type that has room for it."""
     if not isinstance(group.result, DecimalType):
         return _float_sum(group.values)
@@ -148,7 +147,7 @@ def _float_sum(values: Sequence[Any]) -> float:
         return sum(floats)
 
 
-def _average(group: Group) -> Any:
+def _average(group: GroupValues) -> Any:
     values = group.values
     if not values:
         return None
@@ -176,31 +175,31 @@ def _mean(values: Values) -> float:
     return _float_sum(values) / len(values)
 
 
-def _first(group: Group) -> Any:
+def _first(group: GroupValues) -> Any:
     return group.columns[0][0] if group.size else None
 
 
-def _last(group: Group) -> Any:
+def _last(group: GroupValues) -> Any:
     return group.columns[0][-1] if group.size else None
 
 
-def _least(group: Group) -> Any:
+def _least(group: GroupValues) -> Any:
     return min(group.values, key=sort_key, default=None)
 
 
-def _greatest(group: Group) -> Any:
+def _greatest(group: GroupValues) -> Any:
     return max(group.values, key=sort_key, default=None)
 
 
-def _collect_list(group: Group) -> Values:
+def _collect_list(group: GroupValues) -> Values:
     return group.values if group.is_ordered else sorted(group.values, key=sort_key)
 
 
-def _collect_set(group: Group) -> Values:
+def _collect_set(group: GroupValues) -> Values:
     return sorted(Bag(group.values).distinct(), key=sort_key)
 
 
-def _median(group: Group) -> float | None:
+def _median(group: GroupValues) -> float | None:
     ordered = sorted(group.values, key=sort_key)
     if not ordered:
         return None
@@ -208,7 +207,7 @@ def _median(group: Group) -> float | None:
     return 0.5 * float(low) + 0.5 * float(high)
 
 
-def _variance(group: Group, sample: bool) -> float | None:
+def _variance(group: GroupValues, sample: bool) -> float | None:
     values = group.values
     freedom = len(values) - 1 if sample else len(values)
     if freedom < 1:
@@ -217,12 +216,12 @@ def _variance(group: Group, sample: bool) -> float | None:
     return _float_sum([(float(value) - mean) ** 2 for value in values]) / freedom
 
 
-def _deviation(group: Group, sample: bool) -> float | None:
+def _deviation(group: GroupValues, sample: bool) -> float | None:
     variance = _variance(group, sample)
     return None if variance is None else math.sqrt(variance)
 
 
-AGGREGATES: Mapping[str, Callable[[Group], Any]] = {
+AGGREGATES: Mapping[str, Callable[[GroupValues], Any]] = {
     "count": _count,
     "count_if": lambda group: sum(1 for value in group.values if value),
     "count_distinct": _count_distinct,

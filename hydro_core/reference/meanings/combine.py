@@ -18,12 +18,12 @@ from hydro_core.reference.keys import (
     key_type,
     names,
 )
-from hydro_core.reference.meanings.registry import Growth, means
+from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct
 
 
-@means("union", "chain", growth=Growth.TOGETHER, exact=True)
+@means("union", "chain", growth=SemiNaive.TOGETHER, exact=True)
 def union(site: Site, *inputs: Bag) -> Bag:
     """`a_t + b_t + …`, items as items of the common type; `chain` gives its first input's first."""
     parts = (
@@ -33,13 +33,13 @@ def union(site: Site, *inputs: Bag) -> Bag:
     return Bag(x for part in parts for x in part)
 
 
-@means("cross", growth=Growth.EACH, exact=True)
+@means("cross", growth=SemiNaive.EACH, exact=True)
 def cross(site: Site, a: Bag, b: Bag) -> Bag:
     """All pairs."""
     return Bag(Struct((x, y)) for x in a for y in b)
 
 
-@means("cross_singleton", growth=Growth.FIRST, exact=True)
+@means("cross_singleton", growth=SemiNaive.FIRST, exact=True)
 def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
     """Each item with the single item of the other side."""
     if len(single) > 1:
@@ -59,14 +59,14 @@ def zip_longest(site: Site, a: Bag, b: Bag) -> Bag:
     return Bag(Struct(pair) for pair in zip_padded(a, b))
 
 
-@means("anti_join", growth=Growth.FIRST, exact=True)
+@means("anti_join", growth=SemiNaive.FIRST, exact=True)
 def anti_join(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos whose key is not in neg."""
     compared = compared_as(key_type(site.inputs[0].item, ()), site.inputs[1].item)
     return _without(pos, Columns(compared=compared), neg, Whole(compared))
 
 
-@means("difference", growth=Growth.FIRST, exact=True)
+@means("difference", growth=SemiNaive.FIRST, exact=True)
 def difference(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos that are not in neg."""
     compared = compared_as(site.inputs[0].item, site.inputs[1].item)
@@ -82,8 +82,8 @@ Pairing = Callable[[Any, Any], Any]
 """The item that two make; None stands for a missing one, whose fields are null."""
 
 
-def _join_growth(args: Args) -> Growth:
-    return Growth.EACH if args["how"] == "inner" else Growth.FIRST
+def _join_growth(args: Args) -> SemiNaive:
+    return SemiNaive.EACH if args["how"] == "inner" else SemiNaive.FIRST
 
 
 @means("join", growth=_join_growth, exact=True)

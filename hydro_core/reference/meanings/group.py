@@ -10,12 +10,12 @@ from hydro_core.reference.bag import Bag
 from hydro_core.reference.keys import Columns, field, key_of
 from hydro_core.reference.meanings.aggregates import aggregated
 from hydro_core.reference.meanings.keyed import keyed_result
-from hydro_core.reference.meanings.registry import Growth, means
+from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct, sort_key
 
 
-@means("unique", growth=Growth.ONCE, exact=True)
+@means("unique", growth=SemiNaive.ONCE, exact=True)
 def unique(site: Site, a: Bag) -> Bag:
     """Each distinct item once, where it stands first."""
     return a.distinct()

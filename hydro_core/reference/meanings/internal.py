@@ -9,10 +9,10 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.routed import router
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.keys import field, key_of
-from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of
-from hydro_core.reference.meanings.registry import Growth, meaning_of, means
+from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of, value_of
+from hydro_core.reference.meanings.registry import SemiNaive, meaning_of, means
 from hydro_core.reference.meanings.state import changed
-from hydro_core.reference.past import Past
+from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import LONG
 from hydro_core.types.values import RowItem
@@ -21,14 +21,14 @@ from hydro_core.types.values import RowItem
 @means("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @means("running_aggregate")
 @means("running_latest", exact=True)
-def running(site: Site, a: Past) -> Bag:
+def running(site: Site, a: NodePast) -> Bag:
     """The operator over all items so far, whatever is stored of its result elsewhere."""
     found = meaning_of(site.node.op.stands_for).function(site, a.earlier + a.now)
     return found if isinstance(found, Bag) else Bag()
 
 
 @means("moving_aggregate", exact=True)
-def moving_aggregate(site: Site, came: Past, left: Bag) -> Bag:
+def moving_aggregate(site: Site, came: NodePast, left: Bag) -> Bag:
     """Counts and totals with those of what came and without those of what left."""
     key = key_of(site)
     names = [name for name, _ in site.args["aggregates"]]
@@ -65,7 +65,7 @@ def _result(site: Site, row: Any) -> RowItem:
 
 
 def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
-    parts = [field(row, part) for part in aggregate.arguments if isinstance(part, str)]
+    parts = [value_of(site, argument, row) for argument in aggregate.arguments]
     if aggregate.function == "any_value":
         return parts[0]
     total, count = parts
@@ -77,7 +77,7 @@ def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
     return long_sum(site, int(total)) if result == LONG else total
 
 
-@means("of_shard", growth=Growth.TOGETHER, exact=True)
+@means("of_shard", growth=SemiNaive.TOGETHER, exact=True)
 def of_shard(site: Site, a: Bag) -> Bag:
     """The items that are routed to one shard."""
     args = site.args
@@ -86,7 +86,7 @@ def of_shard(site: Site, a: Bag) -> Bag:
 
 
 @means("leaving", exact=True)
-def leaving(site: Site, a: Past) -> Bag:
+def leaving(site: Site, a: NodePast) -> Bag:
     """`a_{t−n}`."""
     return a.oldest
 

@@ -7,7 +7,7 @@ from typing import Any
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.reference.bag import Bag
 from hydro_core.reference.fit import fits
-from hydro_core.reference.meanings.registry import Growth, means
+from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import UNFIT, RowItem, ValueProblem, conform
 
@@ -55,7 +55,7 @@ def sink(site: Site, a: Bag) -> Bag:
     return a
 
 
-@means("null", growth=Growth.TOGETHER, exact=True)
+@means("null", growth=SemiNaive.TOGETHER, exact=True)
 def null(site: Site, *inputs: Bag) -> Bag:
     """Nothing."""
     return Bag()

@@ -19,7 +19,7 @@ Function = Callable[..., Output]
 F = TypeVar("F", bound=Function)
 
 
-class Growth(Enum):
+class SemiNaive(Enum):
     """How the output grows when inputs do: what spares semi-naive evaluation to start anew."""
 
     TOGETHER = "op(x + dx, y + dy) = op(x, y) + op(dx, dy)"
@@ -36,20 +36,22 @@ class Meaning:
 
     name: str
     function: Function
-    growth: Growth | Callable[[Args], Growth]
+    growth: SemiNaive | Callable[[Args], SemiNaive]
     exact: bool
     """Its items are of the output's type as they are; others are made to fit it."""
 
-    def growth_of(self, args: Args) -> Growth:
+    def growth_of(self, args: Args) -> SemiNaive:
         """How the output of a node with these arguments grows."""
-        return self.growth if isinstance(self.growth, Growth) else self.growth(args)
+        return self.growth if isinstance(self.growth, SemiNaive) else self.growth(args)
 
 
 _MEANINGS: dict[str, Meaning] = {}
 
 
 def means(
-    *names: str, growth: Growth | Callable[[Args], Growth] = Growth.ANEW, exact: bool = False
+    *names: str,
+    growth: SemiNaive | Callable[[Args], SemiNaive] = SemiNaive.ANEW,
+    exact: bool = False,
 ) -> Callable[[F], F]:
     """Registers the function as the meaning of the operators so named."""
 

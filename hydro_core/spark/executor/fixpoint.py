@@ -105,9 +105,8 @@ class Cycle:
         return [e for e in node.inputs if self.is_inside(e)]
 
     def is_additive(self, node: Node) -> bool:
-        """Whether the output for sums of all inputs is the sum of the outputs.
-
-        Nothing at one input takes from another.
+        """Whether the output for sums of all inputs is the sum of the outputs, since nothing at one
+        input takes from another.
         """
         return node.spec.variadic or node.spec.order is OrderRule.KEEPS_IF_ALL
 
@@ -208,9 +207,8 @@ def _semi_naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
 
 
 def _final(cycle: Cycle, stream: Endpoint, news: _News) -> Relation:
-    """The stream when the rounds are over.
-
-    Of a set in a history, each item from the earliest tick on.
+    """The stream when the rounds are over; of a set in a history, each item from the earliest tick
+    on.
     """
     total = news.total
     if total.kind is Kind.H and cycle.is_set(stream):
@@ -264,9 +262,8 @@ def _gain_at_first(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _latest(rounds: _Rounds, stream: Endpoint) -> Relation | None:
-    """What is new at an input of a node.
-
-    In this round, or, where it closes the cycle, in the one before.
+    """What is new at an input of a node in this round, or, where it closes the cycle, in the one
+    before.
     """
     for e in (stream, Endpoint(stream.node)):
         if e in rounds.now:
@@ -289,9 +286,8 @@ def _gain(rounds: _Rounds, node: Node) -> Streams:
 
 
 def _term(rounds: _Rounds, node: Node, position: int) -> list[Relation]:
-    """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`.
-
-    The inputs of the term that has news at `position`.
+    """The inputs of the term that has news at `position`: of what is new in `op(x + dx, y + dy) =
+    op(x, y) + op(dx, y) + op(x + dx, dy)`.
     """
     inputs = []
     for i, stream in enumerate(node.inputs):
@@ -331,9 +327,8 @@ def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relat
 
 
 def _unknown(relation: Relation, total: Relation) -> Relation:
-    """The rows of a set that are not known yet.
-
-    Of a history also those that are known from a later tick on.
+    """The rows of a set that are not known yet; of a history also those that are known from a later
+    tick on.
     """
     known = total.frame.select(F.col(ITEM).alias("known"), F.col(TICK).alias("since"))
     same_time = (
@@ -363,9 +358,8 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
 
 
 def _size(relation: Relation, rows: int) -> int:
-    """A number that grows whenever the relation does.
-
-    At how many ticks its items are there, up to the far future.
+    """A number that grows whenever the relation does: at how many ticks its items are there, up to
+    the far future.
     """
     if relation.kind is Kind.E or not rows:
         return rows

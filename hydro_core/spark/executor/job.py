@@ -46,14 +46,12 @@ class RangeResult:
     """What a job gives: all of it must be written or none."""
 
     outputs: Mapping[str, Relation]
-    """By the outputs' names.
-
-    Histories hold their past rows too: `Relation.new(first)` is what the range adds.
+    """By the outputs' names. Histories hold their past rows too: `Relation.new(first)` is what the
+    range adds.
     """
     state: Mapping[str, DataFrame]
-    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves.
-
-    Of a log of changes it is the rows `item, t, n`.
+    """By the slots' ids: the rows `item, t[, ord]` that the range adds or leaves; of a log of
+    changes the rows `item, t, n`.
     """
 
 

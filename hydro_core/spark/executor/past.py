@@ -32,9 +32,8 @@ class NoPast:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """The past of a tick within a range.
-
-    What was there before the range, and what its ticks so far have left.
+    """The past of a tick within a range: what was there before it, and what its ticks so far have
+    left.
     """
 
     before: Past

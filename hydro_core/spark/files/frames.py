@@ -16,18 +16,18 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as spark
 
 from hydro_core.files.arrived import Arrived, arrive, is_exact
-from hydro_core.files.cut import Cut, Misfit, Summary
+from hydro_core.files.cut import Cut, InputSummary, Misfit
 from hydro_core.files.inputs import (
     NO_TICK,
+    FileRow,
     InputFile,
-    Place,
     demands,
     refuse_early,
     refuse_mixed,
     refuse_untold,
     require_columns,
 )
-from hydro_core.files.places import Found
+from hydro_core.files.places import FoundFiles
 from hydro_core.files.rows import (
     CURE,
     FILE,
@@ -39,7 +39,7 @@ from hydro_core.files.rows import (
     ROW,
     STAGE,
     Stage,
-    Wanted,
+    WantedColumns,
     input_error,
 )
 from hydro_core.spark.files.axis import tick_of
@@ -69,12 +69,12 @@ def arrived_on(
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class InputRows:
     """The rows of an input: columns `c0 …` of the items, `number` and `moment` of the ticks."""
 
     arrived: Arrived
     frame: DataFrame
-    summary: Summary
+    summary: InputSummary
     checked: bool
     """Whether problems stand beside the rows."""
 
@@ -95,7 +95,7 @@ class Rows:
         early = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
         if early is None:
             raise ValueError("there is an early row")
-        place = Place(self.arrived.found.files[early[0]], early[1])
+        place = FileRow(self.arrived.found.files[early[0]], early[1])
         told = early[2] if start is None else _moment(early[2])
         refuse_early(self.arrived.file, place, told, start)
 
@@ -110,20 +110,20 @@ class Rows:
             self.frame.unpersist()
 
 
-def rows_of(session: SparkSession, arrived: Arrived) -> Rows:
+def rows_of(session: SparkSession, arrived: Arrived) -> InputRows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
     if arrived.found.is_plain and is_exact(arrived, arrived.columns):
         frame = native_rows(session, arrived)
         # Where there are nulls that may not be, the workers tell their rows.
         if not lacks(frame, arrived.item):
-            return Rows(arrived, frame, _summary(arrived, frame), checked=False)
-    made = Wanted(arrived.columns, arrived.file.column, required_columns(arrived.item))
+            return InputRows(arrived, frame, _summary(arrived, frame), checked=False)
+    made = WantedColumns(arrived.columns, arrived.file.column, required_columns(arrived.item))
     frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
         refuse_unread(arrived, frame, arrived.found.files)
-        return Rows(arrived, frame, _summary(arrived, frame), checked=True)
+        return InputRows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
         raise
@@ -140,7 +140,7 @@ def native_rows(session: SparkSession, arrived: Arrived, zone: str = "UTC") -> D
     return _native(_stored(session, arrived.found), arrived, arrived.columns, zone)
 
 
-def _stored(session: SparkSession, found: Found) -> DataFrame:
+def _stored(session: SparkSession, found: FoundFiles) -> DataFrame:
     """The columns as they are stored."""
     if found.version is not None:
         reader = session.read.format("delta").option("versionAsOf", found.version)
@@ -274,10 +274,10 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> 
     if numbers and moments:
         refuse_mixed(arrived.file, arrived.file)
     if early is not None:
-        refuse_early(arrived.file, Place(files[early[FILE]], early[ROW]), early[NUMBER], None)
+        refuse_early(arrived.file, FileRow(files[early[FILE]], early[ROW]), early[NUMBER], None)
 
 
-def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
+def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
     extremes = [f(c) for c in (NUMBER, MOMENT) for f in (F.min, F.max)]
     untold = F.count_if(F.col(NUMBER).isNull() & F.col(MOMENT).isNull())
     found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
@@ -286,7 +286,7 @@ def _summary(arrived: Arrived, frame: DataFrame) -> Summary:
         refuse_untold(arrived.file, NO_TICK)
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
-    return Summary(rows, numbers, moments)
+    return InputSummary(rows, numbers, moments)
 
 
 def _as_longs(extremes: Sequence[Column]) -> list[Column]:

@@ -24,7 +24,7 @@ from hydro_core.spark.executor.failed_job import told_failures
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
-from hydro_core.spark.files.frames import Rows, arrived_on, rows_of
+from hydro_core.spark.files.frames import InputRows, arrived_on, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.frames.few_rows import for_few_rows, together
 from hydro_core.spark.frames.relation import TICK, Relation
@@ -56,7 +56,7 @@ class FileRun:
 
     plan: TickPlan
     spark: SparkSession
-    inputs: Sequence[Rows]
+    inputs: Sequence[InputRows]
     cut: Cut
     settings: Settings
 
@@ -81,7 +81,7 @@ class Inputs:
         """The types of the items, by the inputs' names."""
         return {arrived.file.name: arrived.item for arrived in self._arrived}
 
-    def rows(self, types: Mapping[str, ItemType], stack: ExitStack) -> list[Rows]:
+    def rows(self, types: Mapping[str, ItemType], stack: ExitStack) -> list[InputRows]:
         """The rows of all inputs, released when the stack is left."""
         size = sum(arrived.found.bytes for arrived in self._arrived)
         if size < _SMALL:

@@ -16,12 +16,12 @@ from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
 from hydro_core.files.pieces import Form
-from hydro_core.files.rows import CURE, PROBLEM, Wanted, input_error, rows_of_file
+from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
 
 
 def read_in_workers(
-    session: SparkSession, files: Sequence[Path], form: Form, wanted: Wanted
+    session: SparkSession, files: Sequence[Path], form: Form, wanted: WantedColumns
 ) -> DataFrame:
     """The rows of the files: `c0 …` and what stands beside them."""
     here = Path.cwd()
@@ -64,7 +64,7 @@ def _answer(answer: Any) -> bytes | DataError:
     return bytes(answer["said"])
 
 
-def _schema(wanted: Wanted) -> spark.StructType:
+def _schema(wanted: WantedColumns) -> spark.StructType:
     return spark.StructType([spark.StructField(name, spark_type(of)) for name, of in wanted.made])
 
 

@@ -81,10 +81,7 @@ class Relation:
         return Relation(self.kind, self.frame.drop(ORD), self.item, lies_by=self.lies_by)
 
     def events(self, first: int, last: int) -> Relation:
-        """Every item at every tick of the range at which it is there, as events.
-
-        Rows times ticks.
-        """
+        """The events of every item, at each tick at which it is there: rows times ticks."""
         frame = self.frame
         if self.kind is Kind.E:
             return self

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.reading import read_here
-from hydro_core.files.rows import Wanted
+from hydro_core.files.rows import WantedColumns
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.ticks.axis import NONE, Axis, Numbers, Ticks
+from hydro_core.ticks.axis import NONE, Axis, Numbers, TickLookup
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +27,9 @@ _HERE = 64 * MEBIBYTE
 def read_by_pieces(
     spark: Callable[[], SparkSession],
     arrived: Arrived,
-    made: Wanted,
+    made: WantedColumns,
     files: Sequence[Path],
-    ticks: Ticks | None,
+    ticks: TickLookup | None,
     axis: Callable[[], Axis | None],
 ) -> tuple[pa.Table | DataFrame, Counter[int]]:
     """The rows (item, t) of some files that are of the ticks, and how many each tick has.

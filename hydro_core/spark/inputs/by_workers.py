@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hydro_core.files.arrived import Arrived
-from hydro_core.files.inputs import Place, refuse_misfit
-from hydro_core.files.rows import Wanted
+from hydro_core.files.inputs import FileRow, refuse_misfit
+from hydro_core.files.rows import WantedColumns
 from hydro_core.spark.files.frames import first_misfit, item_of, refuse_unread, within
 from hydro_core.spark.files.workers import read_in_workers
 from hydro_core.spark.frames.column_names import TICK
@@ -21,7 +21,7 @@ from hydro_core.ticks.axis import Axis
 def read_by_workers(
     session: SparkSession,
     arrived: Arrived,
-    made: Wanted,
+    made: WantedColumns,
     files: Sequence[Path],
     axis: Axis | None,
 ) -> tuple[DataFrame, Counter[int]]:
@@ -31,7 +31,7 @@ def read_by_workers(
     rows = within(frame, axis)
     misfit = first_misfit(rows, F.col(TICK))
     if misfit is not None:
-        place = Place(files[misfit.file], misfit.row)
+        place = FileRow(files[misfit.file], misfit.row)
         column = list(made.columns)[misfit.place]
         refuse_misfit(arrived.file, misfit.tick, misfit.problem, place, column)
     counts = Counter(dict(map(tuple, rows.groupBy(TICK).count().collect())))

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.inputs import InputFile, refuse, require_columns, require_ticks
-from hydro_core.files.places import DELTA, Found
+from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.types.item import is_integer
@@ -38,7 +38,7 @@ def refuse_unfit(arrived: Arrived, before: InputRead | None) -> None:
     require_ticks(arrived.file, arrived.found.types)
 
 
-def _refuse_another_kind(file: InputFile, found: Found, before: InputRead | None) -> None:
+def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead | None) -> None:
     """Refuses an input that was something else when the ticks before were read, in that place."""
     if before is None or before.location != file.path:
         return

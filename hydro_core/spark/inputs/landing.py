@@ -23,15 +23,15 @@ from pyspark.sql import SparkSession
 
 from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import demands
-from hydro_core.files.places import DELTA, Found
+from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.files.plain import plain_table
-from hydro_core.files.rows import Wanted as Made
+from hydro_core.files.rows import WantedColumns as Made
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.landings import Landing, Past, landings_of
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast, landings_of
 from hydro_core.spark.inputs.arrivals.seen import Seen
-from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import has_untold, refuse_input, told
@@ -45,7 +45,7 @@ from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class InputRange:
     """An input at a range of ticks."""
 
     arrived: Arrived
@@ -59,7 +59,7 @@ class Range:
         return self.arrived.file.name
 
     @property
-    def found(self) -> Found:
+    def found(self) -> FoundFiles:
         """Where its rows lie."""
         return self.arrived.found
 
@@ -78,12 +78,12 @@ class InputBatches:
 
     def __init__(
         self,
-        landings: Mapping[str, Landing],
+        landings: Mapping[str, LandingTable],
         items: Mapping[str, ItemType],
         spark: Callable[[], SparkSession],
         small: int = 100_000,
         zone: str = "UTC",
-        past: Past | None = None,
+        past: PipelinePast | None = None,
     ) -> None:
         self._spark, self._small = spark, small
         self._directory = None if past is None else past.directory
@@ -154,7 +154,7 @@ class InputBatches:
                 pass
             return self._by_pieces(part, source.zone)
 
-    def _whole(self, part: Range) -> Batch:
+    def _whole(self, part: InputRange) -> Batch:
         """Arrow or Spark reads the rows by itself."""
         axis, item, rows = part.axis, part.arrived.item, part.found.dataset
         if rows is None:
@@ -177,7 +177,7 @@ class InputBatches:
         frame = kept.select(item_of(item, part.columns), TICK)
         return Batch(frame, item, _counted(part, counts))
 
-    def _by_pieces(self, part: Range, zone: str) -> Batch:
+    def _by_pieces(self, part: InputRange, zone: str) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
         required = required_columns(part.arrived.item)
@@ -189,22 +189,22 @@ class InputBatches:
 
 
 def range_of(
-    source: Source, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
-) -> Range:
+    source: LandingSource, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
+) -> InputRange:
     """An input at a range of ticks."""
     file, found = source.file, arrived.found
     axis = file.column and Axis.of(file.column, ticks, times, source.zone)
     read = InputRead(file.name, None, file.path, found.version, found.kind)
-    return Range(arrived, source.columns, axis or None, read)
+    return InputRange(arrived, source.columns, axis or None, read)
 
 
-def _small(part: Range, table: pa.Table, numbers: Numbers) -> Batch:
+def _small(part: InputRange, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
     read = _counted(part, count_ticks(kept))
     return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
 
 
-def _is_whole(part: Range) -> bool:
+def _is_whole(part: InputRange) -> bool:
     """Whether Arrow and Spark read the rows by themselves; else they are read piece by piece.
 
     So it is with nulls that may not be, and rows that are of no tick, of which the pieces tell.
@@ -219,7 +219,7 @@ def _is_whole(part: Range) -> bool:
     return not _lacks(part, rows)
 
 
-def _lacks(part: Range, rows: ds.Dataset) -> bool:
+def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
     """Whether there are nulls that may not be."""
     required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
     if not required:
@@ -235,7 +235,7 @@ def _zeros(table: pa.Table) -> Numbers:
     return np.zeros(table.num_rows, np.int64)
 
 
-def _counted(part: Range, counts: Counter[int]) -> InputRead:
+def _counted(part: InputRange, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
     axis = part.axis
     ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
@@ -243,14 +243,14 @@ def _counted(part: Range, counts: Counter[int]) -> InputRead:
     return replace(part.read, rows=counts.total(), empty=empty)
 
 
-def _of_range(part: Range) -> Sequence[Path]:
+def _of_range(part: InputRange) -> Sequence[Path]:
     """The files without those whose folder says that they are of other ticks."""
     if part.axis is None or part.found.kind != "Parquet":
         return part.found.files
     return [file for file in part.found.files if _may_hold(file, part)]
 
 
-def _may_hold(file: Path, part: Range) -> bool:
+def _may_hold(file: Path, part: InputRange) -> bool:
     axis = part.axis
     if axis is None:
         return True

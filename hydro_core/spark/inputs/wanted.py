@@ -27,9 +27,9 @@ from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
-from hydro_core.spark.inputs.landing import InputBatches, Range, range_of
+from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
 from hydro_core.ticks.axis import NONE, Axis, Window
-from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Values, Wanted
+from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, Values, WantedRows
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
@@ -51,7 +51,7 @@ _KINDS: tuple[tuple[Any, type], ...] = (
 class _Gathered:
     """The rows that can matter for several, each of which asks for its own."""
 
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedRows]
     last: int
     rows: pa.Table
 
@@ -67,10 +67,10 @@ class SlicedBatches(InputBatches):
 
     def wanted(
         self,
-        wanted: Wanted,
+        wanted: WantedRows,
         last: int,
         times: Mapping[int, Window],
-        most: Limits,
+        most: ReadLimits,
         version: int | None = None,
     ) -> Mapping[int, list[Any]]:
         """The rows of an input up to a tick that can matter, as items by their ticks.
@@ -115,10 +115,10 @@ class SlicedBatches(InputBatches):
 
     def gather(
         self,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[WantedRows],
         last: int,
         times: Mapping[int, Window],
-        most: Limits,
+        most: ReadLimits,
         version: int | None = None,
     ) -> None:
         """Reads at once what several want of one input from the same tick on.
@@ -144,7 +144,7 @@ class SlicedBatches(InputBatches):
 
     def counts(
         self,
-        asked: Sequence[tuple[Wanted, Sequence[FieldPath]]],
+        asked: Sequence[tuple[WantedRows, Sequence[FieldPath]]],
         last: int,
         times: Mapping[int, Window],
         version: int | None = None,
@@ -175,7 +175,7 @@ class SlicedBatches(InputBatches):
 
     def size(
         self,
-        wanted: Wanted,
+        wanted: WantedRows,
         last: int,
         times: Mapping[int, Window],
         version: int | None = None,
@@ -189,13 +189,13 @@ class SlicedBatches(InputBatches):
             return sum(file.stat().st_size for file in part.found.files)
         return _size(part, rows, _where(part, [wanted], rows))
 
-    def _has_none(self, wanted: Wanted) -> bool:
+    def _has_none(self, wanted: WantedRows) -> bool:
         source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
     def _part(
-        self, wanted: Wanted, last: int, times: Mapping[int, Window], version: int | None
-    ) -> Range:
+        self, wanted: WantedRows, last: int, times: Mapping[int, Window], version: int | None
+    ) -> InputRange:
         source, key = self.landings.sources[wanted.name], (wanted.name, version)
         if key not in self._arrived:
             arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
@@ -203,7 +203,7 @@ class SlicedBatches(InputBatches):
             self._arrived[key] = arrived
         return range_of(source, self._arrived[key], (wanted.first, last), times)
 
-    def _quick(self, part: Range, rows: ds.Dataset) -> ds.Dataset:
+    def _quick(self, part: InputRange, rows: ds.Dataset) -> ds.Dataset:
         """The rows of files, in memory where they are held."""
         if self.held is None or part.found.kind != DELTA:
             return rows
@@ -218,29 +218,31 @@ class SlicedBatches(InputBatches):
     def _gathered(self) -> dict[tuple[str, int | None], list[_Gathered]]:
         return {}
 
-    def _gathered_for(self, wanted: Wanted, last: int, version: int | None) -> pa.Table | None:
+    def _gathered_for(self, wanted: WantedRows, last: int, version: int | None) -> pa.Table | None:
         for gathered in self._gathered.get((wanted.name, version), ()):
             if gathered.last == last and wanted in gathered.wanted:
                 return gathered.rows
         return None
 
 
-def _rows_of(part: Range) -> ds.Dataset | None:
+def _rows_of(part: InputRange) -> ds.Dataset | None:
     """The rows of an input, where Arrow reads them as the language does."""
     rows = part.found.dataset
     return rows if rows is not None and is_exact(part.arrived, part.columns) else None
 
 
-def _columns(part: Range) -> Collection[str]:
+def _columns(part: InputRange) -> Collection[str]:
     return dict.fromkeys([*part.columns, *([part.axis.column] if part.axis else [])])
 
 
-def _asked_of(wanted: Wanted) -> Iterator[FieldPath]:
+def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
     """The fields of which values are asked for."""
     return (path for alternative in wanted.alternatives for path in alternative)
 
 
-def _where(part: Range, wanted: Sequence[Wanted], rows: ds.Dataset) -> ds.Expression | None:
+def _where(
+    part: InputRange, wanted: Sequence[WantedRows], rows: ds.Dataset
+) -> ds.Expression | None:
     """What holds of the rows that somebody wants."""
     told = [condition_of(one, rows.schema, part.arrived.item) for one in wanted]
     known = [condition for condition in told if condition is not None]
@@ -248,7 +250,7 @@ def _where(part: Range, wanted: Sequence[Wanted], rows: ds.Dataset) -> ds.Expres
     return _within(where, part.axis, rows.schema)
 
 
-def _size(part: Range, rows: ds.Dataset, where: ds.Expression | None) -> int:
+def _size(part: InputRange, rows: ds.Dataset, where: ds.Expression | None) -> int:
     """The bytes of the files that may have rows for which the condition holds."""
     files: Any = rows.get_fragments(filter=where)
     # The paths of a Delta table's files are within it.
@@ -256,7 +258,7 @@ def _size(part: Range, rows: ds.Dataset, where: ds.Expression | None) -> int:
     return sum(Path(base, file.path).stat().st_size for file in files)
 
 
-def _refuse_large(size: int, most: Limits) -> None:
+def _refuse_large(size: int, most: ReadLimits) -> None:
     if most.size is not None and size > most.size:
         raise TooLargeError(size)
 
@@ -270,7 +272,7 @@ def _within(
     return within if where is None else within & where
 
 
-def condition_of(wanted: Wanted, schema: pa.Schema, item: ItemType) -> ds.Expression | None:
+def condition_of(wanted: WantedRows, schema: pa.Schema, item: ItemType) -> ds.Expression | None:
     """What holds of the rows that are wanted; also of others, where Arrow cannot tell them apart.
 
     None: nothing is known of them.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import Column
 
@@ -14,35 +16,38 @@ from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.items import named, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
+from hydro_core.spark.lower.of_parts import made_of, parts_of
 from hydro_core.spark.lower.sums import checked_sum, mean_of_decimals, sum_of_decimals
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 Argument = tuple[Column, ItemType]
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What an aggregate is lowered for: its arguments over the rows of a group, and its result."""
+
+    arguments: Sequence[Argument]
+    result: ItemType
+    node: Node
+    ordered: bool
+    """By the column `ord`."""
+
+
 def aggregate_column(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, ordered: bool
 ) -> Column:
     """The aggregate over the rows `item` of a group; `ordered`: by the column `ord`."""
-    arguments = [argument_of(a, item) for a in aggregate.arguments]
-    name = aggregate.function
-    if not arguments:
-        return F.count(F.lit(1))
-    if ordered and name in _IN_ORDER:
-        found = _IN_ORDER[name](arguments[0][0])
-    elif name in ("max_by", "min_by"):
-        found = _extreme(*arguments, greatest=name == "max_by")
-    elif name in ("sum", "total"):
-        total = _sum(*arguments[0], node)
-        if name == "total":
-            return or_zero(total, result)
-        return checked_sum(total, result, node, F.max(TICK))
-    elif name == "avg":
-        found = _average(*arguments[0], result, node)
-    elif name == "count_distinct":
-        found = F.count_distinct(arguments[0][0], *(column for column, _ in arguments[1:]))
+    make = _LOWERED.get(aggregate.function)
+    if make is not None:
+        arguments = [argument_of(a, item) for a in aggregate.arguments]
+        found = make(Group(arguments, result, node, ordered))
     else:
-        found = _SIMPLE[name](*arguments[0])
+        parts = [
+            (aggregate_column(part, item, of, node, ordered=ordered), of)
+            for part, of in parts_of(aggregate, item)
+        ]
+        found = made_of(aggregate.function, parts, result, node)
     return found.cast(spark_type(result))
 
 
@@ -53,11 +58,12 @@ def argument_of(argument: str | Fn, item: ItemType) -> Argument:
     return named(F.col(ITEM), item, argument)
 
 
-def _extreme(value: Argument, order: Argument, *, greatest: bool) -> Column:
+def _at_extreme(group: Group, *, greatest: bool) -> Column:
     """The value at the extreme order.
 
     Null orders do not count, of several values the greatest is taken.
     """
+    value, order = group.arguments
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))
     return F.max(F.when(order[0].isNotNull(), both)).getField("v")
@@ -90,14 +96,6 @@ def _average(column: Column, item: ItemType, result: ItemType, node: Node) -> Co
     return F.avg(column)
 
 
-def _median(column: Column, item: ItemType) -> Column:
-    return F.percentile(column.cast("double"), 0.5)
-
-
-def _collected(values: Column) -> Column:
-    return F.sort_array(values)
-
-
 def _at_end(first: bool) -> Callable[[Column], Column]:
     choose = F.min if first else F.max
     return lambda column: choose(F.struct(F.col(ORD).alias("o"), column.alias("v"))).getField("v")
@@ -111,30 +109,59 @@ def _listed(column: Column) -> Column:
     return F.transform(F.sort_array(pairs), lambda pair: pair.getField("v"))
 
 
-_IN_ORDER: Mapping[str, Callable[[Column], Column]] = {
-    "first": _at_end(first=True),
-    "last": _at_end(first=False),
-    "collect_list": _listed,
-}
-
-_SIMPLE: Mapping[str, Callable[[Column, ItemType], Column]] = {
-    "count": lambda column, _: F.count(column),
-    "count_if": lambda column, _: F.count_if(column),
-    "min": lambda column, _: F.min(column),
-    "max": lambda column, _: F.max(column),
-    "any_value": lambda column, _: F.min(column),
-    "collect_list": lambda column, _: _collected(F.collect_list(column)),
-    "collect_set": lambda column, _: F.array_distinct(_collected(F.collect_list(column))),
-    "bool_and": lambda column, _: F.bool_and(column),
-    "bool_or": lambda column, _: F.bool_or(column),
-    "median": _median,
-    "stddev": lambda column, _: _spread(F.stddev_samp(column), column),
-    "stddev_pop": lambda column, _: F.stddev_pop(column),
-    "variance": lambda column, _: _spread(F.var_samp(column), column),
-    "var_pop": lambda column, _: F.var_pop(column),
-}
-
-
 def _spread(found: Column, column: Column) -> Column:
     """A sample of one value has no spread."""
     return F.when(F.count(column) > 1, found)
+
+
+def _count(group: Group) -> Column:
+    return F.count(group.arguments[0][0] if group.arguments else F.lit(1))
+
+
+def _checked(group: Group) -> Column:
+    total = _sum(*group.arguments[0], group.node)
+    return checked_sum(total, group.result, group.node, F.max(TICK))
+
+
+def _all_listed(group: Group) -> Column:
+    column, _ = group.arguments[0]
+    return _listed(column) if group.ordered else F.sort_array(F.collect_list(column))
+
+
+def _different(group: Group) -> Column:
+    first, *others = (column for column, _ in group.arguments)
+    return F.count_distinct(first, *others)
+
+
+def _of(aggregate: Callable[[Column], Column]) -> Callable[[Group], Column]:
+    """An aggregate of Spark's."""
+    return lambda group: aggregate(group.arguments[0][0])
+
+
+GREATEST: Mapping[str, bool] = {"max_by": True, "min_by": False}
+"""The aggregates of a value at an extreme order: whether that is the greatest."""
+
+_LOWERED: Mapping[str, Callable[[Group], Column]] = {
+    **{name: partial(_at_extreme, greatest=greatest) for name, greatest in GREATEST.items()},
+    "count": _count,
+    "count_if": _of(F.count_if),
+    "count_distinct": _different,
+    "sum": _checked,
+    "total": lambda group: or_zero(_sum(*group.arguments[0], group.node), group.result),
+    "avg": lambda group: _average(*group.arguments[0], group.result, group.node),
+    "min": _of(F.min),
+    "max": _of(F.max),
+    "any_value": _of(F.min),
+    "first": _of(_at_end(first=True)),
+    "last": _of(_at_end(first=False)),
+    "collect_list": _all_listed,
+    "collect_set": _of(lambda column: F.array_distinct(F.sort_array(F.collect_list(column)))),
+    "bool_and": _of(F.bool_and),
+    "bool_or": _of(F.bool_or),
+    "median": _of(lambda column: F.percentile(column.cast("double"), 0.5)),
+    "stddev": _of(lambda column: _spread(F.stddev_samp(column), column)),
+    "stddev_pop": _of(F.stddev_pop),
+    "variance": _of(lambda column: _spread(F.var_samp(column), column)),
+    "var_pop": _of(F.var_pop),
+}
+"""Those that are not here are made of their parts."""

@@ -89,9 +89,8 @@ def product(
     item: ItemType,
     ticks: Range,
 ) -> Relation:
-    """The pairs of rows with equal keys, at the ticks at which both are there.
-
-    In the order of the left.
+    """The pairs of rows with equal keys, at the ticks at which both are there, in the order of the
+    left.
     """
     if ticks.additions and ticks.first > 0 and left.kind is right.kind is Kind.H:
         whole = replace(ticks, additions=False)
@@ -178,9 +177,8 @@ def all_of(conditions: Sequence[Column]) -> Column:
 
 
 def cover(relation: Relation, keys: Sequence[Column]) -> Relation:
-    """When there is at least one row of each key.
-
-    Rows whose item is the tuple of the key's parts, disjoint in time.
+    """When there is at least one row of each key: rows whose item is the tuple of the key's parts,
+    disjoint in time.
     """
     keyed = relation.frame.select(key_struct(keys).alias(ITEM), *map(F.col, relation.times))
     match relation.kind:
@@ -304,9 +302,8 @@ def selected(
 
 
 def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
-    """When no row of a key is there, for keys that have rows.
-
-    R_k0 …, r_t, r_until, before, between and after them.
+    """When no row of a key is there, for keys that have rows: (r_k0 …, r_t, r_until), before,
+    between and after these.
     """
     ends = {
         Kind.E: F.col(TICK) + 1,
@@ -345,9 +342,8 @@ def _gaps(relation: Relation, keys: Sequence[Column]) -> DataFrame:
 
 
 def signed(relation: Relation, past: DataFrame | None, ticks: Range) -> DataFrame:
-    """By how much the copies of an item change from tick to tick.
-
-    (item, t, n), n never 0, at most once each.
+    """By how much the copies of an item change from tick to tick: (item, t, n), n never 0, an item
+    at most once in a tick.
     """
     rows = [relation.new(ticks.first).frame.select(ITEM, TICK, F.lit(1).alias(COUNT))]
     if relation.kind is Kind.E:

@@ -19,9 +19,8 @@ from hydro_core.spark.lower.registry import Step, as_kind
 
 
 def between_changes(step: Step, keys: Sequence[Column]) -> Step:
-    """The step with rows to be grouped by `input.times` and the keys, each group complete.
-
-    Where the rows are events, stand in an order, or have no key, with its rows as events.
+    """The step with rows to be grouped by `input.times` and the keys, each group complete; with its
+    rows as events where they are events, stand in an order, or have no key.
     """
     relation = step.input
     if step.is_tick or relation.kind is Kind.E or relation.ordered or not keys:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
-from hydro_core.catalog.refusals import sum_beyond
+from hydro_core.catalog.parts import ITSELF
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import consolidated, copies
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.algebra import guarded
+from hydro_core.spark.lower.aggregates import argument_of
 from hydro_core.spark.lower.combine import united
-from hydro_core.spark.lower.failure import NUMBER, fail
 from hydro_core.spark.lower.group import fields_of
 from hydro_core.spark.lower.items import convert, make_row, make_tuple, named
+from hydro_core.spark.lower.of_parts import made_of
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.spark.lower.state import additions
-from hydro_core.types.item import LONG, Decimal, ItemType
+from hydro_core.types.item import ItemType
 
 
 @lowers("leaving")
@@ -73,29 +73,7 @@ def aggregate_result(step: Step) -> Relation:
 
 
 def _made(step: Step, aggregate: Aggregate, result: ItemType) -> Column:
-    parts = [
-        named(F.col(ITEM), step.input.item, name)[0]
-        for name in aggregate.arguments
-        if isinstance(name, str)
-    ]
-    if aggregate.function == "any_value":
-        return parts[0].cast(spark_type(result))
-    total, count = parts[0], F.nullif(parts[1], F.lit(0))
-    if aggregate.function == "avg":
-        return _mean(total, count, result)
-    found = F.when(count.isNotNull(), total)
-    if result != LONG:
-        return found.cast(spark_type(result))
-    fits = total.between(F.lit(-(2**63)).cast("decimal(20,0)"), F.lit(2**63 - 1))
-    wide = total.cast("decimal(38,0)")
-    failed = fail(step.node, sum_beyond(NUMBER), number=wide).cast("long")
-    return F.when(guarded(count.isNull() | fits), found.cast("long")).otherwise(failed)
-
-
-def _mean(total: Column, count: Column, result: ItemType) -> Column:
-    """A total divided once."""
-    if not isinstance(result, Decimal):
-        return total.cast("double") / count
-    # so few digits before the point leave enough behind it to round once
-    narrow = total.cast(f"decimal({result.precision + 6},{result.scale - 4})")
-    return (narrow / count.cast("decimal(20,0)")).cast(spark_type(result))
+    parts = [argument_of(argument, step.input.item) for argument in aggregate.arguments]
+    if aggregate.function == ITSELF:
+        return parts[0][0].cast(spark_type(result))
+    return made_of(aggregate.function, parts, result, step.node)

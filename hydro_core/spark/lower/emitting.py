@@ -23,9 +23,8 @@ Value = tuple[Column, ItemType]
 def emitted(
     step: Step, keys: GroupKeys, value: Value, acc: ItemType, start: Column | None
 ) -> DataFrame:
-    """The accumulators (k0 …, acc, t, until) after each tick in which a key has a value.
-
-    From `start`, or for a reduction (None) from the first value.
+    """The accumulators (k0 …, acc, t, until) after each tick in which a key has a value, from
+    `start`, or for a reduction (None) from the first value.
     """
     column, item = value
     at = F.greatest(F.col(TICK), F.lit(step.first - 1))

@@ -26,10 +26,7 @@ def fail(
     tick: Column | None = None,
     number: Column | None = None,
 ) -> Column:
-    """A column without values.
-
-    Where it is evaluated, the tick is refused, on this item.
-    """
+    """A column that has no value: wherever it is evaluated, the tick is refused, on this item."""
     known = payload(fn, f"`{node.op.called}`", refusal.reason, refusal.cure)
     if known["span"] is None and node.span is not None:
         s = node.span

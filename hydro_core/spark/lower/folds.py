@@ -48,9 +48,8 @@ def folded(
     *,
     pairwise: bool = False,
 ) -> Column:
-    """The fold of a group's values, each in a struct of its own; `pairwise`.
-
-    The function takes two whole items.
+    """The fold of a group's values, each in a struct of its own; if `pairwise`, the function takes
+    two whole items.
     """
     if not pairwise:
         found = native_fold(step, start.cast(spark_type(acc)), acc, each, item)

@@ -21,6 +21,7 @@ from hydro_core.catalog.spec import Aggregate, OpSpec
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.aggregates import GREATEST
 from hydro_core.spark.lower.folds import wrapped
 from hydro_core.spark.lower.group import (
     ACC,
@@ -33,7 +34,7 @@ from hydro_core.spark.lower.group import (
 )
 from hydro_core.spark.lower.items import at, convert, key_fields, literal, named, type_at
 from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import Partial, Running
+from hydro_core.spark.lower.partial import MergedResult, Partial
 from hydro_core.spark.lower.registry import Step
 from hydro_core.spark.lower.running import extreme_part, running_aggregate
 from hydro_core.types.item import ItemType, Row
@@ -46,7 +47,7 @@ STATE = "state"
 class Going:
     """How a result goes on, as columns of the new items and of a stored one, both called `item`."""
 
-    results: Mapping[str, Running]
+    results: Mapping[str, MergedResult]
     """What is made for each key: merged from partial results of the new items."""
     item: Column
     """The output's item, of the key columns `k0` … and the results."""
@@ -61,7 +62,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque:
+class Holistic:
     """How a result goes on that has no partial ones: over all values, in the order of ticks."""
 
     fn_step: Step
@@ -76,7 +77,7 @@ class Opaque:
     every_tick: bool = False
 
 
-def form_of(step: Step) -> Going | Opaque:
+def form_of(step: Step) -> Going | Holistic:
     """How the operator's result goes on; the only input of the step is what is new."""
     return _FORMS[step.node.op](step)
 
@@ -92,7 +93,7 @@ def _aggregate(step: Step) -> Going:
         results[f"a{i}"] = running
         stored.append(_stored_part(step, name, merges[name]))
     if not results:
-        results["n"] = Running((Partial(F.count(F.lit(1)), F.sum),), lambda parts: parts[0])
+        results["n"] = MergedResult((Partial(F.count(F.lit(1)), F.sum),), lambda parts: parts[0])
         stored.append(F.lit(1))
     return Going(results, aggregated(step), stored, every_tick=not step.arg("by"))
 
@@ -103,7 +104,7 @@ def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
     if merge.function not in EXTREMES:
         return value[0]
     order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
-    return extreme_part(value, order, greatest=merge.function == "max_by")
+    return extreme_part(value, order, greatest=GREATEST[merge.function])
 
 
 def _moved(step: Step) -> Going:
@@ -113,17 +114,19 @@ def _moved(step: Step) -> Going:
 
 
 def _latest(step: Step) -> Going:
-    best = Running((Partial(F.max(rank(step, step.input.item)), F.max),), lambda parts: parts[0])
+    best = MergedResult(
+        (Partial(F.max(rank(step, step.input.item)), F.max),), lambda parts: parts[0]
+    )
     return Going({"best": best}, F.col("best.x"), [rank(step, step.item)])
 
 
-def _fold(step: Step) -> Going | Opaque:
+def _fold(step: Step) -> Going | Holistic:
     acc = step.item
     stored = F.col(STATE).getField("x")
     return _folding(step, (F.col(ITEM), step.input.item), acc, stored, F.col(ACC), every_tick=True)
 
 
-def _fold_keyed(step: Step) -> Going | Opaque:
+def _fold_keyed(step: Step) -> Going | Holistic:
     acc = accumulator_type(step)
     stored = _accumulator_in(F.col(STATE).getField("x"), step.item, step.arg("by"), acc)
     made = keyed_item(step, key_fields(step.input.item, step.arg("by")), acc)
@@ -138,13 +141,13 @@ def _folding(
     made: Column,
     *,
     every_tick: bool = False,
-) -> Going | Opaque:
+) -> Going | Holistic:
     of_type = spark_type(acc)
     init = literal(step.arg("init"), acc).cast(of_type)
     start = F.when(F.col(STATE).isNotNull(), stored.cast(of_type)).otherwise(init)
     running = native_fold(step, start, acc, wrapped(value[0]), value[1])
     if running is None:
-        return Opaque(step, *value, acc, start, stored, made, every_tick)
+        return Holistic(step, *value, acc, start, stored, made, every_tick)
     return Going({ACC: running}, made, every_tick=every_tick)
 
 
@@ -159,12 +162,12 @@ def _accumulator_in(
     return convert(*named(stored, item, "value"), acc)
 
 
-def _reduce(step: Step) -> Going | Opaque:
+def _reduce(step: Step) -> Going | Holistic:
     acc = step.item
     return _reducing(step, (F.col(ITEM), step.input.item), acc, lambda stored: stored, F.col(ACC))
 
 
-def _reduce_keyed(step: Step) -> Going | Opaque:
+def _reduce_keyed(step: Step) -> Going | Holistic:
     acc, by = accumulator_type(step), step.arg("by")
     made = keyed_item(step, key_fields(step.input.item, by), acc)
 
@@ -180,18 +183,18 @@ def _reducing(
     acc: ItemType,
     of_stored: Callable[[Column], Column],
     made: Column,
-) -> Going | Opaque:
+) -> Going | Holistic:
     """A reduction takes what is stored for one more value."""
     running = native_reduction(step, acc, wrapped(value[0]), value[1])
     again = native_reduction(step, acc, wrapped(of_stored(F.col(ITEM))), acc)
     if running is None or again is None:
         stored = of_stored(F.col(STATE).getField("x"))
-        return Opaque(step, *value, acc, None, stored, made)
+        return Holistic(step, *value, acc, None, stored, made)
     stored_parts = [p.of_rows for p in again.partials]
     return Going({ACC: running}, made, stored_parts, is_aggregated=True)
 
 
-_FORMS: Mapping[OpSpec, Callable[[Step], Going | Opaque]] = {
+_FORMS: Mapping[OpSpec, Callable[[Step], Going | Holistic]] = {
     RUNNING_AGGREGATE: _aggregate,
     MOVING_AGGREGATE: _moved,
     RUNNING_LATEST: _latest,

@@ -31,7 +31,7 @@ from hydro_core.spark.lower.items import (
 )
 from hydro_core.spark.lower.itemwise import evaluated
 from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import Partial, Running
+from hydro_core.spark.lower.partial import MergedResult, Partial
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.spark.lower.running import is_merged, run_over, running_aggregate, runs
 from hydro_core.types.common import type_of
@@ -176,7 +176,7 @@ def latest(step: Step) -> Relation:
     greatest = F.max(rank(step, step.input.item))
     best = F.col("best.x").alias(ITEM)
     if grows:
-        running = Running((Partial(greatest, F.max),), lambda parts: parts[0])
+        running = MergedResult((Partial(greatest, F.max),), lambda parts: parts[0])
         rows = run_over(step, keys, {"best": running}, every_tick=False)
         return step.relation(Kind.G, rows.select(best, TICK, UNTIL))
     times = step.input.times
@@ -225,7 +225,7 @@ def reduce_keyed(step: Step) -> Relation:
     return _by_key(step, reduce_column(step, acc_type, value, of), acc_type)
 
 
-def _running_by_key(step: Step, running: Running, acc_type: ItemType) -> Relation:
+def _running_by_key(step: Step, running: MergedResult, acc_type: ItemType) -> Relation:
     rows = run_over(step, _group_keys(step), {ACC: running}, every_tick=False)
     return _versions_by_key(step, rows, acc_type)
 

@@ -84,9 +84,8 @@ def make_row(fields: Iterable[tuple[str, Column]]) -> Column:
 
 
 def convert(column: Column, item: ItemType, to: ItemType) -> Column:
-    """The items as items of another type in which all of them can be written.
-
-    Columns by name, numbers widened.
+    """The items as items of another type in which all of them can be written: columns by name,
+    numbers widened.
     """
     if item == to or isinstance(to, Unknown):
         return column
@@ -150,9 +149,8 @@ def _reversed(column: Column, item: ItemType) -> Column:
 
 
 def _complement(column: Column) -> Column:
-    """Texts and bytes as complemented digits, with something greater than any digit at the end.
-
-    So what begins with another one comes before it.
+    """Texts and bytes as complemented digits, and at the end something that is greater than any
+    digit, so that what begins with another one comes before it.
     """
     digits = F.translate(F.hex(column), "0123456789ABCDEF", "FEDCBA9876543210")
     return F.concat(digits, F.lit("G"))

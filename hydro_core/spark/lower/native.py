@@ -17,9 +17,9 @@ from pyspark.sql import Column
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.known_folds import (
     Extreme,
-    Kept,
+    FoldParts,
     KnownFold,
-    Parts,
+    StartKept,
     Total,
     known_fold,
     known_reduce,
@@ -33,7 +33,7 @@ from hydro_core.spark.functions.columns import NotCompilable, predicate_column, 
 from hydro_core.spark.functions.columns.scope import asked
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import DOUBLE, LONG, ItemType, Row, Tuple, is_integer
 from hydro_core.types.values import LONG_MAX, LONG_MIN
@@ -53,7 +53,7 @@ class _Made:
 
 def native_fold(
     step: Step, start: Column, acc: ItemType, wrapped: Column, item: ItemType
-) -> Running | None:
+) -> MergedResult | None:
     """The fold of the values `wrapped.x` of a group from `start`, if it is native."""
     fn = step.arg("f")
     known = known_fold(fn)
@@ -72,10 +72,12 @@ def native_fold(
             whole = F.when(start.isNull(), asked(fn)).otherwise(whole)
         return F.when(count == 0, start).otherwise(whole)
 
-    return Running((counted(wrapped.isNotNull()), *made.partials), final)
+    return MergedResult((counted(wrapped.isNotNull()), *made.partials), final)
 
 
-def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType) -> Running | None:
+def native_reduction(
+    step: Step, acc: ItemType, wrapped: Column, item: ItemType
+) -> MergedResult | None:
     """The reduction of the values `wrapped.x` of a group, if it is native; null of none."""
     fn = step.arg("f")
     known = known_reduce(fn)
@@ -96,7 +98,7 @@ def native_reduction(step: Step, acc: ItemType, wrapped: Column, item: ItemType)
         return F.when(count < 2, first).otherwise(whole)
 
     some = Partial(_first(wrapped), _first)
-    return Running((some, counted(wrapped.isNotNull()), *made.partials), final)
+    return MergedResult((some, counted(wrapped.isNotNull()), *made.partials), final)
 
 
 def _first(column: Column) -> Column:
@@ -127,7 +129,7 @@ class _Values:
 
 def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
     match known:
-        case Kept():
+        case StartKept():
             return _Made((), lambda start, _: start)
         case Total(value, where):
             taken = values.type_of(value)
@@ -139,7 +141,7 @@ def _of_fold(values: _Values, known: KnownFold, acc: ItemType) -> _Made:
             if taken != acc and not (is_integer(taken) and is_integer(acc)):
                 raise NotCompilable(f"an extreme of {taken} as {acc}")
             return _extreme(values, kind, _extreme_of(kind, values.taken(value, _ordered(acc))))
-        case Parts():
+        case FoldParts():
             parts = [
                 (name, at_, _of_fold(values, part, of))
                 for name, at_, part, of in _parts(known, acc)
@@ -151,7 +153,7 @@ def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Colum
     """Each part has two partial results: the total, and how many of its values are null."""
     nulls = counted(values.wrapped.isNotNull() & value.isNull())
     match known:
-        case Kept():
+        case StartKept():
             none = counted(F.lit(False))
             return _Made((none, none), lambda first, _: first)
         case Total():
@@ -160,7 +162,7 @@ def _of_reduction(values: _Values, known: KnownFold, acc: ItemType, value: Colum
         case Extreme(kind, _):
             _ordered(acc)
             return _Made((_extreme_of(kind, value), nulls), lambda _, found: found[0])
-        case Parts():
+        case FoldParts():
             parts = _parts(known, acc)
             made = [_of_reduction(values, p, of, at(value, acc, i)) for _, i, p, of in parts]
             named = [(n, i, m) for (n, i, _, _), m in zip(parts, made, strict=True)]
@@ -218,7 +220,7 @@ def _met(values: _Values, start: Column, total: Column, both: Column) -> Column:
     return F.when(total.isNull(), start).when(start.isNull(), asked(values.fn)).otherwise(both)
 
 
-def _parts(known: Parts, acc: ItemType) -> list[tuple[str, int, KnownFold, ItemType]]:
+def _parts(known: FoldParts, acc: ItemType) -> list[tuple[str, int, KnownFold, ItemType]]:
     """Of each field of the accumulator: its name, its place, how it is folded, and its type."""
     match acc:
         case Tuple(types) if known.names is None and len(types) == len(known.parts):

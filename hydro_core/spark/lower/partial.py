@@ -41,7 +41,7 @@ class Partial:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class MergedResult:
     """A result that is made of merged partial results."""
 
     partials: tuple[Partial, ...]

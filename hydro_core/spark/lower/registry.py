@@ -108,9 +108,8 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def per_tick(lowering: Lowering) -> Lowering:
-    """A lowering that gets all inputs as events.
-
-    Exact for every kind, at the price of rows times ticks.
+    """A lowering that gets all inputs as events: exact for every kind, at the price of rows times
+    ticks.
     """
     return lambda step: lowering(step.as_events())
 

@@ -9,22 +9,25 @@ exact sums are merged from by how much they change, and a key without rows has n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeGuard
 
 from pyspark.sql import Column, DataFrame, Window
 
+from hydro_core.catalog.parts import moving_split, running_split
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates import Argument, argument_of, or_zero
+from hydro_core.spark.lower.aggregates import GREATEST, Argument, Group, argument_of, or_zero
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.items import reversed_order
-from hydro_core.spark.lower.partial import Merge, Partial, Running, counted, exact_sum
+from hydro_core.spark.lower.of_parts import made_of, parts_of
+from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
+from hydro_core.spark.lower.sums import ROOMY, checked_sum, sum_of_decimals
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 
@@ -33,13 +36,13 @@ def runs(step: Step) -> bool:
     return step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
 
 
-def is_merged(running: Running | None, step: Step) -> TypeGuard[Running]:
+def is_merged(running: MergedResult | None, step: Step) -> TypeGuard[MergedResult]:
     """Whether the result over the step's input is merged from partial results."""
     return running is not None and (step.input.kind is Kind.H or running.is_invertible)
 
 
 def run_over(
-    step: Step, keys: GroupKeys, results: Mapping[str, Running], *, every_tick: bool
+    step: Step, keys: GroupKeys, results: Mapping[str, MergedResult], *, every_tick: bool
 ) -> DataFrame:
     """The results of each key, named, at all times: (k0 …, the results, t, until).
 
@@ -104,87 +107,89 @@ def _changing(step: Step, partials: Sequence[Partial]) -> tuple[DataFrame, list[
 
 def running_aggregate(
     aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool = False
-) -> Running | None:
+) -> MergedResult | None:
     """The aggregate over a history, or over what `goes` again.
 
     None where it is not merged from partial results.
     """
+    split = (moving_split if goes else running_split)(aggregate, item)
+    if split is None:
+        return None
+    if split[0] != aggregate:
+        return _of_parts(aggregate, item, result, node, goes=goes)
     arguments = [argument_of(a, item) for a in aggregate.arguments]
-    if aggregate.function == "count":
-        return _count(arguments[0][0].isNotNull() if arguments else F.lit(True), result)
-    if aggregate.function in ("max_by", "min_by"):
-        return _extreme(arguments[0], arguments[1], result, greatest=aggregate.function == "max_by")
-    if aggregate.function == "sum":
-        return (_sum_of_what_goes if goes else _sum)(*arguments[0], result, node)
-    if aggregate.function == "total":
-        return _total(*arguments[0], result, node)
-    make = _MERGED.get(aggregate.function)
-    return None if make is None else make(*arguments[0], result)
+    return _MERGED[aggregate.function](Group(arguments, result, node, ordered=False))
 
 
-def _one(of_rows: Column, merge: Merge, result: ItemType) -> Running:
-    return Running((Partial(of_rows, merge),), lambda parts: parts[0].cast(spark_type(result)))
+def _of_parts(
+    aggregate: Aggregate, item: ItemType, result: ItemType, node: Node, *, goes: bool
+) -> MergedResult | None:
+    """A result that is made of those of other aggregates."""
+    parts, found = parts_of(aggregate, item), []
+    for part, of in parts:
+        running = running_aggregate(part, item, of, node, goes=goes)
+        if running is None:
+            return None
+        found.append((running, of))
+    partials = tuple(p for running, _ in found for p in running.partials)
+
+    def final(columns: Sequence[Column]) -> Column:
+        rest, made = list(columns), []
+        for running, of in found:
+            own, rest = rest[: len(running.partials)], rest[len(running.partials) :]
+            made.append((running.final(own), of))
+        return made_of(aggregate.function, made, result, node)
+
+    return MergedResult(partials, final)
 
 
-def _count(is_counted: Column, result: ItemType) -> Running:
-    return Running((counted(is_counted),), lambda parts: parts[0].cast(spark_type(result)))
+def _one(aggregate: Merge) -> Callable[[Group], MergedResult]:
+    """An aggregate of Spark's, which merges its own results."""
+
+    def found(group: Group) -> MergedResult:
+        part = Partial(aggregate(group.arguments[0][0]), aggregate)
+        return MergedResult((part,), lambda parts: parts[0].cast(spark_type(group.result)))
+
+    return found
 
 
-def _sum(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
-    part = _sum_of_rows(column, item, node)
-    return Running((part,), lambda parts: checked_sum(parts[0], result, node, F.col(TICK)))
+def _count(group: Group, is_counted: Column) -> MergedResult:
+    return MergedResult(
+        (counted(is_counted),), lambda parts: parts[0].cast(spark_type(group.result))
+    )
+
+
+def _rows(group: Group) -> MergedResult:
+    return _count(group, group.arguments[0][0].isNotNull() if group.arguments else F.lit(True))
+
+
+def _sum(group: Group) -> MergedResult:
+    part = _sum_of_rows(*group.arguments[0], group.node)
+    return MergedResult(
+        (part,), lambda parts: checked_sum(parts[0], group.result, group.node, F.col(TICK))
+    )
 
 
 def _sum_of_rows(column: Column, item: ItemType, node: Node) -> Partial:
     if isinstance(item, Decimal):
-        return sum_of_decimals(column, item, node)
-    return Partial(F.sum(column.cast(_WIDE if is_integer(item) else "double")), F.sum)
-
-
-def _sum_of_what_goes(
-    column: Column, item: ItemType, result: ItemType, node: Node
-) -> Running | None:
-    """The sum of nothing is null, and that nothing is left is told by a count."""
-    if not _is_exact(item):
-        return None
-    return Running(
-        (exact_sum(_with_room(column, item)), counted(column.isNotNull())),
-        lambda parts: checked_sum(F.when(parts[1] > 0, parts[0]), result, node, F.col(TICK)),
-    )
-
-
-def _is_exact(item: ItemType) -> bool:
-    return is_integer(item) or isinstance(item, Decimal)
-
-
-def _with_room(column: Column, item: ItemType) -> Column:
-    """Only the result of a sum must have 64 bits."""
-    return column.cast(_WIDE) if is_integer(item) else column
-
-
-def _total(column: Column, item: ItemType, result: ItemType, node: Node) -> Running:
-    """The sum with 0 for no values."""
-    part = _sum_of_rows(column, item, node)
-    return Running((part,), lambda parts: or_zero(parts[0], result))
-
-
-def _average(column: Column, item: ItemType, result: ItemType) -> Running | None:
-    if isinstance(item, Decimal):
-        return None
+        short = item.precision <= ROOMY
+        return exact_sum(column) if short else sum_of_decimals(column, item, node)
     if is_integer(item):
-        total = exact_sum(column.cast("decimal(20,0)"))
-    else:
-        total = Partial(F.sum(column.cast("double")), F.sum)
-    return Running(
-        (total, counted(column.isNotNull())),
-        lambda parts: parts[0].cast("double") / F.nullif(parts[1], F.lit(0)),
-    )
+        return exact_sum(column.cast(_WIDE))
+    return Partial(F.sum(column.cast("double")), F.sum)
 
 
-def _extreme(value: Argument, order: Argument, result: ItemType, *, greatest: bool) -> Running:
-    found = F.max(extreme_part(value, order, greatest=greatest))
-    return Running(
-        (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(spark_type(result))
+def _total(group: Group) -> MergedResult:
+    """The sum with 0 for no values."""
+    part = _sum_of_rows(*group.arguments[0], group.node)
+    return MergedResult((part,), lambda parts: or_zero(parts[0], group.result))
+
+
+def _extreme(group: Group, *, greatest: bool) -> MergedResult:
+    found = F.max(extreme_part(*group.arguments, greatest=greatest))
+    of_type = spark_type(group.result)
+    return MergedResult(
+        (Partial(found, F.max),), lambda parts: parts[0].getField("v").cast(of_type)
     )
 
 
@@ -195,12 +200,16 @@ def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
     return F.when(order[0].isNotNull(), both)
 
 
-_MERGED: Mapping[str, Callable[[Column, ItemType, ItemType], Running | None]] = {
-    "count_if": lambda column, _, result: _count(column, result),
-    "avg": _average,
-    "min": lambda column, _, result: _one(F.min(column), F.min, result),
-    "max": lambda column, _, result: _one(F.max(column), F.max, result),
-    "any_value": lambda column, _, result: _one(F.min(column), F.min, result),
-    "bool_and": lambda column, _, result: _one(F.bool_and(column), F.bool_and, result),
-    "bool_or": lambda column, _, result: _one(F.bool_or(column), F.bool_or, result),
+_MERGED: Mapping[str, Callable[[Group], MergedResult]] = {
+    **{name: partial(_extreme, greatest=greatest) for name, greatest in GREATEST.items()},
+    "count": _rows,
+    "count_if": lambda group: _count(group, group.arguments[0][0]),
+    "sum": _sum,
+    "total": _total,
+    "min": _one(F.min),
+    "max": _one(F.max),
+    "any_value": _one(F.min),
+    "bool_and": _one(F.bool_and),
+    "bool_or": _one(F.bool_or),
 }
+"""Those whose own results are merged; others are made of their parts."""

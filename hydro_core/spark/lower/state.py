@@ -80,9 +80,8 @@ def window(step: Step) -> Relation:
 
 @lowers("prev")
 def prev(step: Step) -> Relation:
-    """`a_{t−1}`.
-
-    The rows, a tick later, and at the first tick those that are stored of the tick before.
+    """`a_{t−1}`: the rows a tick later, and at the first tick those that are stored of the tick
+    before.
     """
     log = step.log
     if log is None:

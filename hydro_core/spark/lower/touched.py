@@ -25,7 +25,7 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.changes import told
 from hydro_core.spark.lower.folds import scanned, wrapped
-from hydro_core.spark.lower.forms import STATE, Going, Opaque, form_of
+from hydro_core.spark.lower.forms import STATE, Going, Holistic, form_of
 from hydro_core.spark.lower.group import ACC
 from hydro_core.spark.lower.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.items import convert, key_fields, key_of
@@ -113,7 +113,7 @@ def _keys(step: Step) -> Keys:
     return Keys([group_keys(relation, by) for relation in step.inputs], of_stored)
 
 
-def _partial_results(step: Step, keys: Keys, form: Going | Opaque) -> DataFrame:
+def _partial_results(step: Step, keys: Keys, form: Going | Holistic) -> DataFrame:
     """(k0 …, t, p0 …): of the new items of each key and tick."""
     partials = _partials(form)
     of_rows = [p.of_rows.alias(f"p{i}") for i, p in enumerate(partials)]
@@ -136,21 +136,21 @@ def _partial_results(step: Step, keys: Keys, form: Going | Opaque) -> DataFrame:
     )
 
 
-def _partials(form: Going | Opaque) -> list[Partial]:
-    if isinstance(form, Opaque):
+def _partials(form: Going | Holistic) -> list[Partial]:
+    if isinstance(form, Holistic):
         gathered = F.collect_list(wrapped(form.value))
         return [Partial(gathered, lambda column: F.flatten(F.collect_list(column)))]
     return [p for running in form.results.values() for p in running.partials]
 
 
-def _stored(step: Step, keys: Keys, form: Going | Opaque, stored: DataFrame) -> DataFrame:
+def _stored(step: Step, keys: Keys, form: Going | Holistic, stored: DataFrame) -> DataFrame:
     """(k0 …, t, state, p0 …): the stored rows, at the tick before the range."""
     state = F.struct(F.col(ITEM).alias("x")).alias(STATE)
     given = form.stored if isinstance(form, Going) else ()
     parts = [column.alias(f"p{i}") for i, column in enumerate(given)]
     before = F.lit(step.first - 1).cast("long").alias(TICK)
     columns = keys.named(keys.of_stored)
-    if isinstance(form, Opaque) or not form.is_aggregated:
+    if isinstance(form, Holistic) or not form.is_aggregated:
         return stored.select(*columns, before, state, *parts)
     grouped = stored.groupBy(*columns).agg(F.first(state).alias(STATE), *parts)
     return grouped.select("*", before).where(F.col(STATE).isNotNull())
@@ -192,7 +192,7 @@ def _merged(step: Step, keys: Keys, form: Going, both: DataFrame) -> DataFrame:
     return _with_stored(step, keys, found, form)
 
 
-def _with_stored(step: Step, keys: Keys, found: DataFrame, form: Going | Opaque) -> DataFrame:
+def _with_stored(step: Step, keys: Keys, found: DataFrame, form: Going | Holistic) -> DataFrame:
     of_type = spark_type(step.item)
     stored = wrapped(F.col(STATE).getField("x").cast(of_type))
     made = wrapped(form.item.cast(of_type))
@@ -202,7 +202,7 @@ def _with_stored(step: Step, keys: Keys, found: DataFrame, form: Going | Opaque)
     return found.select(*keys.names, TICK, row.alias(ROW))
 
 
-def _refolded(step: Step, keys: Keys, form: Opaque, both: DataFrame) -> DataFrame:
+def _refolded(step: Step, keys: Keys, form: Holistic, both: DataFrame) -> DataFrame:
     """(k0 …, t, row): each key's rows, from one pass over its values in the order of ticks."""
     pair = F.when(F.col("p0").isNotNull(), F.struct(F.col(TICK), F.col("p0").alias("w")))
     grouped = both.groupBy(*keys.names).agg(
@@ -232,7 +232,7 @@ def _refolded(step: Step, keys: Keys, form: Opaque, both: DataFrame) -> DataFram
     return _with_stored(step, keys, whole, form)
 
 
-def _accumulators(step: Step, form: Opaque) -> Column:
+def _accumulators(step: Step, form: Holistic) -> Column:
     """The accumulators after no, one, two … of the values; a reduction has none after no value."""
     on, values, pairwise = form.fn_step, F.col("values"), form.start is None
     start = form.start

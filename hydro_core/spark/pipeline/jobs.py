@@ -23,14 +23,14 @@ from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.spark.pipeline.prepared import Run
+from hydro_core.spark.pipeline.prepared import RangeRequest
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import CommittedPast, Store
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
     Pending,
-    Written,
+    WrittenRows,
     collect_all,
     output_frame,
     settled_within,
@@ -67,8 +67,12 @@ class RangeJobs:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
 
     def compute(
-        self, run: Run, inputs: Mapping[str, Batch], spark: SparkSession, before: Commit | None
-    ) -> Mapping[str, Written]:
+        self,
+        run: RangeRequest,
+        inputs: Mapping[str, Batch],
+        spark: SparkSession,
+        before: Commit | None,
+    ) -> Mapping[str, WrittenRows]:
         """What each table gets, by the tables' names; `before` is the last commit.
 
         Raises:
@@ -77,7 +81,7 @@ class RangeJobs:
         """
         known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
         sessions = [self._session(spark, inputs)]
-        if self._has_few_rows(inputs):
+        if self._has_few_rows(run, inputs, before):
             sessions.insert(0, few_rows_session(spark))
         for session in sessions:
             storage = _Range(self, run, inputs, session, before, known)
@@ -86,14 +90,21 @@ class RangeJobs:
                 return {**known, **found}
         raise AssertionError("any number of rows fits the last session")
 
-    def _has_few_rows(self, inputs: Mapping[str, Batch]) -> bool:
-        """Whether little arrives, and little is stored that it can meet."""
-        most = min(self.settings.spark.few_rows, self.settings.spark.small_write_rows)
-        counts = [
-            *(batch.rows_at_hand for batch in inputs.values()),
-            *(file.rows for file in self._stored()),
-        ]
-        return sum(most + 1 if count is None else count for count in counts) <= most
+    def _has_few_rows(
+        self, run: RangeRequest, inputs: Mapping[str, Batch], before: Commit | None
+    ) -> bool:
+        """Whether little arrives, and little is stored that it can meet.
+
+        What comes of it passes through the driver, so the range before must have given little, too.
+        """
+        arrived = [batch.rows_at_hand for batch in inputs.values()]
+        stored = [file.rows for file in self._stored()]
+        if None in arrived or None in stored:
+            return False
+        came, all_rows = (sum(n or 0 for n in counts) for counts in (arrived, arrived + stored))
+        given = max((_expected(before, spec.name, run) for spec in self.tables.all), default=0)
+        settings = self.settings.spark
+        return max(came, given) <= settings.small_write_rows and all_rows <= settings.few_rows
 
     def _stored(self) -> list[DataFile]:
         """The files of the state."""
@@ -109,21 +120,23 @@ class RangeJobs:
             return spark
         return _quick_session(spark)
 
-    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
         """The tables that get no rows, since nothing came that could reach them."""
         there = {name for name, batch in inputs.items() if not batch.is_empty}
         empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)
         state, outputs = self.tables.state, self.tables.outputs
         sinks = self.plan.graph.sinks
         return {
-            spec.name: Written(spec, 0, spec.arrow_schema.empty_table())
+            spec.name: WrittenRows(spec, 0, spec.arrow_schema.empty_table())
             for spec in (
                 *(state[slot.id] for slot in self.plan.slots if slot.stream.node in empty),
                 *(outputs[n] for n, all_ in sinks.items() if all(s.id in empty for s in all_)),
             )
         }
 
-    def _as_they_came(self, run: Run, inputs: Mapping[str, Batch]) -> Mapping[str, Written]:
+    def _as_they_came(
+        self, run: RangeRequest, inputs: Mapping[str, Batch]
+    ) -> Mapping[str, WrittenRows]:
         """What the slots keep that store an input, where its rows are at hand."""
         sources = {node.id: name for name, node in self.plan.graph.sources.items()}
         found = {}
@@ -133,10 +146,10 @@ class RangeJobs:
             spec = self.tables.state[slot.id]
             batch = inputs.get(sources[slot.stream.node])
             if batch is None:
-                found[spec.name] = Written(spec, 0, spec.arrow_schema.empty_table())
+                found[spec.name] = WrittenRows(spec, 0, spec.arrow_schema.empty_table())
             elif isinstance(batch.rows, pa.Table):
                 rows = _kept(batch.rows, slot, run.last).cast(spec.arrow_schema)
-                found[spec.name] = Written(spec, rows.num_rows, rows)
+                found[spec.name] = WrittenRows(spec, rows.num_rows, rows)
         return found
 
 
@@ -145,7 +158,7 @@ class _Range:
     """The tables of a pipeline, as what one range reads and writes."""
 
     of: RangeJobs
-    run: Run
+    run: RangeRequest
     inputs: Mapping[str, Batch]
     session: SparkSession
     before: Commit | None
@@ -184,7 +197,7 @@ class _Range:
             added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
         )
 
-    def take(self, job: Job, found: RangeResult) -> Mapping[str, Written] | None:
+    def take(self, job: Job, found: RangeResult) -> Mapping[str, WrittenRows] | None:
         """The rows of the tables that are not known.
 
         None where they are more than few, in a session for few rows.
@@ -221,7 +234,7 @@ def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:
     return rows.select([TICK, ITEM])
 
 
-def _expected(before: Commit | None, table: str, run: Run) -> float:
+def _expected(before: Commit | None, table: str, run: RangeRequest) -> float:
     """How many rows a table is to get if the range is as the one before."""
     if before is None or not before.ticks:
         return 0

@@ -23,7 +23,7 @@ from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
-from hydro_core.spark.pipeline.prepared import Prepared, Run
+from hydro_core.spark.pipeline.prepared import Prepared, RangeRequest
 from hydro_core.spark.pipeline.retired import drop_retired
 from hydro_core.spark.pipeline.tables import (
     fingerprint,
@@ -319,7 +319,7 @@ class Pipeline:
         self.store.check(commit)
         self.store.recover(commit)
         read = tuple(batch.read for batch in inputs.values())
-        run = Run(first, last, times, self.fingerprint, read)
+        run = RangeRequest(first, last, times, self.fingerprint, read)
         written = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
         return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
 

@@ -16,11 +16,11 @@ from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.store import Step, Store
-from hydro_core.spark.store.write import Written
+from hydro_core.spark.store.write import WrittenRows
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RangeRequest:
     """What is known of a range before it is computed."""
 
     first: int
@@ -36,10 +36,10 @@ class Prepared:
 
     def __init__(
         self,
-        run: Run,
+        run: RangeRequest,
         store: Store,
         ledger: Ledger,
-        written: Mapping[str, Written],
+        written: Mapping[str, WrittenRows],
         done: Callable[[], None],
         step: Step,
     ) -> None:
@@ -72,12 +72,12 @@ class Prepared:
         return self.run.inputs
 
     @property
-    def state(self) -> Mapping[str, Written]:
+    def state(self) -> Mapping[str, WrittenRows]:
         """What the state slots get, by their ids."""
         return {w.spec.of: w for w in self.written.values() if w.spec.role == "state"}
 
     @property
-    def outputs(self) -> Mapping[str, Written]:
+    def outputs(self) -> Mapping[str, WrittenRows]:
         """What the outputs get, by their names."""
         return {w.spec.of: w for w in self.written.values() if w.spec.role == "output"}
 

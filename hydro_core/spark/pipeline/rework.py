@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hydro_core.plan.bootstrap import Bootstrap, Wanted
+from hydro_core.plan.bootstrap import Bootstrap, WantedTables
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
@@ -35,7 +35,7 @@ BESIDE = "_beside"
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class Recomputed:
     """The ticks that are computed again."""
 
     first: int
@@ -58,7 +58,7 @@ class Rework:
         serving: Pipeline,
         target: Pipeline,
         beside: Pipeline,
-        past: Past,
+        past: Recomputed,
         taken: Collection[str],
         *,
         since: Mapping[str, int] | None = None,
@@ -205,7 +205,7 @@ def correction(pipeline: Pipeline, first: int) -> Rework:
         base = base_before(pipeline.store, pipeline.ledger, first)
         beside = _begun(pipeline, base)
         first = base.tick + 1
-        past = Past(first, now.last, first)
+        past = Recomputed(first, now.last, first)
         return Rework(pipeline, pipeline, beside, past, tuple(pipeline.store.tables))
 
 
@@ -220,7 +220,7 @@ def deployment(
     serving: Pipeline,
     target: Pipeline,
     made_by: Bootstrap,
-    wanted: Wanted,
+    wanted: WantedTables,
     since: Mapping[str, int] | None = None,
 ) -> Rework:
     """The tables that another program wants, to be made from the past.
@@ -250,7 +250,7 @@ def deployment(
         taken = tuple(spec.name for spec in (*slots.values(), *outputs.values()))
         changed = {name: (since or {}).get(name, 0) for name in outputs}
         # A new state is of no tick that anybody has seen.
-        past = Past(0, now.last, min(changed.values(), default=now.last + 1))
+        past = Recomputed(0, now.last, min(changed.values(), default=now.last + 1))
         return Rework(serving, target, beside, past, taken, since=changed)
 
 
@@ -265,7 +265,7 @@ def rollback(serving: Pipeline, target: Pipeline) -> Rework:
         base = _left_by(target, serving.ledger)
         beside = _begun(target, base)
         first = base.tick + 1
-        past = Past(first, now.last, min(first, _undone_from(serving.ledger, base)))
+        past = Recomputed(first, now.last, min(first, _undone_from(serving.ledger, base)))
         return Rework(serving, target, beside, past, tuple(target.store.tables))
 
 

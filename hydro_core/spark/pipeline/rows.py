@@ -27,7 +27,7 @@ STATE = "state/"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowsAsOf:
     """Rows as of a tick: their columns, and as many of them as were asked for."""
 
     columns: tuple[str, ...]
@@ -36,7 +36,7 @@ class Rows:
     """How many there are in all."""
 
 
-def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) -> Rows:
+def rows_at(pipeline: Pipeline, name: str, tick: int, limit: int | None = None) -> RowsAsOf:
     """The rows of an output or a state as of a committed tick.
 
     Args:
@@ -144,7 +144,7 @@ def _not_kept(spec: TableSpec, why: str) -> DataError:
     )
 
 
-def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> Rows:
+def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> RowsAsOf:
     shown = table.slice(0, limit) if limit is not None else table
     values = {
         name: [
@@ -155,6 +155,6 @@ def _rows(table: pa.Table, spec: TableSpec, limit: int | None) -> Rows:
     if spec.role == "state" and isinstance(spec.item, Row):
         # The items of a state are in one column; a row's columns are shown as those of an output.
         (items,) = values.values()
-        return Rows(spec.item.names, tuple(items), table.num_rows)
+        return RowsAsOf(spec.item.names, tuple(items), table.num_rows)
     rows = (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
-    return Rows(tuple(values), tuple(rows), table.num_rows)
+    return RowsAsOf(tuple(values), tuple(rows), table.num_rows)

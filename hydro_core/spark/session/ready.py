@@ -33,7 +33,7 @@ _AHEAD = "python -m hydro_core.spark.session.ready"
 _SECONDS_TO_LOOK = 0.2
 
 
-class Ready(NamedTuple):
+class SparkRuntime(NamedTuple):
     """A Java that Spark runs in, and the jars that it starts with."""
 
     java_home: Path
@@ -47,7 +47,7 @@ class NotReadyError(InfrastructureError):
         super().__init__(Diagnostic(code="config", message=message, help=cure))
 
 
-def made_ready(share: Path, wanted_java: Path | None = None) -> Ready:
+def made_ready(share: Path, wanted_java: Path | None = None) -> SparkRuntime:
     """What Spark needs; what is missing is unpacked or fetched, with progress on standard error.
 
     Args:
@@ -59,11 +59,11 @@ def made_ready(share: Path, wanted_java: Path | None = None) -> Ready:
     """
     java_home, jars = find_java(share, wanted_java), delta_jars(share)
     if java_home is not None and jars:
-        return Ready(java_home, jars)
+        return SparkRuntime(java_home, jars)
     with _alone(share):
         # Another process may have done it meanwhile.
         java_home = find_java(share, wanted_java) or _unpacked(share)
-        return Ready(java_home, delta_jars(share) or _fetched(share, java_home))
+        return SparkRuntime(java_home, delta_jars(share) or _fetched(share, java_home))
 
 
 @contextmanager

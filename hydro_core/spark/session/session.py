@@ -16,6 +16,7 @@ from threading import Lock
 from pyspark.sql import SparkSession
 
 from hydro_core.settings import MEBIBYTE, SparkSettings
+from hydro_core.spark.session.gateway import with_fewer_calls
 from hydro_core.spark.session.java import default_share
 from hydro_core.spark.session.launch import (
     SessionError,
@@ -122,6 +123,7 @@ def start_session(
     java_home, jars = made_ready(share, settings.java_home)
     options = {"spark.app.name": app_name, **session_options(settings, jars), **(extra or {})}
     context = launch_context(options, java_home, quiet=settings.log_level == "OFF")
+    with_fewer_calls(context._jvm)  # noqa: SLF001 - Spark offers no question for it
     if not _is_one_process(settings.master):
         # Nodes of a cluster have PySpark and pyarrow, but not this package.
         context.addPyFile(str(package_archive()))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedRange:
     """Committed ticks, `first` to `last`, whose rows in a landing are not what they were.
 
     `removed` rows are there no more, `added` ones stand in their place; None: how many cannot be
@@ -41,7 +41,7 @@ class InputRead:
     """The name of the list of files that were there, which stands beside the ledger."""
     late: Mapping[int, int] = field(default_factory=dict)
     """How many rows of earlier ticks arrived with the first tick of the commit, by their tick."""
-    changed: tuple[Change, ...] = ()
+    changed: tuple[ChangedRange, ...] = ()
     """The ticks whose rows in the landing have been found changed, and were not computed again."""
     accepted_version: int | None = None
     """Up to where somebody has accepted what came since `version`, in a row of the ledger that only
@@ -83,6 +83,6 @@ def read_of(found: Mapping[str, Any]) -> InputRead:
             **found,
             "empty": tuple(found.get("empty") or ()),
             "late": dict(found.get("late") or {}),
-            "changed": tuple(Change(**change) for change in found.get("changed") or ()),
+            "changed": tuple(ChangedRange(**change) for change in found.get("changed") or ()),
         }
     )

@@ -37,7 +37,7 @@ _ROWS_OF_A_PARTITION = 1 << 33
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenRows:
     """The rows of one table that a tick adds, not yet committed."""
 
     spec: TableSpec
@@ -100,15 +100,15 @@ def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> 
 
 def write_all(
     pending: Mapping[str, Pending], bound: int, ticks: tuple[int, int]
-) -> Mapping[str, Written]:
+) -> Mapping[str, WrittenRows]:
     """Runs the jobs of a tick, several at once; if one fails, nothing of the others is left."""
 
-    def write(one: Pending) -> Written:
+    def write(one: Pending) -> WrittenRows:
         return _write(one, bound, ticks)
 
     if not pending:
         return {}
-    done: dict[str, Written] = {}
+    done: dict[str, WrittenRows] = {}
     with ThreadPoolExecutor(_JOBS, thread_name_prefix="hydrotick-job") as pool:
         running = {name: pool.submit(write, one) for name, one in pending.items()}
     failure: BaseException | None = None
@@ -124,14 +124,14 @@ def write_all(
     return done
 
 
-def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, Written] | None:
+def collect_all(pending: Mapping[str, Pending], bound: int) -> Mapping[str, WrittenRows] | None:
     """What a range of few rows gives, by one job; None where a table gets more than `bound`."""
     tables = collect({name: _first_rows(_columns(one), bound) for name, one in pending.items()})
     if any(rows.num_rows > bound for rows in tables.values()):
         return None
     specs = {name: one.table.spec for name, one in pending.items()}
     return {
-        name: Written(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
+        name: WrittenRows(specs[name], rows.num_rows, rows.cast(specs[name].arrow_schema))
         for name, rows in tables.items()
     }
 
@@ -160,12 +160,12 @@ def settled_within(bound: int) -> Settle:
     return settle
 
 
-def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> Written:
+def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> WrittenRows:
     spec, frame = one.table.spec, _columns(one)
     if one.small:
         rows = few_rows(frame, bound)
         if rows is not None:
-            return Written(spec, rows.num_rows, rows.cast(spec.arrow_schema))
+            return WrittenRows(spec, rows.num_rows, rows.cast(spec.arrow_schema))
     return _write_files(one.table, frame, ticks)
 
 
@@ -174,7 +174,7 @@ def _columns(one: Pending) -> DataFrame:
     return one.frame.select(*[F.col(quoted(name)) for name, _ in one.table.spec.columns])
 
 
-def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> Written:
+def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -> WrittenRows:
     first, last = ticks
     spec = table.spec
     if spec.has_unknown:
@@ -186,7 +186,7 @@ def _write_files(table: StoredTable, frame: DataFrame, ticks: tuple[int, int]) -
     for file in (file for file, count in rows.items() if count == 0):
         file.unlink()
     files = tuple(file for file, count in rows.items() if count)
-    return Written(spec, sum(rows.values()), None, files)
+    return WrittenRows(spec, sum(rows.values()), None, files)
 
 
 def _typed(frame: DataFrame, schema: spark_types.StructType) -> DataFrame:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hydro_core.catalog.aggregates import AGGREGATES, NAMES, aggregate_type
-from hydro_core.catalog.spec import Aggregate, TypeProblem
+from hydro_core.catalog.spec import Aggregate, Args, TypeProblem
+from hydro_core.optimize.rules.aggregates import facts_of
 from hydro_core.types.ddl import parse_ddl, to_ddl
 
 ROW = parse_ddl(
@@ -66,3 +67,10 @@ def test_what_the_page_names_is_there() -> None:
     page = "sum count min max avg count_distinct collect_list collect_set min_by max_by count_if"
     assert set((page + " first last any_value stddev").split()) <= set(NAMES)
     assert {s.name for s in AGGREGATES.values() if s.needs_order} == {"first", "last"}
+
+
+@pytest.mark.parametrize(("column", "moves"), [("l", True), ("w", True), ("d", False)])
+def test_totals_of_what_is_rounded_do_not_move(column: str, moves: bool) -> None:
+    parts = (("n", Aggregate("count")), ("t", Aggregate("total", (column,))))
+    args = Args((("by", ("s",)), ("aggregates", parts)))
+    assert ("moves" in {name for name, _ in facts_of(args, ROW, ROW)}) == moves

@@ -1,27 +1,37 @@
-"""No operator's name outside the catalogue, the meanings and the lowerings' registrations.
+"""No operator's and no aggregate's name outside the catalogue, meanings and registrations.
 
-What an operator is stands in its entry; who asks for it by its name does not know of the others.
+What an operator or an aggregate is stands in its entry; who asks for it by its name does not know
+of the others. A lowering is registered by the name of what it lowers.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 import hydro_core
+from hydro_core.catalog import aggregates
 from hydro_core.catalog.internal import INTERNAL
 from hydro_core.catalog.registry import NAMES
 
 ROOT = Path(hydro_core.__file__).parent
 OPERATORS = frozenset({*NAMES, *INTERNAL})
-ALLOWED = ("catalog", "reference/meanings")
+ALLOWED = ("catalog", "reference/meanings", "agg.py")
+"""Of `agg.py` the names are what users call."""
 LOWERINGS = ROOT / "spark" / "lower"
 
 PYTHON = "a function or method of Python's"
 GOAL = "what a plan is for: a tick or a range"
 TEXT = "a function's text, or its record"
-OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
+TOTAL = "a function that has a value for every item"
+COLUMN = "a column"
+FOREIGN = "what users of other systems write"
+Words = Mapping[str, Mapping[str, str]]
+OTHER_WORDS: Words = {
     "analysis/slice_wording.py": {"null": "a value as users read it"},
     "cli/main.py": {"partition": "a command"},
     "cli/optimize.py": {"tick": GOAL},
@@ -61,43 +71,98 @@ OTHER_WORDS: Mapping[str, Mapping[str, str]] = {
     "types/ddl.py": {"map": "a type of Spark's", "null": "a word of Spark's DDL"},
 }
 """By module: words that are an operator's name, too, with what they mean there."""
+WORDS_OF_AGGREGATES: Words = {
+    "deploy/files.py": {"count": "a key of a record"},
+    "functions/constant_limits.py": {"sum": PYTHON},
+    "functions/known_folds.py": {"max": PYTHON, "min": PYTHON},
+    "functions/typing_calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
+    "functions/typing_methods.py": {"count": PYTHON},
+    "lang/foreign.py": {"count": FOREIGN, "sum": FOREIGN},
+    "optimize/alike.py": {"sum": "two streams added up"},
+    "optimize/calls.py": {"total": TOTAL},
+    "optimize/rule.py": {"total": TOTAL},
+    "optimize/rules/facts.py": {"total": TOTAL},
+    "plan/tick_plan.py": {"last": "how a table is stored"},
+    "project/asset_yaml.py": {"count": "a key of asset.yaml"},
+    "spark/executor/fixpoint.py": {"count": COLUMN},
+    "spark/files/outputs.py": {"count": COLUMN},
+    "spark/functions/columns/calls.py": {"max": PYTHON, "min": PYTHON, "sum": PYTHON},
+    "spark/functions/columns/methods.py": {"count": PYTHON},
+    "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
+    "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
+    "spark/inputs/wanted.py": {"sum": "Arrow's word"},
+    "spark/lower/emitting.py": {"last": COLUMN},
+    "spark/lower/native.py": {"min": PYTHON},
+    "spark/lower/state.py": {"first": COLUMN},
+    "spark/lower/sums.py": {"mean": "what a message tells", "sum": "what a message tells"},
+    "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
+    "spark/store/input_reads.py": {"first": "a key of a record", "last": "a key of a record"},
+    "spark/store/ledger.py": {"first": COLUMN, "last": COLUMN},
+    "ticks/calendar.py": {"every": "a word of a calendar"},
+}
+"""By module: words that are an aggregate's name, too."""
 
 
-def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
-    yield from (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value in OPERATORS)
+def _strings(tree: ast.AST, names: Collection[str]) -> Iterator[ast.Constant]:
+    yield from (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value in names)
 
 
-def _registered(call: ast.AST) -> bool:
-    """Whether it is `lowers("map")`, which says of which operators a function is the lowering."""
-    return (
-        isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "lowers"
-    )
+def _operators_lowered(tree: ast.AST) -> Iterator[ast.AST]:
+    """`lowers("map")` says of which operators a function is the lowering."""
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            yield from [call] if call.func.id == "lowers" else []
 
 
-def _named(file: Path) -> Iterator[tuple[str, int]]:
-    """The operators' names that a module writes out, each with its line."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    calls = filter(_registered, ast.walk(tree)) if LOWERINGS in file.parents else ()
-    registered = {name for call in calls for name in _strings(call)}
-    yield from ((str(n.value), n.lineno) for n in _strings(tree) if n not in registered)
+def _aggregates_lowered(tree: ast.AST) -> Iterator[ast.AST]:
+    """The keys of a table at the top of a module say what its values are the lowerings of."""
+    for statement in ast.iter_child_nodes(tree):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Dict):
+            yield from filter(None, statement.value.keys)
 
 
-def _found() -> Mapping[str, list[tuple[str, int]]]:
-    files = {file.relative_to(ROOT).as_posix(): file for file in sorted(ROOT.rglob("*.py"))}
-    found = {n: list(_named(f)) for n, f in files.items() if not n.startswith(ALLOWED)}
-    return {name: names for name, names in found.items() if names}
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What has names, and where these may stand."""
+
+    names: Collection[str]
+    words: Words
+    lowered: Callable[[ast.AST], Iterator[ast.AST]]
+
+    def named(self, file: Path) -> Iterator[tuple[str, int]]:
+        """The names that a module writes out, each with its line."""
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        known = self.lowered(tree) if LOWERINGS in file.parents else ()
+        registered = {name for part in known for name in _strings(part, self.names)}
+        found = _strings(tree, self.names)
+        yield from ((str(n.value), n.lineno) for n in found if n not in registered)
+
+    def found(self) -> Mapping[str, list[tuple[str, int]]]:
+        """By module, what is named outside the catalogue and the meanings."""
+        files = {file.relative_to(ROOT).as_posix(): file for file in sorted(ROOT.rglob("*.py"))}
+        found = {n: list(self.named(f)) for n, f in files.items() if not n.startswith(ALLOWED)}
+        return {name: names for name, names in found.items() if names}
 
 
-def test_no_operator_is_named_outside_the_catalogue() -> None:
+AGGREGATES = frozenset({*aggregates.NAMES, *aggregates.AGGREGATES})
+KINDS = (
+    pytest.param(_Kind(OPERATORS, OTHER_WORDS, _operators_lowered), id="operators"),
+    pytest.param(_Kind(AGGREGATES, WORDS_OF_AGGREGATES, _aggregates_lowered), id="aggregates"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_named_outside_the_catalogue(kind: _Kind) -> None:
     named = [
         f"{module}:{line}: {name!r}"
-        for module, names in _found().items()
+        for module, names in kind.found().items()
         for name, line in names
-        if name not in OTHER_WORDS.get(module, {})
+        if name not in kind.words.get(module, {})
     ]
     assert named == []
 
 
-def test_every_other_word_is_there() -> None:
-    found = {module: {name for name, _ in names} for module, names in _found().items()}
-    assert {module: set(words) for module, words in OTHER_WORDS.items()} == found
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_other_word_is_there(kind: _Kind) -> None:
+    found = {module: {name for name, _ in names} for module, names in kind.found().items()}
+    assert {module: set(words) for module, words in kind.words.items()} == found

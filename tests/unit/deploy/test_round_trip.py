@@ -22,7 +22,7 @@ from hydro_core.compile import Compiled, compile_text, stratified
 from hydro_core.deploy import Deployment, Validated, numbers, read, write
 from hydro_core.deploy.files import name_of
 from hydro_core.deploy.functions import ReferenceCall
-from hydro_core.deploy.make import Given, deployment_of
+from hydro_core.deploy.make import DeploymentMetadata, deployment_of
 from hydro_core.errors import DataError, ProgramError
 from hydro_core.optimize.optimizer import optimize
 from hydro_core.types.ddl import parse_ddl
@@ -105,7 +105,7 @@ def test_values_of_every_kind_come_back_as_they_are(tmp_path: Path) -> None:
 def test_all_that_is_said_is_kept(tmp_path: Path) -> None:
     program = compile_text(JOINED, file="joined.hydro")
     plan = optimize(program.typed, explain=True)
-    given = Given({"joined.hydro": JOINED}, {"ticks": 5}, Validated(20, 7))
+    given = DeploymentMetadata({"joined.hydro": JOINED}, {"ticks": 5}, Validated(20, 7))
     made = deployment_of("joined", program.typed, plan, given)
     found = read(tmp_path, write(tmp_path, made))
     assert found == made

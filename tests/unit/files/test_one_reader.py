@@ -17,7 +17,7 @@ from hydro_core.files.arrived import arrive
 from hydro_core.files.cut import cut
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
-from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
@@ -35,7 +35,7 @@ def by_run(path: Path, schema: str) -> list[list[Any]]:
 
 
 def by_flow(path: Path, schema: str) -> list[list[Any]]:
-    landings = {"x": Landing(path, "day")}
+    landings = {"x": LandingTable(path, "day")}
     inputs = InputBatches(landings, {"x": parse_ddl(schema)}, lambda: pytest.fail("no Spark"))
     rows = inputs.read(0, 2, TIMES)["x"].rows
     return [[row["item"] for row in rows.to_pylist() if row["t"] == t] for t in range(3)]

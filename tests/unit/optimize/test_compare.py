@@ -8,7 +8,7 @@ import pytest
 
 from hydro_core.analysis.infer import infer
 from hydro_core.lang.resolve import parse
-from hydro_core.optimize.compare import Stream, compare, shared
+from hydro_core.optimize.compare import ComparedStream, compare, shared
 from hydro_core.optimize.egraph import MIN_ITERATIONS, EGraph
 
 SOURCES = """
@@ -154,7 +154,7 @@ DIFFERENT = {
 def same(one: str, other: str) -> bool:
     programs = [infer(parse(SOURCES + dedent(text))) for text in (one, other)]
     ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
-    return compare(programs).same(Stream(0, ends[0]), Stream(1, ends[1]))
+    return compare(programs).same(ComparedStream(0, ends[0]), ComparedStream(1, ends[1]))
 
 
 @pytest.mark.parametrize("case", SAME.values(), ids=SAME)
@@ -194,7 +194,7 @@ def test_an_input_of_another_type_is_another_input() -> None:
         infer(parse(f'a = source("{schema}")\na -> persist() -> out')) for schema in ("int", "long")
     ]
     ends = [typed.graph.sinks["out"][0].inputs[0] for typed in programs]
-    assert not compare(programs).same(Stream(0, ends[0]), Stream(1, ends[1]))
+    assert not compare(programs).same(ComparedStream(0, ends[0]), ComparedStream(1, ends[1]))
 
 
 def test_a_comparison_takes_as_many_rounds_as_the_longer_program() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hydro_core.analysis.infer import infer
 from hydro_core.ir.graph import Endpoint
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.bootstrap import Leaf, Wanted, bootstrap
+from hydro_core.plan.bootstrap import Leaf, WantedTables, bootstrap
 from hydro_core.plan.planner import plan
 from hydro_core.plan.tick_plan import TickPlan
 
@@ -33,7 +33,7 @@ def slot(of: TickPlan, stream: str) -> str:
 
 def test_only_what_the_wanted_table_is_computed_from_runs() -> None:
     target = planned()
-    made = bootstrap(target, Wanted(slots=frozenset({slot(target, "customers")})), {})
+    made = bootstrap(target, WantedTables(slots=frozenset({slot(target, "customers")})), {})
     assert made.inputs == ("customers",)
     assert set(made.plan.graph.nodes) == {"customers", "known"}
     assert not made.plan.graph.sinks
@@ -41,7 +41,7 @@ def test_only_what_the_wanted_table_is_computed_from_runs() -> None:
 
 def test_a_stored_stream_stands_for_the_inputs_behind_it() -> None:
     target = planned()
-    wanted = Wanted(outputs=frozenset({"totals"}))
+    wanted = WantedTables(outputs=frozenset({"totals"}))
     assert bootstrap(target, wanted, {}).inputs == ("orders", "customers")
     made = bootstrap(target, wanted, {Endpoint("customers"): Leaf("state/customers")})
     assert made.inputs == ("orders",)
@@ -52,7 +52,7 @@ def test_a_stored_stream_stands_for_the_inputs_behind_it() -> None:
 
 def test_what_grows_is_the_history_of_what_each_tick_adds() -> None:
     target = planned()
-    wanted = Wanted(outputs=frozenset({"totals"}))
+    wanted = WantedTables(outputs=frozenset({"totals"}))
     made = bootstrap(target, wanted, {Endpoint("known"): Leaf("outputs/everybody", grows=True)})
     assert made.inputs == ("orders",)
     assert made.plan.graph["known"].op.name == "persist"
@@ -62,7 +62,7 @@ def test_what_grows_is_the_history_of_what_each_tick_adds() -> None:
 def test_where_a_cut_would_store_something_else_nothing_is_cut() -> None:
     """An output that is a history is not made of the events that a table without it has."""
     target = planned()
-    wanted = Wanted(outputs=frozenset({"everybody"}))
+    wanted = WantedTables(outputs=frozenset({"everybody"}))
     made = bootstrap(target, wanted, {Endpoint("known"): Leaf("outputs/everybody")})
     assert made.inputs == ("customers",)
     assert not made.tables

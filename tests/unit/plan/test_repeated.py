@@ -7,7 +7,8 @@ import pytest
 from hydro_core.plan.repeated import repeated
 from tests.unit.plan.test_planner import planned
 
-ROWS = 'r = source("k string, v long, f double, d decimal(5,2)"); w = r -> window(3)\n'
+ITEM = "k string, v long, f double, d decimal(5,2), e decimal(20,2)"
+ROWS = f'r = source("{ITEM}"); w = r -> window(3)\n'
 EVERY = "repeats each row at every tick of a range: "
 
 
@@ -43,7 +44,7 @@ def test_repeats_rows_at_every_tick(text: str, why: str) -> None:
     [
         "x = w -> aggregate(by='k', low=min('v'))",
         "x = w -> latest(by='k', order='v')",
-        "x = r -> persist() -> aggregate(by='k', s=avg('d'))",
+        "x = r -> persist() -> aggregate(by='k', s=avg('e'))",
         "x = w -> reduce_keyed(lambda p, q: p, by='k', commutative=True)",
     ],
 )
@@ -59,7 +60,8 @@ def test_groups_again_when_a_key_changes(text: str) -> None:
         "x = r -> persist() -> unique()",
         "x = r -> persist() -> aggregate(by='k', n=count(), low=min('v'), who=max_by('k', 'v'))",
         "x = w -> aggregate(by='k', n=count(), some=count('f'), s=sum('v'), m=avg('v'))",
-        "x = w -> aggregate(by='k', s=sum('d'))",
+        "x = w -> aggregate(by='k', s=sum('d'), m=avg('d'))",
+        "x = r -> persist() -> aggregate(by='k', s=avg('d'), m=avg('f'))",
         "x = w -> fold(0, lambda a, r: a + (r.v or 0), commutative=True)",
         "x = r -> persist() -> map(lambda r: r.v) -> reduce(lambda p, q: p * q, commutative=True)",
         "x = w -> join(right=r, on='k', suffix='_r', how='anti')",

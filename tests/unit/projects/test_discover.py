@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.project.discover import Broken, Found, found_in, project_above
+from hydro_core.project.discover import Broken, DiscoveredFlows, found_in, project_above
 from hydrotick.project import project
 from hydrotick.project.arguments import flow_parser, parsed
 from hydrotick.project.programs import plan_as_written
@@ -16,7 +16,7 @@ from tests.unit.projects.declared import declare_py, declare_yaml
 ROOT = Path(__file__).parents[3]
 
 
-def broken(found: Found, name: str) -> Broken:
+def broken(found: DiscoveredFlows, name: str) -> Broken:
     (wrong,) = (flow for flow in found.broken if flow.name == name)
     return wrong
 
@@ -42,7 +42,7 @@ def test_folders_called_assets_that_declare_nothing_are_none(tmp_path: Path) -> 
 def test_a_new_project_has_no_flows(tmp_path: Path) -> None:
     (tmp_path / "assets").mkdir()
     assert project_above(tmp_path / "assets") == tmp_path
-    assert found_in(tmp_path) == Found()
+    assert found_in(tmp_path) == DiscoveredFlows()
 
 
 def test_this_repository_is_one() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hydro_core.project.discover import Found, found_in
+from hydro_core.project.discover import DiscoveredFlows, found_in
 from hydro_core.project.flow_asset import FlowOutput
 
 DAYS = "{start: 2026-01-01}"
@@ -20,7 +20,7 @@ def declare(root: Path, name: str, inputs: str, ticks: str = DAYS) -> None:
     (folder / f"{name}.hydro").write_text("x = source('n long')\nx -> y\n", encoding="utf-8")
 
 
-def wrong(found: Found) -> dict[str, str]:
+def wrong(found: DiscoveredFlows) -> dict[str, str]:
     return {flow.name: str(flow.error) for flow in found.broken}
 
 

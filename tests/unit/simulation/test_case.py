@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from hydro_core.simulation.case import Case, Crash, Ranked, random_case, smaller
-from hydro_core.ticks.calendar import Window
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import LONG
 
 TICK = {"a": (Ranked(0.5, 1), Ranked(0.1, 2)), "b": (Ranked(0.3, 3),)}
@@ -54,9 +54,9 @@ def test_a_range_goes_with_its_last_tick() -> None:
 def test_another_order_has_the_same_items() -> None:
     from datetime import UTC, datetime, timedelta
 
-    def window(tick: int) -> Window:
+    def window(tick: int) -> TickWindow:
         start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=tick)
-        return Window(tick, str(tick), start, start + timedelta(days=1))
+        return TickWindow(tick, str(tick), start, start + timedelta(days=1))
 
     case = Case((TICK, TICK), (2,))
     as_it_is, reordered = case.inputs(window), case.inputs(window, reordered=True)

@@ -17,11 +17,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
-from hydro_core.spark.inputs.arrivals.landings import Landing, Past
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
 from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
-from hydro_core.spark.store.input_reads import Change, InputRead
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.ddl import parse_ddl
 
@@ -50,8 +50,10 @@ class Place:
 
     def __init__(self, home: Path, path: Path) -> None:
         self.home, self.path = home, path
-        past = Past(home / "pipeline", CALENDAR)
-        self.inputs = InputBatches({"x": Landing(path, "day")}, {"x": ITEM}, _no_session, past=past)
+        past = PipelinePast(home / "pipeline", CALENDAR)
+        self.inputs = InputBatches(
+            {"x": LandingTable(path, "day")}, {"x": ITEM}, _no_session, past=past
+        )
 
     def read(self, first: int, last: int, before: Sequence[InputRead] = ()) -> InputRead:
         times = {w.tick: (w.start, w.end) for w in map(CALENDAR.window, range(first, last + 1))}
@@ -264,7 +266,7 @@ def test_a_compacted_table_has_the_rows_that_came_before(tmp_path: Path) -> None
     assert place.seen(read).arrivals.late == {1: 1}
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     found = place.seen(read).arrivals
-    assert (found.late, found.changed) == ({}, (Change(1, 1),))
+    assert (found.late, found.changed) == ({}, (ChangedRange(1, 1),))
 
 
 def test_a_log_that_does_not_tell_any_more_is_no_silence(tmp_path: Path) -> None:
@@ -274,7 +276,7 @@ def test_a_log_that_does_not_tell_any_more_is_no_silence(tmp_path: Path) -> None
     place.add([(5, "own", 9)])
     DeltaTable(place.path).create_checkpoint()
     (place.path / "_delta_log" / f"{1:020}.json").unlink()
-    assert place.seen(read).arrivals.changed == (Change(0, UNTIL - 1),)
+    assert place.seen(read).arrivals.changed == (ChangedRange(0, UNTIL - 1),)
 
 
 @pytest.mark.parametrize("size", [0, 2**20])
@@ -287,7 +289,9 @@ def test_large_files_that_are_written_anew_are_told_by_their_ticks(
     read = place.read(0, UNTIL - 1)
     place.write("2.parquet", [(1, "a", 1), (2, "a", 2), (2, "late", 4), (5, "a", 3)])
     found = place.seen(read).arrivals
-    assert (found.late, found.changed) == (({}, (Change(1, 3),)) if not size else ({2: 1}, ()))
+    assert (found.late, found.changed) == (
+        ({}, (ChangedRange(1, 3),)) if not size else ({2: 1}, ())
+    )
 
 
 def test_another_table_in_its_place_is_told(tmp_path: Path) -> None:
@@ -296,7 +300,7 @@ def test_another_table_in_its_place_is_told(tmp_path: Path) -> None:
     place.path.rename(tmp_path / "away")
     for _ in range(3):
         place.add([(0, "a", 1)])
-    assert place.seen(read).arrivals.changed == (Change(0, UNTIL - 1),)
+    assert place.seen(read).arrivals.changed == (ChangedRange(0, UNTIL - 1),)
 
 
 def test_what_was_accepted_is_decided(tmp_path: Path) -> None:
@@ -305,7 +309,7 @@ def test_what_was_accepted_is_decided(tmp_path: Path) -> None:
     place.add([(1, "late", 9)])
     DeltaTable(place.path).delete("v = 3")
     seen = place.seen(read)
-    assert (seen.undecided.late, seen.changed) == ({1: 1}, (Change(3, 3, 1, 0),))
+    assert (seen.undecided.late, seen.changed) == ({1: 1}, (ChangedRange(3, 3, 1, 0),))
     accepted = seen.accepted(read, tmp_path / "pipeline")
     again = place.seen(accepted)
     assert again.arrivals.late == seen.arrivals.late
@@ -328,8 +332,10 @@ def test_what_comes_to_an_input_that_arrives_whole_is_late_for_tick_0(
     tmp_path: Path, kind: str
 ) -> None:
     place = opened(tmp_path, kind)
-    past = Past(tmp_path / "pipeline", CALENDAR)
-    place.inputs = InputBatches({"x": Landing(place.path)}, {"x": ITEM}, _no_session, past=past)
+    past = PipelinePast(tmp_path / "pipeline", CALENDAR)
+    place.inputs = InputBatches(
+        {"x": LandingTable(place.path)}, {"x": ITEM}, _no_session, past=past
+    )
     first = place.read(0, 0)
     assert (first.rows, first.empty) == (4, ())
     place.add([(5, "late", 9)])

@@ -13,10 +13,10 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.inputs.arrivals.landings import Landing
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.wanted import SlicedBatches
-from hydro_core.ticks.wanted import Limits, TooLargeError, TooManyError, Wanted
+from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, WantedRows
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import canonical
 
@@ -26,7 +26,7 @@ ROWS = [
     for user in ("ann", "bob", None)
     for amount in (tick, 10)
 ]
-MANY = Limits(100)
+MANY = ReadLimits(100)
 
 
 def no_spark() -> NoReturn:
@@ -51,7 +51,7 @@ def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
             path.mkdir()
             pyarrow.csv.write_csv(table, path / "1.csv")
     items = {"rows": parse_ddl("user string, amount long")}
-    found = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    found = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     if request.param.startswith("held"):
         found.held = Held(MEBIBYTE)
     return found
@@ -59,15 +59,15 @@ def batches(request: pytest.FixtureRequest, tmp_path: Path) -> SlicedBatches:
 
 def wanted(
     *alternatives: Mapping[str, tuple[Any, ...]], first: int = 0, some: int | None = None
-) -> Wanted:
+) -> WantedRows:
     given = tuple(
         {(name,): {canonical(value): value for value in values} for name, values in one.items()}
         for one in alternatives
     )
-    return Wanted("rows", given, first, some)
+    return WantedRows("rows", given, first, some)
 
 
-def read(batches: SlicedBatches, asked: Wanted, last: int = 3) -> list[tuple[int, Any, int]]:
+def read(batches: SlicedBatches, asked: WantedRows, last: int = 3) -> list[tuple[int, Any, int]]:
     found = batches.wanted(asked, last, {}, MANY)
     return [(tick, x["user"], x["amount"]) for tick, items in found.items() for x in items]
 
@@ -101,12 +101,12 @@ def test_more_than_may_be_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     write_deltalake(path, pa.table({"tick": [0] * 9, "user": ["ann"] * 9, "amount": [1] * 9}))
     items = {"rows": parse_ddl("user string, amount long")}
-    batches = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    batches = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     with pytest.raises(TooManyError):
-        batches.wanted(wanted({}), 0, {}, Limits(8))
-    assert len(batches.wanted(wanted({}), 0, {}, Limits(9))[0]) == 9
+        batches.wanted(wanted({}), 0, {}, ReadLimits(8))
+    assert len(batches.wanted(wanted({}), 0, {}, ReadLimits(9))[0]) == 9
     with pytest.raises(TooLargeError) as refused:
-        batches.wanted(wanted({}), 0, {}, Limits(9, size=10))
+        batches.wanted(wanted({}), 0, {}, ReadLimits(9, size=10))
     assert refused.value.size == sum(file.stat().st_size for file in path.glob("*.parquet"))
 
 
@@ -114,7 +114,7 @@ def test_rows_are_counted_by_their_values(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     write_deltalake(path, pa.table({"tick": [0, 0, 1, 5], "user": ["a", "b", "a", "a"]}))
     batches = SlicedBatches(
-        {"rows": Landing(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
+        {"rows": LandingTable(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
     )
     found = batches.counts([(wanted({"user": ("a", "b")}), [("user",)])], 1, {})
     assert found == [{("a",): 2, ("b",): 1}]
@@ -125,30 +125,30 @@ def test_what_several_want_is_read_once(tmp_path: Path) -> None:
     rows = {"tick": [0, 0, 1, 5], "user": ["a", "b", "a", "a"], "city": ["x", "y", "y", "x"]}
     write_deltalake(path, pa.table(rows))
     items = {"rows": parse_ddl("user string, city string")}
-    batches = SlicedBatches({"rows": Landing(path, "tick")}, items, no_spark)
+    batches = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     both = wanted({"user": ("a",)}), wanted({"city": ("y",)})
     assert batches.counts([(both[0], [("user",)]), (both[1], [("user",)])], 1, {}) == [
         {("a",): 2},
         {("a",): 1, ("b",): 1},
     ]
-    batches.gather(both, 1, {}, Limits(9))
+    batches.gather(both, 1, {}, ReadLimits(9))
     for file in path.glob("*.parquet"):
         file.unlink()
-    found = [batches.wanted(one, 1, {}, Limits(2)) for one in both]
+    found = [batches.wanted(one, 1, {}, ReadLimits(2)) for one in both]
     assert [{t: [r["city"] for r in rows] for t, rows in of.items()} for of in found] == [
         {0: ["x"], 1: ["y"]},
         {0: ["y"], 1: ["y"]},
     ]
     with pytest.raises(TooManyError):
-        batches.wanted(both[0], 1, {}, Limits(1))
+        batches.wanted(both[0], 1, {}, ReadLimits(1))
 
 
 def test_what_is_too_much_together_is_asked_for_alone(tmp_path: Path) -> None:
     path = tmp_path / "rows"
     write_deltalake(path, pa.table({"tick": [0] * 4, "user": ["a", "b", "b", "c"]}))
     batches = SlicedBatches(
-        {"rows": Landing(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
+        {"rows": LandingTable(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
     )
     both = wanted({"user": ("a",)}), wanted({"user": ("b",)})
-    batches.gather(both, 0, {}, Limits(2))
-    assert [len(batches.wanted(one, 0, {}, Limits(2))[0]) for one in both] == [1, 2]
+    batches.gather(both, 0, {}, ReadLimits(2))
+    assert [len(batches.wanted(one, 0, {}, ReadLimits(2))[0]) for one in both] == [1, 2]

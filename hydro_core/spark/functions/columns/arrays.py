@@ -14,10 +14,10 @@ from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import choices, integers, strings, structs
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     computed,
     strict,
@@ -25,7 +25,7 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.common import common_types
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
-Names = dict[str, Value]
+Names = dict[str, ColumnValue]
 _COMPARED = (
     *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
     *("timestamp_ntz", str(UNKNOWN)),
@@ -34,7 +34,7 @@ _COMPARED = (
 _MAX_RANGE = 1_000_000
 
 
-def make(scope: Scope, parts: Sequence[Value], *, final: bool = False) -> Value:
+def make(scope: ColumnScope, parts: Sequence[ColumnValue], *, final: bool = False) -> ColumnValue:
     """`[a, b]`."""
     types = [p.type for p in parts]
     if not all(isinstance(t, ItemType) for t in types):
@@ -47,24 +47,24 @@ def make(scope: Scope, parts: Sequence[Value], *, final: bool = False) -> Value:
     return computed(column, Array(element), *parts, safe=True)
 
 
-def of_tuple(scope: Scope, value: Value) -> Value:
+def of_tuple(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The fields of a tuple as an array."""
     return make(scope, structs.fields_of(scope, structs.present(scope, value)))
 
 
-def item(array: Value, column: Column) -> Value:
+def item(array: ColumnValue, column: Column) -> ColumnValue:
     """An element of an array; it may be None."""
     if not isinstance(array.type, Array):
         raise NotCompilable(f"an element of {array.type}")
-    return Value(column, array.type.element)
+    return ColumnValue(column, array.type.element)
 
 
-def size(array: Value) -> Column:
+def size(array: ColumnValue) -> Column:
     """The number of elements."""
     return F.size(array.column)
 
 
-def element(scope: Scope, value: Value, index: Value) -> Value:
+def element(scope: ColumnScope, value: ColumnValue, index: ColumnValue) -> ColumnValue:
     """`array[i]`."""
     if not integers.is_int(index) or not isinstance(value.type, Array):
         raise NotCompilable(f"{value.type} is indexed by {index.type}")
@@ -77,8 +77,12 @@ def element(scope: Scope, value: Value, index: Value) -> Value:
 
 
 def cut(
-    scope: Scope, value: Value, low: Value | None, high: Value | None, step: Value | None
-) -> Value:
+    scope: ColumnScope,
+    value: ColumnValue,
+    low: ColumnValue | None,
+    high: ColumnValue | None,
+    step: ColumnValue | None,
+) -> ColumnValue:
     """`array[low:high:step]`, `tuple[low:high]`."""
     if isinstance(value.type, Tuple):
         return _cut_tuple(scope, value, low, high, step)
@@ -96,7 +100,7 @@ def cut(
     return computed(column, value.type, array, array, *known, safe=all(b.safe for b in known))
 
 
-def concatenate(scope: Scope, a: Value, b: Value) -> Value:
+def concatenate(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a + b` of two lists, or of two tuples."""
     if isinstance(a.type, Tuple) and isinstance(b.type, Tuple):
         sides = (structs.present(scope, a), structs.present(scope, b))
@@ -111,10 +115,10 @@ def concatenate(scope: Scope, a: Value, b: Value) -> Value:
     return computed(column, to, x, y, safe=True)
 
 
-def comprehension(scope: Scope, node: Comprehension) -> Value:
+def comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
     """`[element for targets in source if conditions]`."""
-    loop = Loop(scope, node)
-    result: list[Value] = []
+    loop = ComprehensionLoop(scope, node)
+    result: list[ColumnValue] = []
 
     def body(*columns: Column) -> Column:
         inner = scope.inner(loop.names(*columns))
@@ -131,14 +135,14 @@ def comprehension(scope: Scope, node: Comprehension) -> Value:
     return computed(column, Array(element_type), loop.array, *result, *loop.tests)
 
 
-class Loop:
+class ComprehensionLoop:
     """What a comprehension runs over, and under which conditions."""
 
-    def __init__(self, scope: Scope, node: Comprehension) -> None:
+    def __init__(self, scope: ColumnScope, node: Comprehension) -> None:
         self.scope, self.node = scope, node
-        self.tests: list[Value] = []
+        self.tests: list[ColumnValue] = []
         self.numbered = False
-        self.start: Value | None = None
+        self.start: ColumnValue | None = None
         self.array = self._source(node.source)
 
     def names(self, *columns: Column) -> Names:
@@ -146,7 +150,7 @@ class Loop:
         targets = self.node.targets
         value = item(self.array, columns[0])
         if self.numbered:
-            number = Value(columns[1].cast("long"), LONG, nullable=False)
+            number = ColumnValue(columns[1].cast("long"), LONG, nullable=False)
             return self._number_and(number, value, targets)
         if len(targets) == 1:
             return {targets[0]: value}
@@ -167,7 +171,7 @@ class Loop:
     def condition(self, *columns: Column) -> Column:
         """Whether an element is kept."""
         inner = self.scope.inner(self.names(*columns))
-        result: Value | None = None
+        result: ColumnValue | None = None
         for node in self.node.conditions:
             branch = inner if result is None else inner.inner()
             kept = choices.test(branch, node)
@@ -178,7 +182,7 @@ class Loop:
         self.tests.append(result)
         return inner.behind(result.column)
 
-    def _source(self, node: Expr) -> Value:
+    def _source(self, node: Expr) -> ColumnValue:
         if isinstance(node, Call) and node.name == "enumerate" and len(node.args) == 1:
             if node.keywords or len(self.node.targets) != 2:
                 raise NotCompilable("`enumerate` with a start or one target")
@@ -193,17 +197,19 @@ class Loop:
             raise NotCompilable(f"a loop over {value.type}")
         return self.scope.need(value)
 
-    def _number_and(self, number: Value, value: Value, targets: tuple[str, ...]) -> Names:
+    def _number_and(
+        self, number: ColumnValue, value: ColumnValue, targets: tuple[str, ...]
+    ) -> Names:
         return {targets[0]: number, targets[1]: value}
 
-    def _unpacked(self, value: Value, targets: tuple[str, ...]) -> Names:
+    def _unpacked(self, value: ColumnValue, targets: tuple[str, ...]) -> Names:
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
         whole = self.scope.need(value)
         return dict(zip(targets, structs.fields_of(self.scope, whole), strict=True))
 
 
-def sequence(scope: Scope, node: Call) -> Value:
+def sequence(scope: ColumnScope, node: Call) -> ColumnValue:
     """`range(n)`, `range(low, high)`."""
     if node.keywords or len(node.args) not in (1, 2):
         raise NotCompilable("a range with a step")
@@ -218,10 +224,10 @@ def sequence(scope: Scope, node: Call) -> Value:
     return strict(column, Array(LONG), low, high, low, high, doubtful=True)
 
 
-def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
+def exists(scope: ColumnScope, node: Comprehension, *, every: bool) -> ColumnValue:
     """`any(…)` or `all(…)` of a generator: up to the first element that decides."""
-    loop = Loop(scope, node)
-    tests: list[Value] = []
+    loop = ComprehensionLoop(scope, node)
+    tests: list[ColumnValue] = []
 
     def body(*columns: Column) -> Column:
         inner = scope.inner(loop.names(*columns))
@@ -239,21 +245,21 @@ def exists(scope: Scope, node: Comprehension, *, every: bool) -> Value:
     return boolean(column, loop.array, *tests, *loop.tests, safe=False)
 
 
-def distinct(scope: Scope, value: Value) -> Value:
+def distinct(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The distinct elements, as `set` keeps them: for `len` and `sorted` only."""
     # Of −0 alone Spark makes 0.
     array = _compared(scope, value, lambda e: F.lit(False), least=1)
     return computed(F.array_distinct(array.column), array.type, array)
 
 
-def ordered(scope: Scope, value: Value) -> Value:
+def ordered(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The array, of which Spark orders the elements as Python does."""
     return _compared(scope, value, lambda e: e.isNull(), least=2)
 
 
 def _compared(
-    scope: Scope, value: Value, refused: Callable[[Column], Column], *, least: int
-) -> Value:
+    scope: ColumnScope, value: ColumnValue, refused: Callable[[Column], Column], *, least: int
+) -> ColumnValue:
     """The array; Python is asked where Spark compares elements otherwise, if there are `least`."""
     if not isinstance(value.type, Array):
         raise NotCompilable(f"a builtin runs over {value.type}")
@@ -272,7 +278,7 @@ def _compared(
     return computed(column, array.type, array, array, array)
 
 
-def array_of(scope: Scope, node: Expr) -> Value:
+def array_of(scope: ColumnScope, node: Expr) -> ColumnValue:
     """What a builtin runs over, as an array that is not None."""
     if isinstance(node, Comprehension) and node.kind != "set":
         return comprehension(scope, node)
@@ -286,15 +292,19 @@ def array_of(scope: Scope, node: Expr) -> Value:
     return scope.need(value)
 
 
-def _int(value: Value) -> Value:
+def _int(value: ColumnValue) -> ColumnValue:
     if not integers.is_int(value):
         raise NotCompilable(f"a range of {value.type}")
     return value
 
 
 def _cut_tuple(
-    scope: Scope, value: Value, low: Value | None, high: Value | None, step: Value | None
-) -> Value:
+    scope: ColumnScope,
+    value: ColumnValue,
+    low: ColumnValue | None,
+    high: ColumnValue | None,
+    step: ColumnValue | None,
+) -> ColumnValue:
     bounds: list[int | None] = []
     for bound in (low, high, step):
         known = (None,) if bound is None else bound.constant

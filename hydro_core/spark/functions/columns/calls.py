@@ -21,10 +21,10 @@ from hydro_core.spark.functions.columns import (
     sums,
 )
 from hydro_core.spark.functions.columns.constants import constant
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     computed,
     long,
@@ -33,7 +33,7 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Decimal, Row, Tuple
 
 
-def call(scope: Scope, node: Call) -> Value:
+def call(scope: ColumnScope, node: Call) -> ColumnValue:
     """A call of a builtin."""
     folded = _folded(scope, node)
     if folded is not None:
@@ -45,7 +45,7 @@ def call(scope: Scope, node: Call) -> Value:
     return _BUILTINS[node.name](scope, node)
 
 
-def _folded(scope: Scope, node: Call) -> Value | None:
+def _folded(scope: ColumnScope, node: Call) -> ColumnValue | None:
     """A call on constants: computed here."""
     function = BUILTINS.get(node.name) or CLASS_ATTRIBUTES.get(node.name)
     if function is None or not callable(function) or (not node.args and not node.keywords):
@@ -67,7 +67,7 @@ def _folded(scope: Scope, node: Call) -> Value | None:
     return constant(result)
 
 
-def _constant(scope: Scope, node: Expr) -> tuple[Any] | None:
+def _constant(scope: ColumnScope, node: Expr) -> tuple[Any] | None:
     if isinstance(node, Const):
         return (node.value,)
     if isinstance(node, Call):
@@ -76,7 +76,7 @@ def _constant(scope: Scope, node: Expr) -> tuple[Any] | None:
     return None
 
 
-def _only(scope: Scope, node: Call) -> Value:
+def _only(scope: ColumnScope, node: Call) -> ColumnValue:
     return scope.compile(_argument(node))
 
 
@@ -86,7 +86,7 @@ def _argument(node: Call) -> Expr:
     return node.args[0]
 
 
-def _len(scope: Scope, node: Call) -> Value:
+def _len(scope: ColumnScope, node: Call) -> ColumnValue:
     argument = _argument(node)
     if isinstance(argument, Call) and argument.name == "set" and len(argument.args) == 1:
         array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
@@ -103,22 +103,22 @@ def _len(scope: Scope, node: Call) -> Value:
     return long(F.size(array.column).cast("long"), array, safe=True)
 
 
-def _abs(scope: Scope, node: Call) -> Value:
+def _abs(scope: ColumnScope, node: Call) -> ColumnValue:
     value = scope.doubtfully(_argument(node))
     if not numbers.is_number(value):
         raise NotCompilable(f"`abs` of {value.type}")
     return numbers.absolute(value)
 
 
-def _bool(scope: Scope, node: Call) -> Value:
+def _bool(scope: ColumnScope, node: Call) -> ColumnValue:
     return choices.test(scope, _argument(node))
 
 
-def _str(scope: Scope, node: Call) -> Value:
+def _str(scope: ColumnScope, node: Call) -> ColumnValue:
     return strings.text_of(scope, _only(scope, node))
 
 
-def _int(scope: Scope, node: Call) -> Value:
+def _int(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if integers.is_int(value):
         return scope.need(integers.as_long(value))
@@ -132,24 +132,26 @@ def _int(scope: Scope, node: Call) -> Value:
     raise NotCompilable(f"`int` of {value.type}")
 
 
-def _truncated(scope: Scope, value: Value) -> Value:
+def _truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     return _from_float(scope, value, lambda d: d.cast("long"))
 
 
-def _from_float(scope: Scope, value: Value, convert: Callable[[Any], Any]) -> Value:
+def _from_float(
+    scope: ColumnScope, value: ColumnValue, convert: Callable[[Any], Any]
+) -> ColumnValue:
     d = value.column
     column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
     return strict(column, LONG, value, value, doubtful=True)
 
 
-def _float(scope: Scope, node: Call) -> Value:
+def _float(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if not (integers.is_int(value) or numbers.is_float(value)):
         raise NotCompilable(f"`float` of {value.type}")
     return scope.need(numbers.as_double(value))
 
 
-def _round(scope: Scope, node: Call) -> Value:
+def _round(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if integers.is_int(value):
         return scope.need(integers.as_long(value))
@@ -159,7 +161,7 @@ def _round(scope: Scope, node: Call) -> Value:
     raise NotCompilable(f"`round` of {value.type}")
 
 
-def _extreme(scope: Scope, node: Call) -> Value:
+def _extreme(scope: ColumnScope, node: Call) -> ColumnValue:
     op = "<" if node.name == "min" else ">"
     if len(node.args) == 1:
         return _extreme_of_array(scope, node, op)
@@ -171,7 +173,7 @@ def _extreme(scope: Scope, node: Call) -> Value:
     return result
 
 
-def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _better(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """Python keeps the first unless the next one is surely better."""
     if integers.is_int(a) and integers.is_int(b) and BOOLEAN not in (a.type, b.type):
         function = F.least if op == "<" else F.greatest
@@ -183,7 +185,7 @@ def _better(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return choices.choose(scope, test, b.with_(nullable=False), a.with_(nullable=False))
 
 
-def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
+def _extreme_of_array(scope: ColumnScope, node: Call, op: str) -> ColumnValue:
     keywords = dict(node.keywords)
     if set(keywords) - {"default"}:
         raise NotCompilable(f"`{node.name}` with a key")
@@ -200,7 +202,7 @@ def _extreme_of_array(scope: Scope, node: Call, op: str) -> Value:
     return computed(column, element, array, array, nullable=True)
 
 
-def _any_all(scope: Scope, node: Call) -> Value:
+def _any_all(scope: ColumnScope, node: Call) -> ColumnValue:
     argument = _argument(node)
     every = node.name == "all"
     if isinstance(argument, Comprehension) and argument.kind == "generator":
@@ -211,7 +213,7 @@ def _any_all(scope: Scope, node: Call) -> Value:
     return boolean(column, array)
 
 
-def _sorted(scope: Scope, node: Call) -> Value:
+def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
     keywords = dict(node.keywords)
     reverse = False
     if "reverse" in keywords:
@@ -230,27 +232,27 @@ def _sorted(scope: Scope, node: Call) -> Value:
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
-def _list(scope: Scope, node: Call) -> Value:
+def _list(scope: ColumnScope, node: Call) -> ColumnValue:
     if not node.args:
         return arrays.make(scope, [])
     return arrays.array_of(scope, _argument(node))
 
 
-def _tuple(scope: Scope, node: Call) -> Value:
+def _tuple(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if not isinstance(value.type, Tuple):
         raise NotCompilable(f"`tuple` of {value.type}")
     return structs.present(scope, value)
 
 
-def _dict(scope: Scope, node: Call) -> Value:
+def _dict(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
     if not isinstance(value.type, Row):
         raise NotCompilable(f"`dict` of {value.type}")
     return structs.present(scope, value)
 
 
-def _unpack(scope: Scope, node: Call) -> Value:
+def _unpack(scope: ColumnScope, node: Call) -> ColumnValue:
     value = scope.compile(node.args[0])
     count, star = (_constant(scope, a) for a in node.args[1:])
     if not isinstance(value.type, Tuple) or star != (None,) or count != (structs.arity(value),):
@@ -258,7 +260,7 @@ def _unpack(scope: Scope, node: Call) -> Value:
     return structs.make_tuple(structs.fields_of(scope, structs.present(scope, value)))
 
 
-def _flatten(scope: Scope, node: Call) -> Value:
+def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
     value = arrays.array_of(scope, node.args[0])
     if not isinstance(value.type, Array) or not isinstance(value.type.element, Array):
         raise NotCompilable("lists that are no lists of lists")
@@ -266,11 +268,11 @@ def _flatten(scope: Scope, node: Call) -> Value:
     return computed(F.flatten(value.column), value.type.element, value, safe=True)
 
 
-def _timedelta(scope: Scope, node: Call) -> Value:
+def _timedelta(scope: ColumnScope, node: Call) -> ColumnValue:
     return moments.duration(scope, node)
 
 
-_BUILTINS: dict[str, Callable[[Scope, Call], Value]] = {
+_BUILTINS: dict[str, Callable[[ColumnScope, Call], ColumnValue]] = {
     "len": _len,
     "abs": _abs,
     "bool": _bool,

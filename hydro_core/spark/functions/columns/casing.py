@@ -18,8 +18,8 @@ from functools import lru_cache
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import Value, boolean, strict, string
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, boolean, strict, string
 from hydro_core.types.item import LONG, STRING
 
 # What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
@@ -44,19 +44,19 @@ _KINDS: dict[str, Callable[[str], bool]] = {
 KINDS = frozenset(_KINDS)
 
 
-def has_kind(scope: Scope, value: Value, method: str) -> Value:
+def has_kind(scope: ColumnScope, value: ColumnValue, method: str) -> ColumnValue:
     """`text.isdigit()` and its like: of every character, and there is one."""
     text = scope.need(value)
     return boolean(F.rlike(text.column, F.lit(f"\\A[{_ranges(method)}]+\\z")), text)
 
 
-def is_ascii(scope: Scope, value: Value) -> Value:
+def is_ascii(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`text.isascii()`."""
     text = scope.need(value)
     return boolean(F.rlike(text.column, F.lit("\\A[\\x{0}-\\x{7f}]*\\z")), text)
 
 
-def changed(scope: Scope, value: Value, method: str) -> Value:
+def changed(scope: ColumnScope, value: ColumnValue, method: str) -> ColumnValue:
     """`text.upper()` or `text.lower()`."""
     text = scope.need(value)
     change = F.upper if method == "upper" else F.lower
@@ -79,7 +79,7 @@ def words(text: Column) -> Column:
     return F.when(bare == "", F.array().cast("array<string>")).otherwise(found)
 
 
-def whole_number(scope: Scope, value: Value) -> Value:
+def whole_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`int(text)` of plain digits; of underscores and other scripts Python knows."""
     text = scope.need(value)
     plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))

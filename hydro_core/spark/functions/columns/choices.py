@@ -6,11 +6,11 @@ from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
 from hydro_core.spark.functions.columns.parts import surely_reads
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     computed,
 )
@@ -18,12 +18,12 @@ from hydro_core.types.common import common_types
 from hydro_core.types.item import BOOLEAN, DOUBLE, UNKNOWN, ItemType
 
 
-def test(scope: Scope, node: Expr) -> Value:
+def test(scope: ColumnScope, node: Expr) -> ColumnValue:
     """`bool(node)`, never null: only the truth of it matters."""
     return scope.sure(_test(scope, node))
 
 
-def _test(scope: Scope, node: Expr) -> Value:
+def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
     match node:
         case BoolOp(op, values):
             return _all_tests(scope, op, values)
@@ -35,7 +35,7 @@ def _test(scope: Scope, node: Expr) -> Value:
             return compare.truth(scope, scope.doubtfully(node))
 
 
-def bool_op(scope: Scope, node: BoolOp) -> Value:
+def bool_op(scope: ColumnScope, node: BoolOp) -> ColumnValue:
     """`a and b`, `a or b`: an operand, as Python gives it."""
     first, *rest = node.values
     result = scope.compile(first)
@@ -52,7 +52,7 @@ def bool_op(scope: Scope, node: BoolOp) -> Value:
     return result
 
 
-def if_else(scope: Scope, node: IfElse) -> Value:
+def if_else(scope: ColumnScope, node: IfElse) -> ColumnValue:
     """`then if test else otherwise`."""
     condition = test(scope, node.test)
     then, otherwise = scope.branch(node.then), scope.branch(node.otherwise)
@@ -60,8 +60,13 @@ def if_else(scope: Scope, node: IfElse) -> Value:
 
 
 def choose(
-    scope: Scope, condition: Value, then: Value, otherwise: Value, *, final: bool = False
-) -> Value:
+    scope: ColumnScope,
+    condition: ColumnValue,
+    then: ColumnValue,
+    otherwise: ColumnValue,
+    *,
+    final: bool = False,
+) -> ColumnValue:
     """The one value where the condition holds, else the other."""
     if _is_mixed(then, otherwise):
         return _mixed(scope, condition, then, otherwise)
@@ -79,7 +84,7 @@ def choose(
         raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")
     if to == UNKNOWN:
         scope.use(*of)
-        return Value(F.lit(None), UNKNOWN)
+        return ColumnValue(F.lit(None), UNKNOWN)
     a, b = (
         structs.cast(scope, v.with_(doubtful=False), to, final=final) for v in (then, otherwise)
     )
@@ -87,7 +92,7 @@ def choose(
     return computed(column, to, *of, safe=True, nullable=nullable, doubtful=doubtful)
 
 
-def let(scope: Scope, node: Let) -> Value:
+def let(scope: ColumnScope, node: Let) -> ColumnValue:
     """`name = value` and then `body`: the value is computed, needed or not."""
     value = scope.doubtfully(node.value)
     if not surely_reads(node.body, node.name):
@@ -98,7 +103,7 @@ def let(scope: Scope, node: Let) -> Value:
     return inner.doubtfully(node.body)
 
 
-def compare_chain(scope: Scope, node: Compare) -> Value:
+def compare_chain(scope: ColumnScope, node: Compare) -> ColumnValue:
     """`a < b < c`: each operand once, up to the first that is False."""
     left = scope.doubtfully(node.first)
     (op, right_node), *rest = node.rest
@@ -115,7 +120,7 @@ def compare_chain(scope: Scope, node: Compare) -> Value:
     return result
 
 
-def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def one(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a op b`."""
     if op in ("in", "not in", "is", "is not"):
         a, b = scope.sure(a), scope.sure(b)
@@ -135,13 +140,13 @@ def one(scope: Scope, op: str, a: Value, b: Value) -> Value:
             return compare.order(scope, op, a, b)
 
 
-def _operand(scope: Scope, op: str, node: Expr) -> Value:
+def _operand(scope: ColumnScope, op: str, node: Expr) -> ColumnValue:
     if op in ("in", "not in"):
         return lookup.container(scope, node)
     return scope.doubtfully(node)
 
 
-def _identical(scope: Scope, a: Value, b: Value) -> Value:
+def _identical(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     for this, other in ((a, b), (b, a)):
         if this.constant == (None,):
             return compare.is_none(scope, other)
@@ -152,7 +157,7 @@ def _identical(scope: Scope, a: Value, b: Value) -> Value:
     raise NotCompilable("`is` of anything but None, True and False")
 
 
-def _all_tests(scope: Scope, op: str, values: tuple[Expr, ...]) -> Value:
+def _all_tests(scope: ColumnScope, op: str, values: tuple[Expr, ...]) -> ColumnValue:
     first, *rest = values
     result = _test(scope, first)
     for following in rest:
@@ -162,20 +167,20 @@ def _all_tests(scope: Scope, op: str, values: tuple[Expr, ...]) -> Value:
     return result
 
 
-def both(a: Value, b: Value) -> Value:
+def both(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a and b` of two truth values, `b`, maybe doubtful, evaluated only where `a` holds."""
     lazily = F.when(a.column, b.column).otherwise(F.lit(False))
     column = a.column & b.column if b.safe else lazily
     return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
-def _any(a: Value, b: Value) -> Value:
+def _any(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     lazily = F.when(a.column, F.lit(True)).otherwise(b.column)
     column = a.column | b.column if b.safe else lazily
     return boolean(column, a, b).with_(doubtful=b.doubtful)
 
 
-def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> Value:
+def _chosen_test(scope: ColumnScope, condition: Expr, then: Expr, otherwise: Expr) -> ColumnValue:
     chosen = test(scope, condition)
     branches = []
     for node in (then, otherwise):
@@ -186,17 +191,19 @@ def _chosen_test(scope: Scope, condition: Expr, then: Expr, otherwise: Expr) -> 
     return boolean(column, chosen, a, b).with_(doubtful=a.doubtful or b.doubtful)
 
 
-def _is_mixed(a: Value, b: Value) -> bool:
-    def real(value: Value) -> bool:
+def _is_mixed(a: ColumnValue, b: ColumnValue) -> bool:
+    def real(value: ColumnValue) -> bool:
         return numbers.is_float(value) or value.mixed
 
-    def whole(value: Value) -> bool:
+    def whole(value: ColumnValue) -> bool:
         return integers.is_integer_type(value) and not value.mixed
 
     return (real(a) and whole(b)) or (whole(a) and real(b)) or a.mixed or b.mixed
 
 
-def _mixed(scope: Scope, condition: Value, then: Value, otherwise: Value) -> Value:
+def _mixed(
+    scope: ColumnScope, condition: ColumnValue, then: ColumnValue, otherwise: ColumnValue
+) -> ColumnValue:
     for value in (then, otherwise):
         if not (numbers.is_float(value) or integers.is_integer_type(value) or value.mixed):
             raise NotCompilable(f"a choice between {then.type} and {otherwise.type}")

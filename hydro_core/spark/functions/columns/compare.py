@@ -16,11 +16,11 @@ from hydro_core.spark.functions.columns import structs
 from hydro_core.spark.functions.columns.division import EXACT
 from hydro_core.spark.functions.columns.integers import as_long, is_int
 from hydro_core.spark.functions.columns.numbers import is_decimal, is_float, is_number
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     strict,
 )
@@ -40,7 +40,7 @@ from hydro_core.types.item import (
 _FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def truth(scope: Scope, value: Value) -> Value:
+def truth(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`bool(value)`."""
     if value.type == UNKNOWN:
         scope.use(value)
@@ -51,7 +51,7 @@ def truth(scope: Scope, value: Value) -> Value:
     return boolean(column, value).with_(doubtful=value.doubtful)
 
 
-def equal(scope: Scope, a: Value, b: Value) -> Value:
+def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a == b`."""
     if is_number(a) and is_number(b):
         return _equal_numbers(scope, a.with_(mixed=False), b.with_(mixed=False))
@@ -85,7 +85,7 @@ def equal(scope: Scope, a: Value, b: Value) -> Value:
     return boolean(_is_none(a) & _is_none(b), a, b)
 
 
-def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a < b` and its kin."""
     if is_number(a) and is_number(b):
         return _order_numbers(scope, op, a.with_(mixed=False), b.with_(mixed=False))
@@ -96,25 +96,25 @@ def order(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return strict(_apply(op, a.column, b.column), BOOLEAN, a, b)
 
 
-def is_none(scope: Scope, value: Value) -> Value:
+def is_none(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`value is None`."""
     if not value.nullable:
         scope.use(value)
     return boolean(_is_none(value), value)
 
 
-def negation(value: Value) -> Value:
+def negation(value: ColumnValue) -> ColumnValue:
     """`not value`, of a truth value."""
     return value.with_(column=~value.column, constant=None, path=None)
 
 
-def _is_none(value: Value) -> Column:
+def _is_none(value: ColumnValue) -> Column:
     if not value.nullable:
         return F.lit(False)
     return F.lit(True) if value.type == UNKNOWN else value.column.isNull()
 
 
-def _truth(scope: Scope, value: Value) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
+def _truth(scope: ColumnScope, value: ColumnValue) -> Column:  # noqa: C901, PLR0911 - a closed set of cases
     match value.type:
         case Scalar("boolean"):
             return value.column
@@ -141,10 +141,10 @@ def _truth(scope: Scope, value: Value) -> Column:  # noqa: C901, PLR0911 - a clo
             raise NotCompilable(f"the truth of {value.type}")
 
 
-def _equal_numbers(scope: Scope, a: Value, b: Value) -> Value:
+def _equal_numbers(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if a.nullable or b.nullable:
         a, b = scope.sure(a), scope.sure(b)
-    of: tuple[Value, ...] = (a, b)
+    of: tuple[ColumnValue, ...] = (a, b)
     if is_float(a) and is_float(b):
         if _may_be_nan(a) and _may_be_nan(b):
             a, b = of = scope.sure(a), scope.sure(b)
@@ -171,7 +171,7 @@ def _equal_numbers(scope: Scope, a: Value, b: Value) -> Value:
     return boolean(F.coalesce(same, a.column.isNull() & b.column.isNull()), *of)
 
 
-def _order_numbers(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if is_int(a) and is_int(b):
         return strict(_apply(op, as_long(a).column, as_long(b).column), BOOLEAN, a, b)
     if is_decimal(a) or is_decimal(b):
@@ -186,7 +186,7 @@ def _order_numbers(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return _int_with_float(scope, op, a, b)
 
 
-def _order_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _order_floats(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     # To Spark NaN is the largest number, to Python every comparison with it is False.
     large, small = (b, a) if op in ("<", "<=") else (a, b)
     compared = _apply(op, a.column, b.column)
@@ -198,7 +198,9 @@ def _order_floats(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return strict(_apply(op, a.column, b.column) & ~F.isnan(large.column), BOOLEAN, a, b, a)
 
 
-def _int_with_float(scope: Scope, op: str, number: Value, real: Value) -> Value:
+def _int_with_float(
+    scope: ColumnScope, op: str, number: ColumnValue, real: ColumnValue
+) -> ColumnValue:
     """`number op real`: Python compares exactly, Spark two floats; null where one is null."""
     number, real = scope.sure(number), scope.sure(real)
     x, d = number.column.cast("long").cast("double"), real.column.cast("double")
@@ -214,15 +216,15 @@ def _int_with_float(scope: Scope, op: str, number: Value, real: Value) -> Value:
     return boolean(column, number, real, number, real, safe=False).with_(nullable=nullable)
 
 
-def _as(value: Value, to: ItemType) -> Value:
+def _as(value: ColumnValue, to: ItemType) -> ColumnValue:
     return value.with_(column=value.column.cast(spark_type(to)), type=to, path=None, constant=None)
 
 
-def _may_be_nan(value: Value) -> bool:
+def _may_be_nan(value: ColumnValue) -> bool:
     return value.constant is None or value.constant[0] != value.constant[0]
 
 
-def _decimal_of(value: Value) -> Column:
+def _decimal_of(value: ColumnValue) -> Column:
     if isinstance(value.type, Decimal):
         if value.type.precision - value.type.scale > 28 or value.type.scale > 18:
             raise NotCompilable(f"{value.type} is compared")
@@ -235,8 +237,12 @@ def _same_names(a: Row, b: Row) -> bool:
 
 
 def _equal_fields(
-    scope: Scope, a: Value, b: Value, mine: list[Value], theirs: list[Value]
-) -> Value:
+    scope: ColumnScope,
+    a: ColumnValue,
+    b: ColumnValue,
+    mine: list[ColumnValue],
+    theirs: list[ColumnValue],
+) -> ColumnValue:
     if holds_float(a.type) or holds_float(b.type):
         raise NotCompilable("tuples or rows with floats are compared")
     scope.use(*_parts(a, b))
@@ -249,12 +255,12 @@ def _equal_fields(
     return boolean(F.when(missing | other, missing & other).otherwise(same), both)
 
 
-def _parts(*values: Value) -> list[Value]:
+def _parts(*values: ColumnValue) -> list[ColumnValue]:
     """All fields are computed before the first comparison, which may already decide."""
     return [part for value in values for part in value.parts or ()]
 
 
-def _order_tuples(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _order_tuples(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if (
         structs.arity(a) != structs.arity(b)
         or not structs.arity(a)

@@ -1,8 +1,8 @@
 """The compiler: one case for each kind of tree.
 
-A sub-expression becomes a `Value` (see `value`). What Python evaluates only sometimes stands in a
-branch of a CASE, which Spark evaluates as lazily; only what surely cannot fail is joined by a plain
-AND and OR.
+A sub-expression becomes a `ColumnValue` (see `value`). What Python evaluates only sometimes stands
+in a branch of a CASE, which Spark evaluates as lazily; only what surely cannot fail is joined by a
+plain AND and OR.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from hydro_core.spark.functions.columns import (
 )
 from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.parts import result_nodes
-from hydro_core.spark.functions.columns.scope import Scope, Site
-from hydro_core.spark.functions.columns.value import DURATION, NotCompilable, Value
+from hydro_core.spark.functions.columns.scope import ColumnScope, FunctionSite
+from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotCompilable
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 
@@ -76,11 +76,11 @@ def predicate_column(fn: Fn, args: Sequence[Argument]) -> Column:
 def truth_column(column: Column, item: ItemType) -> Column:
     """Python's `bool(x)` of the items of a column."""
     nothing = Fn("bool", "bool", ("x",), bool)
-    scope = Scope(Site(nothing, compile_expression), {})
-    return compare.truth(scope, Value(column, item)).column
+    scope = ColumnScope(FunctionSite(nothing, compile_expression), {})
+    return compare.truth(scope, ColumnValue(column, item)).column
 
 
-def compile_expression(node: Expr, scope: Scope) -> Value:
+def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
     """The value of an expression; where it cannot be exact, the reason names the smallest part."""
     case = _CASES.get(type(node))
     if case is None:
@@ -93,13 +93,13 @@ def compile_expression(node: Expr, scope: Scope) -> Value:
         raise
 
 
-def _root(fn: Fn, args: Sequence[Argument]) -> tuple[Scope, Expr]:
+def _root(fn: Fn, args: Sequence[Argument]) -> tuple[ColumnScope, Expr]:
     if fn.tree is None:
         raise NotCompilable("its source cannot be read")
     if runs_in_python(fn):
         raise NotCompilable("its guard has failed")
-    scope = Scope(Site(fn, compile_expression, result_nodes(fn.tree)), {})
-    *leading, last = (Value(column, item) for column, item in args)
+    scope = ColumnScope(FunctionSite(fn, compile_expression, result_nodes(fn.tree)), {})
+    *leading, last = (ColumnValue(column, item) for column, item in args)
     values = [*leading, *_spread(scope, last, len(fn.params) - len(leading))]
     if len(values) != len(fn.params):
         raise NotCompilable("the arguments are not those of the function")
@@ -109,7 +109,7 @@ def _root(fn: Fn, args: Sequence[Argument]) -> tuple[Scope, Expr]:
     return scope, fn.tree
 
 
-def _spread(scope: Scope, item: Value, parameters: int) -> list[Value]:
+def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[ColumnValue]:
     if parameters == 1:
         return [item]
     if not isinstance(item.type, Tuple | Row) or structs.arity(item) != parameters:
@@ -118,30 +118,30 @@ def _spread(scope: Scope, item: Value, parameters: int) -> list[Value]:
     return structs.fields_of(scope, item)
 
 
-def _const(node: Const, scope: Scope) -> Value:
+def _const(node: Const, scope: ColumnScope) -> ColumnValue:
     if isinstance(node.value, list):
         return arrays.make(scope, [constant(v) for v in node.value])
     return constant(node.value)
 
 
-def _param(node: Param, scope: Scope) -> Value:
+def _param(node: Param, scope: ColumnScope) -> ColumnValue:
     if node.name not in scope.names:
         raise NotCompilable(f"the name {node.name} is not known")
     return scope.names[node.name]
 
 
-def _attribute(node: Attribute, scope: Scope) -> Value:
+def _attribute(node: Attribute, scope: ColumnScope) -> ColumnValue:
     base = scope.compile(node.base)
     if isinstance(base.type, Tuple | Row):
         return lookup.named(scope, base, node.name)
     return moments.attribute(scope, base, node.name)
 
 
-def _index(node: Index, scope: Scope) -> Value:
+def _index(node: Index, scope: ColumnScope) -> ColumnValue:
     return lookup.indexed(scope, scope.compile(node.base), scope.compile(node.index))
 
 
-def _slice(node: Slice, scope: Scope) -> Value:
+def _slice(node: Slice, scope: ColumnScope) -> ColumnValue:
     bounds = [None if b is None else scope.compile(b) for b in (node.low, node.high, node.step)]
     base = scope.compile(node.base)
     if base.type == STRING:
@@ -149,7 +149,7 @@ def _slice(node: Slice, scope: Scope) -> Value:
     return arrays.cut(scope, base, *bounds)
 
 
-def _unary(node: Unary, scope: Scope) -> Value:
+def _unary(node: Unary, scope: ColumnScope) -> ColumnValue:
     if node.op == "not":
         return compare.negation(choices.test(scope, node.operand))
     value = scope.doubtfully(node.operand)
@@ -164,7 +164,7 @@ def _unary(node: Unary, scope: Scope) -> Value:
     raise NotCompilable(f"`{node.op}` of {value.type}")
 
 
-def _binary(node: Binary, scope: Scope) -> Value:
+def _binary(node: Binary, scope: ColumnScope) -> ColumnValue:
     a, b = scope.doubtfully(node.left), scope.doubtfully(node.right)
     if numbers.is_number(a) and numbers.is_number(b):
         return numbers.arithmetic(scope, node.op, a, b)
@@ -176,59 +176,59 @@ def _binary(node: Binary, scope: Scope) -> Value:
     return moments.arithmetic(scope, node.op, a, b)
 
 
-def _bool_op(node: BoolOp, scope: Scope) -> Value:
+def _bool_op(node: BoolOp, scope: ColumnScope) -> ColumnValue:
     return choices.bool_op(scope, node)
 
 
-def _compare(node: Compare, scope: Scope) -> Value:
+def _compare(node: Compare, scope: ColumnScope) -> ColumnValue:
     return choices.compare_chain(scope, node)
 
 
-def _if_else(node: IfElse, scope: Scope) -> Value:
+def _if_else(node: IfElse, scope: ColumnScope) -> ColumnValue:
     return choices.if_else(scope, node)
 
 
-def _let(node: Let, scope: Scope) -> Value:
+def _let(node: Let, scope: ColumnScope) -> ColumnValue:
     return choices.let(scope, node)
 
 
-def _call(node: Call, scope: Scope) -> Value:
+def _call(node: Call, scope: ColumnScope) -> ColumnValue:
     return calls.call(scope, node)
 
 
-def _method(node: Method, scope: Scope) -> Value:
+def _method(node: Method, scope: ColumnScope) -> ColumnValue:
     return methods.method(scope, node)
 
 
-def _opaque(node: Opaque, scope: Scope) -> Value:
+def _opaque(node: Opaque, scope: ColumnScope) -> ColumnValue:
     raise NotCompilable(f"`{node.name.strip('()')}` runs in Python only")
 
 
-def _make_tuple(node: MakeTuple, scope: Scope) -> Value:
+def _make_tuple(node: MakeTuple, scope: ColumnScope) -> ColumnValue:
     return structs.make_tuple(lookup.spread(scope, node.parts))
 
 
-def _make_row(node: MakeRow, scope: Scope) -> Value:
+def _make_row(node: MakeRow, scope: ColumnScope) -> ColumnValue:
     return lookup.row(scope, node)
 
 
-def _make_list(node: MakeList, scope: Scope) -> Value:
+def _make_list(node: MakeList, scope: ColumnScope) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
     return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
 
 
-def _comprehension(node: Comprehension, scope: Scope) -> Value:
+def _comprehension(node: Comprehension, scope: ColumnScope) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
     return arrays.comprehension(scope, node)
 
 
-def _f_string(node: FString, scope: Scope) -> Value:
+def _f_string(node: FString, scope: ColumnScope) -> ColumnValue:
     return strings.formatted(scope, node)
 
 
-_CASES: dict[type, Callable[..., Value]] = {
+_CASES: dict[type, Callable[..., ColumnValue]] = {
     Const: _const,
     Param: _param,
     Attribute: _attribute,

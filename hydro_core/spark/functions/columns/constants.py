@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers
 from hydro_core.spark.functions.columns.structs import make_row, make_tuple
-from hydro_core.spark.functions.columns.value import DURATION, Generator, NotCompilable, Value
+from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, Generator, NotCompilable
 from hydro_core.types.item import (
     BINARY,
     BOOLEAN,
@@ -29,11 +29,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _MAX_MICROSECONDS = 2**63
 
 
-def constant(value: Any) -> Value:  # noqa: C901, PLR0911 - a closed set of cases
+def constant(value: Any) -> ColumnValue:  # noqa: C901, PLR0911 - a closed set of cases
     """The value of a constant; sets and dicts are only looked into, lists are for `arrays`."""
     match value:
         case None:
-            return Value(F.lit(None), UNKNOWN, constant=(None,))
+            return ColumnValue(F.lit(None), UNKNOWN, constant=(None,))
         case bool():
             return _known(F.lit(value), BOOLEAN, value)
         case int():
@@ -66,11 +66,11 @@ def moment(value: datetime | date) -> Column:
     return column if value.tzinfo else column.cast("timestamp_ntz")
 
 
-def _known(column: Column, item: Any, value: Any) -> Value:
-    return Value(column, item, nullable=False, constant=(value,))
+def _known(column: Column, item: Any, value: Any) -> ColumnValue:
+    return ColumnValue(column, item, nullable=False, constant=(value,))
 
 
-def _moment(value: datetime | date | timedelta) -> Value:
+def _moment(value: datetime | date | timedelta) -> ColumnValue:
     match value:
         case timedelta():
             microseconds = value // _MICROSECOND
@@ -83,7 +83,7 @@ def _moment(value: datetime | date | timedelta) -> Value:
             return _known(moment(value), DATE, value)
 
 
-def _decimal(value: DecimalValue) -> Value:
+def _decimal(value: DecimalValue) -> ColumnValue:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or exponent > 0:
         raise NotCompilable("a decimal constant without a plain form")

@@ -6,15 +6,15 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.integers import as_long, literal, multiply
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import DOUBLE, LONG
 
 EXACT = 2**53
 """Integers up to here are floats without a loss, and so is the nearest float to a quotient."""
 
 
-def true_divide(a: Value, b: Value) -> Value:
+def true_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a / b`: of larger integers Spark, which divides floats, would round twice."""
     x, y = as_long(a), as_long(b)
     quotient = F.try_divide(x.column.cast("double"), y.column.cast("double"))
@@ -22,7 +22,7 @@ def true_divide(a: Value, b: Value) -> Value:
     return strict(column, DOUBLE, a, b, doubtful=True).with_(size=2 * (a.size + b.size) + 4)
 
 
-def floor_divide(a: Value, b: Value) -> Value:
+def floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a // b`."""
     x, y = as_long(a).column, _divisor(b)
     known, rest = _known(b), x % y
@@ -34,7 +34,7 @@ def floor_divide(a: Value, b: Value) -> Value:
     return _divided(column, a, b, doubtful=known in (None, -1))
 
 
-def modulo(a: Value, b: Value) -> Value:
+def modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a % b`."""
     x, y, known = as_long(a).column, _divisor(b), _known(b)
     if known is not None and known > 0:
@@ -44,7 +44,7 @@ def modulo(a: Value, b: Value) -> Value:
     return _divided(column, a, b, doubtful=known is None)
 
 
-def power(scope: Scope, a: Value, exponent: Value) -> Value:
+def power(scope: ColumnScope, a: ColumnValue, exponent: ColumnValue) -> ColumnValue:
     """`a ** n` of an integer by a small constant n: a product."""
     n = exponent.constant[0] if exponent.constant is not None else None
     if not isinstance(n, int) or not 0 < n <= 16:
@@ -55,16 +55,16 @@ def power(scope: Scope, a: Value, exponent: Value) -> Value:
     return value
 
 
-def _divided(column: Column, a: Value, b: Value, *, doubtful: bool) -> Value:
+def _divided(column: Column, a: ColumnValue, b: ColumnValue, *, doubtful: bool) -> ColumnValue:
     return strict(column, LONG, a, b, doubtful=doubtful).with_(size=2 * (a.size + b.size) + 8)
 
 
-def _known(divisor: Value) -> int | None:
+def _known(divisor: ColumnValue) -> int | None:
     """The divisor, where it is a constant and not 0."""
     return int(divisor.constant[0]) or None if divisor.constant is not None else None
 
 
-def _divisor(value: Value) -> Column:
+def _divisor(value: ColumnValue) -> Column:
     """The divisor, null where it is 0."""
     column = as_long(value).column
     return column if _known(value) is not None else F.nullif(column, literal(0))
@@ -75,7 +75,7 @@ def _is_off(rest: Column, divisor: Column) -> Column:
     return (rest != 0) & ((rest < 0) != (divisor < 0))
 
 
-def _within(value: Value, number: Column) -> Column:
+def _within(value: ColumnValue, number: Column) -> Column:
     if value.constant is not None:
         return F.lit(abs(value.constant[0]) <= EXACT)
     return number.between(-EXACT, EXACT)

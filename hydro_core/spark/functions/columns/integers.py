@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import BOOLEAN, LONG, ItemType, Scalar, is_integer
 
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
@@ -19,17 +19,17 @@ _BITS = {"boolean": 1, "byte": 7, "short": 15, "integer": 31, "long": 63}
 Combine = Callable[[Any, Any], Any]
 
 
-def is_int(value: Value) -> bool:
+def is_int(value: ColumnValue) -> bool:
     """Whether Python sees an int: a bool is one."""
     return not value.mixed and (value.type == BOOLEAN or is_integer_type(value))
 
 
-def is_integer_type(value: Value) -> bool:
+def is_integer_type(value: ColumnValue) -> bool:
     """Whether it is an integer, and no boolean."""
     return isinstance(value.type, ItemType) and is_integer(value.type)
 
 
-def as_long(value: Value) -> Value:
+def as_long(value: ColumnValue) -> ColumnValue:
     """The same integer in 64 bits; null stays null."""
     if value.type == LONG:
         return value
@@ -41,40 +41,40 @@ def literal(number: int) -> Column:
     return F.lit(number).cast("long")
 
 
-def add(a: Value, b: Value) -> Value:
+def add(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a + b`."""
     return _combine(a, b, operator.add, F.try_add, max(_bits(a), _bits(b)) + 1)
 
 
-def subtract(a: Value, b: Value) -> Value:
+def subtract(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a - b`."""
     return _combine(a, b, operator.sub, F.try_subtract, max(_bits(a), _bits(b)) + 1)
 
 
-def multiply(a: Value, b: Value) -> Value:
+def multiply(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a * b`."""
     return _combine(a, b, operator.mul, F.try_multiply, _bits(a) + _bits(b))
 
 
-def negate(a: Value) -> Value:
+def negate(a: ColumnValue) -> ColumnValue:
     """`-a`."""
     return subtract(constant(0), a)
 
 
-def absolute(a: Value) -> Value:
+def absolute(a: ColumnValue) -> ColumnValue:
     """`abs(a)`."""
     a = as_long(a)
     return strict(F.when(a.column != LONG_MIN, F.abs(a.column)), LONG, a, a, doubtful=True)
 
 
-def constant(number: int) -> Value:
+def constant(number: int) -> ColumnValue:
     """A constant."""
     if not LONG_MIN <= number <= LONG_MAX:
         raise NotCompilable("a constant is beyond 64 bits")
-    return Value(literal(number), LONG, nullable=False, constant=(number,))
+    return ColumnValue(literal(number), LONG, nullable=False, constant=(number,))
 
 
-def bitwise(op: str, a: Value, b: Value) -> Value:
+def bitwise(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a & b`, `a | b`, `a ^ b`: of two booleans a boolean."""
     operations: dict[str, Callable[[Column, Column], Column]] = {
         "&": lambda x, y: x.bitwiseAND(y),
@@ -88,7 +88,7 @@ def bitwise(op: str, a: Value, b: Value) -> Value:
     return strict(operations[op](as_long(a).column, as_long(b).column), LONG, a, b)
 
 
-def shift(op: str, a: Value, by: int) -> Value:
+def shift(op: str, a: ColumnValue, by: int) -> ColumnValue:
     """`a << n` and `a >> n` by a constant n."""
     if by < 0:
         raise NotCompilable("a negative shift")
@@ -99,12 +99,14 @@ def shift(op: str, a: Value, by: int) -> Value:
     return multiply(a, constant(2**by))
 
 
-def bound(scope: Scope, value: Value) -> Value:
+def bound(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """An index or another bound, a long that is not None."""
     return scope.need(as_long(value))
 
 
-def _combine(a: Value, b: Value, plain: Combine, tried: Combine, bits: int) -> Value:
+def _combine(
+    a: ColumnValue, b: ColumnValue, plain: Combine, tried: Combine, bits: int
+) -> ColumnValue:
     if a.constant is not None and b.constant is not None:
         return constant(plain(int(a.constant[0]), int(b.constant[0])))
     x, y = as_long(a), as_long(b)
@@ -113,7 +115,7 @@ def _combine(a: Value, b: Value, plain: Combine, tried: Combine, bits: int) -> V
     return strict(combine(x.column, y.column), LONG, x, y, doubtful=may_overflow)
 
 
-def _bits(value: Value) -> int:
+def _bits(value: ColumnValue) -> int:
     """The value is at most 2**bits in either direction."""
     if value.constant is not None:
         return int(value.constant[0]).bit_length()

@@ -13,11 +13,11 @@ from hydro_core.functions.tree import Const, Expr, MakeList, MakeRow, MakeTuple,
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, compare, integers, strings, structs
 from hydro_core.spark.functions.columns.constants import constant
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
     Generator,
     NotCompilable,
-    Value,
     boolean,
     computed,
 )
@@ -28,7 +28,7 @@ _POSITION = re.compile(r"_([1-9][0-9]*)")
 _MAX_ENTRIES = 2_000
 
 
-def named(scope: Scope, base: Value, name: str) -> Value:
+def named(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
     """`base.name`: a column of a row, or `_1 … _n` of a tuple."""
     if isinstance(base.type, Row):
         if name not in base.type.by_name:
@@ -40,7 +40,7 @@ def named(scope: Scope, base: Value, name: str) -> Value:
     return structs.field_at(scope, base, int(found[1]) - 1)
 
 
-def indexed(scope: Scope, base: Value, index: Value) -> Value:
+def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> ColumnValue:
     """`base[index]`."""
     key = index.constant[0] if index.constant is not None else None
     table = table_of(base)
@@ -63,7 +63,7 @@ def indexed(scope: Scope, base: Value, index: Value) -> Value:
             raise NotCompilable(f"an index into {base.type}")
 
 
-def table_of(value: Value) -> dict[Any, Any] | None:
+def table_of(value: ColumnValue) -> dict[Any, Any] | None:
     """The constant dict that a value is, None if it is none: one with names is a row, too."""
     if value.constant is not None and isinstance(value.constant[0], dict):
         return value.constant[0]
@@ -74,7 +74,9 @@ def table_of(value: Value) -> dict[Any, Any] | None:
     return None
 
 
-def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None) -> Value:
+def entry(
+    scope: ColumnScope, table: dict[Any, Any], key: ColumnValue, default: ColumnValue | None
+) -> ColumnValue:
     """`table[key]` of a constant dict, or `table.get(key, default)`."""
     if not table or len(table) > _MAX_ENTRIES:
         raise NotCompilable("a dict that is empty or very large")
@@ -95,9 +97,9 @@ def entry(scope: Scope, table: dict[Any, Any], key: Value, default: Value | None
     return computed(column, to, *of, nullable=nullable).with_(size=key.size + len(table))
 
 
-def spread(scope: Scope, parts: Sequence[Expr | Spread]) -> list[Value]:
+def spread(scope: ColumnScope, parts: Sequence[Expr | Spread]) -> list[ColumnValue]:
     """The parts of a tuple or list, `*x` spread out."""
-    values: list[Value] = []
+    values: list[ColumnValue] = []
     for part in parts:
         if not isinstance(part, Spread):
             values.append(scope.compile(part))
@@ -109,9 +111,9 @@ def spread(scope: Scope, parts: Sequence[Expr | Spread]) -> list[Value]:
     return values
 
 
-def row(scope: Scope, node: MakeRow) -> Value:
+def row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
     """`{"a": x, **r}`: a later field replaces an earlier one in its place."""
-    fields: dict[str, Value] = {}
+    fields: dict[str, ColumnValue] = {}
     for part in node.parts:
         if isinstance(part, Spread):
             value = scope.compile(part.value)
@@ -126,7 +128,7 @@ def row(scope: Scope, node: MakeRow) -> Value:
     return structs.make_row(fields)
 
 
-def container(scope: Scope, node: Expr) -> Value:
+def container(scope: ColumnScope, node: Expr) -> ColumnValue:
     """What stands after `in`: the elements of a display are not made into an array first."""
     if isinstance(node, MakeList | MakeTuple):
         return structs.make_tuple(spread(scope, node.parts))
@@ -137,7 +139,7 @@ def container(scope: Scope, node: Expr) -> Value:
     return scope.compile(node)
 
 
-def contains(scope: Scope, within: Value, value: Value) -> Value:
+def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> ColumnValue:
     """`value in within`."""
     if within.type == STRING:
         return strings.contains(scope, within, value)
@@ -169,7 +171,7 @@ def contains(scope: Scope, within: Value, value: Value) -> Value:
     return boolean(found, *tests)
 
 
-def _literals(fields: list[Value], value: Value) -> list[Any] | None:
+def _literals(fields: list[ColumnValue], value: ColumnValue) -> list[Any] | None:
     """The constants, if all are of the value's kind and a plain IN decides."""
     kind = str if value.type == STRING else int if value.type == LONG else None
     constants = [f.constant for f in fields]
@@ -179,7 +181,7 @@ def _literals(fields: list[Value], value: Value) -> list[Any] | None:
 
 
 def _chosen(
-    scope: Scope, keys: list[Any], columns: list[Column], key: Value, default: Column
+    scope: ColumnScope, keys: list[Any], columns: list[Column], key: ColumnValue, default: Column
 ) -> Column:
     plain = _literals([constant(k) for k in keys], key)
     if plain is not None and len(keys) > 8 and not key.nullable:

@@ -10,10 +10,10 @@ from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, casing, lookup, moments, structs
 from hydro_core.spark.functions.columns.constants import constant
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     computed,
     long,
@@ -24,7 +24,7 @@ from hydro_core.types.item import STRING, Array, Row
 _REGEX_SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#")
 
 
-def method(scope: Scope, node: Method) -> Value:
+def method(scope: ColumnScope, node: Method) -> ColumnValue:
     """`base.name(arguments)`."""
     if node.keywords:
         raise NotCompilable(f"`.{node.name}` with named arguments")
@@ -43,7 +43,7 @@ def method(scope: Scope, node: Method) -> Value:
     return moments.method(scope, base, node.name, len(node.args))
 
 
-def _of_row(scope: Scope, base: Value, node: Method) -> Value:
+def _of_row(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
     keys = [a.constant for a in map(scope.compile, node.args)]
     if node.name != "get" or not keys or keys[0] is None or not isinstance(base.type, Row):
         raise NotCompilable(f"`.{node.name}` of a row")
@@ -52,7 +52,7 @@ def _of_row(scope: Scope, base: Value, node: Method) -> Value:
     raise NotCompilable("`.get` of a column that is not there")
 
 
-def _of_text(scope: Scope, base: Value, node: Method) -> Value:
+def _of_text(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
     if node.name in ("upper", "lower") and not node.args:
         return casing.changed(scope, base, node.name)
     if node.name in casing.KINDS and not node.args:
@@ -67,7 +67,7 @@ def _of_text(scope: Scope, base: Value, node: Method) -> Value:
     return _TEXT_METHODS[node.name](scope, scope.need(base), arguments)
 
 
-def _join(scope: Scope, base: Value, node: Expr) -> Value:
+def _join(scope: ColumnScope, base: ColumnValue, node: Expr) -> ColumnValue:
     separator, array = scope.need(base), arrays.array_of(scope, node)
     if array.type != Array(STRING):
         raise NotCompilable(f"`.join` of {array.type}")
@@ -77,7 +77,9 @@ def _join(scope: Scope, base: Value, node: Expr) -> Value:
 
 
 def _strip(trim: Callable[[Column, Column], Column]) -> TextMethod:
-    def stripped(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    def stripped(
+        scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
+    ) -> ColumnValue:
         if not arguments or arguments[0].constant == (None,):
             characters = casing.blanks()
         else:
@@ -90,7 +92,7 @@ def _strip(trim: Callable[[Column, Column], Column]) -> TextMethod:
 
 
 def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
-    def begun(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    def begun(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
         if len(arguments) != 1 or arguments[0].type != STRING:
             raise NotCompilable("`.startswith` or `.endswith` of other than a text")
         part = scope.need(arguments[0])
@@ -99,7 +101,7 @@ def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
     return begun
 
 
-def _replace(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _replace(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
     old = _text_constant(arguments, 0)
     if len(arguments) != 2 or arguments[1].type != STRING or old == "":
         raise NotCompilable("`.replace` of an empty text, or a number of times")
@@ -107,7 +109,7 @@ def _replace(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     return string(F.replace(text.column, F.lit(old), new.column), text, new, safe=True)
 
 
-def _split(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _split(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
     limit = -1
     if len(arguments) == 2:
         known = arguments[1].constant
@@ -125,13 +127,13 @@ def _split(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     return computed(column, Array(STRING), text, safe=True)
 
 
-def _find(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _find(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
     part = _only_text(scope, arguments)
     found = F.call_function("locate", part.column, text.column)
     return long((found - 1).cast("long"), text, part, safe=True)
 
 
-def _count(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _count(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
     part = _text_constant(arguments, 0)
     if len(arguments) != 1 or part == "":
         raise NotCompilable("`.count` of an empty text")
@@ -140,7 +142,9 @@ def _count(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     return long(column.cast("long"), text, text, safe=True)
 
 
-def _without(scope: Scope, text: Value, arguments: list[Value], *, first: bool) -> Value:
+def _without(
+    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue], *, first: bool
+) -> ColumnValue:
     part = _text_constant(arguments, 0)
     size = len(part)
     if first:
@@ -151,16 +155,20 @@ def _without(scope: Scope, text: Value, arguments: list[Value], *, first: bool) 
     return string(F.when(test, rest).otherwise(text.column), text, text, text, safe=True)
 
 
-def _remove_prefix(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _remove_prefix(
+    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
+) -> ColumnValue:
     return _without(scope, text, arguments, first=True)
 
 
-def _remove_suffix(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _remove_suffix(
+    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
+) -> ColumnValue:
     return _without(scope, text, arguments, first=False)
 
 
 def _padded(*, left: bool) -> TextMethod:
-    def padded(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+    def padded(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
         fill = _text_constant(arguments, 1) if len(arguments) == 2 else " "
         width = arguments[0].constant if arguments else None
         if width is None or type(width[0]) is not int or len(fill) != 1 or width[0] > 10_000:
@@ -173,7 +181,9 @@ def _padded(*, left: bool) -> TextMethod:
     return padded
 
 
-def _zero_filled(scope: Scope, text: Value, arguments: list[Value]) -> Value:
+def _zero_filled(
+    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
+) -> ColumnValue:
     width = arguments[0].constant if len(arguments) == 1 else None
     if width is None or type(width[0]) is not int or width[0] > 10_000:
         raise NotCompilable("a text is filled to a computed width")
@@ -187,14 +197,14 @@ def _zero_filled(scope: Scope, text: Value, arguments: list[Value]) -> Value:
     return string(column, text, text, text, safe=True)
 
 
-def _text_constant(arguments: list[Value], position: int) -> str:
+def _text_constant(arguments: list[ColumnValue], position: int) -> str:
     known = arguments[position].constant if len(arguments) > position else None
     if known is None or not isinstance(known[0], str):
         raise NotCompilable("a method of a text with a computed argument")
     return known[0]
 
 
-def _only_text(scope: Scope, arguments: list[Value]) -> Value:
+def _only_text(scope: ColumnScope, arguments: list[ColumnValue]) -> ColumnValue:
     if len(arguments) != 1 or arguments[0].type != STRING:
         raise NotCompilable("a method of a text with other arguments")
     return scope.need(arguments[0])
@@ -204,7 +214,7 @@ def _quoted(text: str) -> str:
     return "".join(f"\\{c}" if c in _REGEX_SPECIAL else c for c in text)
 
 
-TextMethod = Callable[[Scope, Value, list[Value]], Value]
+TextMethod = Callable[[ColumnScope, ColumnValue, list[ColumnValue]], ColumnValue]
 _TEXT_METHODS: dict[str, TextMethod] = {
     "strip": _strip(F.btrim),
     "lstrip": _strip(F.ltrim),

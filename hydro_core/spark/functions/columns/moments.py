@@ -15,11 +15,11 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Call
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import division, integers
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
+    ColumnValue,
     NotCompilable,
-    Value,
     computed,
     long,
     strict,
@@ -49,12 +49,12 @@ _FIELDS: dict[str, Callable[[Column], Column]] = {
 }
 
 
-def is_moment(value: Value) -> bool:
+def is_moment(value: ColumnValue) -> bool:
     """Whether it is a date or a timestamp."""
     return value.type in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-def attribute(scope: Scope, base: Value, name: str) -> Value:
+def attribute(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
     """`date.year` and its like."""
     if base.type == DURATION:
         return _of_duration(scope, base, name)
@@ -69,7 +69,7 @@ def attribute(scope: Scope, base: Value, name: str) -> Value:
     return long(_FIELDS[name](value.column).cast("long"), value, safe=True)
 
 
-def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
+def method(scope: ColumnScope, base: ColumnValue, name: str, arguments: int) -> ColumnValue:
     """`timestamp.date()` and its like, without arguments."""
     if base.type == DURATION and name == "total_seconds" and not arguments:
         microseconds = base.with_(type=LONG, constant=None)
@@ -98,7 +98,7 @@ def method(scope: Scope, base: Value, name: str, arguments: int) -> Value:
             raise NotCompilable(f"`.{name}` of {base.type}")
 
 
-def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a op b` with a date, a timestamp or a timedelta."""
     if op == "+" and a.type == DURATION and is_moment(b):
         a, b = b, a
@@ -113,12 +113,12 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     raise NotCompilable(f"`{op}` of {a.type} and {b.type}")
 
 
-def negative(value: Value) -> Value:
+def negative(value: ColumnValue) -> ColumnValue:
     """`-timedelta`."""
     return strict(F.try_subtract(integers.literal(0), value.column), DURATION, value, doubtful=True)
 
 
-def duration(scope: Scope, node: Call) -> Value:
+def duration(scope: ColumnScope, node: Call) -> ColumnValue:
     """`timedelta(days=n)` of integers: one beyond 64 bits of microseconds is in doubt."""
     parts = [*zip(_POSITIONS, node.args, strict=False), *node.keywords]
     total = integers.literal(0)
@@ -133,7 +133,7 @@ def duration(scope: Scope, node: Call) -> Value:
     return strict(total, DURATION, *values, doubtful=bool(values))
 
 
-def _of_duration(scope: Scope, base: Value, name: str) -> Value:
+def _of_duration(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
     value = scope.need(base)
     whole = value.with_(type=LONG, constant=None)
     day, second = integers.constant(_DAY), integers.constant(_SECOND)
@@ -148,7 +148,7 @@ def _of_duration(scope: Scope, base: Value, name: str) -> Value:
             raise NotCompilable(f"`.{name}` of a timedelta")
 
 
-def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, d = scope.need(a), scope.need(b)
     if a.type == DATE:
         # Python takes the whole days of the timedelta, rounded down.
@@ -176,7 +176,7 @@ def _moved(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return strict(column, a.type, x, d, x, d, doubtful=True)
 
 
-def _microseconds(value: Value) -> Column:
+def _microseconds(value: ColumnValue) -> Column:
     stamp = value.column if value.type == TIMESTAMP else value.column.cast("timestamp")
     return F.unix_micros(stamp)
 

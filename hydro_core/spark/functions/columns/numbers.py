@@ -10,15 +10,15 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import division, integers, structs
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, computed, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed, strict
 from hydro_core.types.item import BOOLEAN, DOUBLE, Decimal, Scalar
 
 _CONTEXT_DIGITS = 28
 _SPARK_DIGITS = 38
 
 
-def is_float(value: Value) -> bool:
+def is_float(value: ColumnValue) -> bool:
     """Whether Python sees a float."""
     return (
         isinstance(value.type, Scalar)
@@ -27,17 +27,17 @@ def is_float(value: Value) -> bool:
     )
 
 
-def is_decimal(value: Value) -> bool:
+def is_decimal(value: ColumnValue) -> bool:
     """Whether Python sees a Decimal."""
     return isinstance(value.type, Decimal)
 
 
-def is_number(value: Value) -> bool:
+def is_number(value: ColumnValue) -> bool:
     """Whether Python calculates with it."""
     return integers.is_int(value) or is_float(value) or is_decimal(value) or value.mixed
 
 
-def as_double(value: Value) -> Value:
+def as_double(value: ColumnValue) -> ColumnValue:
     """The number as a float; null stays null."""
     if value.type == DOUBLE:
         return value
@@ -45,11 +45,11 @@ def as_double(value: Value) -> Value:
         raise NotCompilable(f"{value.type} and float do not meet in Python")
     if value.constant is not None:
         number = float(value.constant[0])
-        return Value(F.lit(number), DOUBLE, nullable=False, constant=(number,))
+        return ColumnValue(F.lit(number), DOUBLE, nullable=False, constant=(number,))
     return value.with_(column=value.column.cast("double"), type=DOUBLE, path=None)
 
 
-def as_mixed(scope: Scope, value: Value) -> Value:
+def as_mixed(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The number as a double that may stand for an int: then it has 53 bits."""
     if value.mixed or is_float(value):
         return as_double(value)
@@ -61,7 +61,7 @@ def as_mixed(scope: Scope, value: Value) -> Value:
     return computed(column, DOUBLE, value, value, nullable=value.nullable)
 
 
-def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a op b` of two numbers."""
     if integers.is_int(a) and integers.is_int(b):
         return _of_integers(scope, op, a, b)
@@ -72,16 +72,18 @@ def arithmetic(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return _of_floats(op, as_double(a), as_double(b))
 
 
-def minus(a: Value) -> Value:
+def minus(a: ColumnValue) -> ColumnValue:
     """`-a`."""
     if integers.is_int(a):
         return integers.negate(a)
     if a.constant is not None and is_float(a):
-        return Value(F.lit(-a.constant[0]), DOUBLE, nullable=False, constant=(-a.constant[0],))
+        return ColumnValue(
+            F.lit(-a.constant[0]), DOUBLE, nullable=False, constant=(-a.constant[0],)
+        )
     return strict(-a.column, _float_or_decimal(a), a)
 
 
-def absolute(a: Value) -> Value:
+def absolute(a: ColumnValue) -> ColumnValue:
     """`abs(a)`."""
     if integers.is_int(a):
         return integers.absolute(a)
@@ -90,7 +92,7 @@ def absolute(a: Value) -> Value:
     return strict(F.abs(a.column), _float_or_decimal(a), a)
 
 
-def _float_or_decimal(a: Value) -> Scalar | Decimal:
+def _float_or_decimal(a: ColumnValue) -> Scalar | Decimal:
     if is_float(a):
         return DOUBLE
     if isinstance(a.type, Decimal) and a.type.precision <= _CONTEXT_DIGITS:
@@ -98,7 +100,7 @@ def _float_or_decimal(a: Value) -> Scalar | Decimal:
     raise NotCompilable(f"arithmetic of {a.type}")
 
 
-def _of_integers(scope: Scope, op: str, a: Value, b: Value) -> Value:  # noqa: PLR0911
+def _of_integers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:  # noqa: PLR0911
     match op:
         case "+":
             return integers.add(a, b)
@@ -123,7 +125,7 @@ def _of_integers(scope: Scope, op: str, a: Value, b: Value) -> Value:  # noqa: P
             return integers.shift(op, a, by)
 
 
-def _of_floats(op: str, a: Value, b: Value) -> Value:
+def _of_floats(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     x, y = a.column, b.column
     may_be_zero = b.constant is None or b.constant[0] == 0
     match op:
@@ -143,7 +145,7 @@ def _of_floats(op: str, a: Value, b: Value) -> Value:
             raise NotCompilable(f"`{op}` of floats")
 
 
-def _of_mixed(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """An int for some items, a float for others: the same while floats hold the ints."""
     if op not in ("+", "-", "*", "/"):
         raise NotCompilable("an operand is an int for some items and a float for others")
@@ -166,7 +168,7 @@ def _float_modulo(x: Column, y: Column) -> Column:
     return F.when(rest == 0.0, zero).otherwise(other)
 
 
-def _of_decimals(op: str, a: Value, b: Value) -> Value:
+def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     left, right = _decimal_type(a), _decimal_type(b)
     match op:
         case "+" | "-":
@@ -191,12 +193,12 @@ def _of_decimals(op: str, a: Value, b: Value) -> Value:
     return strict(F.when(F.abs(column) < least, column), type_, a, b, a, b, doubtful=True)
 
 
-def _as_decimal(value: Value, to: Decimal) -> Column:
+def _as_decimal(value: ColumnValue, to: Decimal) -> Column:
     """The number as a decimal that surely holds it; null stays null."""
     return value.column.cast(f"decimal({to.precision},{to.scale})")
 
 
-def _decimal_type(value: Value) -> Decimal:
+def _decimal_type(value: ColumnValue) -> Decimal:
     if isinstance(value.type, Decimal):
         return value.type
     if not integers.is_int(value) or value.type == BOOLEAN:

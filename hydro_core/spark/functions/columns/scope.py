@@ -16,10 +16,10 @@ from pyspark.sql import Column
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Expr
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.value import NotCompilable, Value
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable
 from hydro_core.spark.functions.guards import mark
 
-Compile = Callable[[Expr, "Scope"], Value]
+Compile = Callable[[Expr, "ColumnScope"], ColumnValue]
 
 
 def asked(fn: Fn) -> Column:
@@ -28,7 +28,7 @@ def asked(fn: Fn) -> Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class FunctionSite:
     """The function that is compiled."""
 
     fn: Fn
@@ -47,34 +47,34 @@ class Site:
 
 
 @dataclass(slots=True)
-class Scope:
+class ColumnScope:
     """Names, and the guards found so far.
 
     An inner scope is evaluated only sometimes, or for each element of a loop.
     """
 
-    site: Site
-    names: Mapping[str, Value]
-    outer: Scope | None = None
+    site: FunctionSite
+    names: Mapping[str, ColumnValue]
+    outer: ColumnScope | None = None
     guards: dict[object, Column] = field(default_factory=dict)
 
-    def inner(self, names: Mapping[str, Value] | None = None) -> Scope:
+    def inner(self, names: Mapping[str, ColumnValue] | None = None) -> ColumnScope:
         """A scope within: with further names, and guards of its own."""
-        return Scope(self.site, {**self.names, **(names or {})}, self)
+        return ColumnScope(self.site, {**self.names, **(names or {})}, self)
 
     def is_result(self, node: Expr) -> bool:
         """Whether the node's value is a result of the function, or stands in one."""
         return id(node) in self.site.results
 
-    def compile(self, node: Expr) -> Value:
+    def compile(self, node: Expr) -> ColumnValue:
         """The value of a sub-expression in this scope; null is None."""
         return self.sure(self.doubtfully(node))
 
-    def doubtfully(self, node: Expr) -> Value:
+    def doubtfully(self, node: Expr) -> ColumnValue:
         """The same, for those who mind that null may be a doubt."""
         return self.site.compile(node, self)
 
-    def branch(self, node: Expr) -> Value:
+    def branch(self, node: Expr) -> ColumnValue:
         """The value, maybe doubtful, of a sub-expression that is evaluated only sometimes."""
         scope = self.inner()
         return scope.guarded(scope.doubtfully(node))
@@ -85,14 +85,14 @@ class Scope:
 
     def guard(self, key: object, condition: Column) -> None:
         """Asks Python where `condition` holds, before the rest of this scope is evaluated."""
-        scope: Scope | None = self
+        scope: ColumnScope | None = self
         while scope is not None:
             if key in scope.guards:
                 return
             scope = scope.outer
         self.guards[key] = condition
 
-    def guarded(self, value: Value) -> Value:
+    def guarded(self, value: ColumnValue) -> ColumnValue:
         """The value behind this scope's guards."""
         if not self.guards:
             return value
@@ -109,15 +109,15 @@ class Scope:
             column
         )
 
-    def sure(self, value: Value) -> Value:
+    def sure(self, value: ColumnValue) -> ColumnValue:
         """The value, where Python is asked if it is in doubt."""
         return self._asked(value) if value.doubtful else value
 
-    def need(self, value: Value) -> Value:
+    def need(self, value: ColumnValue) -> ColumnValue:
         """The value, where Python is asked if it is None: most probably it fails."""
         return self._asked(value) if value.doubtful or value.nullable else value
 
-    def use(self, *values: Value) -> None:
+    def use(self, *values: ColumnValue) -> None:
         """Has values computed of which nothing else may be read: Python computes them all."""
         for value in values:
             for part in value.parts or (value,):
@@ -128,7 +128,7 @@ class Scope:
                 elif part.may_fail:
                     self.guard(object(), part.column.isNull())
 
-    def _asked(self, value: Value) -> Value:
+    def _asked(self, value: ColumnValue) -> ColumnValue:
         column = F.coalesce(value.column, self.ask())
         changes = {"nullable": False, "doubtful": False, "safe": False, "path": None}
         return value.with_(column=column, size=value.size + 1, **changes)

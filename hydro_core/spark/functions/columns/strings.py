@@ -12,10 +12,10 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import integers
-from hydro_core.spark.functions.columns.scope import Scope
+from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
+    ColumnValue,
     NotCompilable,
-    Value,
     boolean,
     long,
     strict,
@@ -26,13 +26,13 @@ from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal
 _INT = 2**31 - 1
 
 
-def length(scope: Scope, value: Value) -> Value:
+def length(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`len(text)`."""
     text = scope.need(value)
     return long(F.length(text.column).cast("long"), text, safe=True)
 
 
-def concatenate(scope: Scope, op: str, a: Value, b: Value) -> Value:
+def concatenate(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     """`a + b` of two texts, `a * n`."""
     if op == "+":
         if not a.type == b.type == STRING:
@@ -48,7 +48,7 @@ def concatenate(scope: Scope, op: str, a: Value, b: Value) -> Value:
     return strict(F.repeat(text.column, bounded), STRING, text, times, doubtful=True)
 
 
-def contains(scope: Scope, text: Value, part: Value) -> Value:
+def contains(scope: ColumnScope, text: ColumnValue, part: ColumnValue) -> ColumnValue:
     """`part in text`."""
     if part.type != STRING:
         raise NotCompilable(f"`in` of {part.type} and a text")
@@ -56,7 +56,7 @@ def contains(scope: Scope, text: Value, part: Value) -> Value:
     return boolean(F.contains(x.column, y.column), x, y)
 
 
-def character(scope: Scope, text: Value, index: Value) -> Value:
+def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> ColumnValue:
     """`text[i]`."""
     if not integers.is_int(index):
         raise NotCompilable(f"a text is indexed by {index.type}")
@@ -73,8 +73,12 @@ def character(scope: Scope, text: Value, index: Value) -> Value:
 
 
 def cut(
-    scope: Scope, text: Value, low: Value | None, high: Value | None, step: Value | None
-) -> Value:
+    scope: ColumnScope,
+    text: ColumnValue,
+    low: ColumnValue | None,
+    high: ColumnValue | None,
+    step: ColumnValue | None,
+) -> ColumnValue:
     """`text[low:high:step]`."""
     x = scope.need(text)
     if step is not None and step.constant not in ((None,), (1,)):
@@ -92,7 +96,7 @@ def cut(
     return string(taken, x, *known, x, safe=all(b.safe for b in known))
 
 
-def bound(scope: Scope, value: Value | None, size: Column, default: Column) -> Column:
+def bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default: Column) -> Column:
     """A bound of a slice as an int between 0 and the size."""
     if value is None or value.constant == (None,):
         return default
@@ -108,12 +112,12 @@ def bound(scope: Scope, value: Value | None, size: Column, default: Column) -> C
     return _inside(value, size)
 
 
-def formatted(scope: Scope, node: FString) -> Value:
+def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     """An f-string without format specifications."""
-    parts: list[Value] = []
+    parts: list[ColumnValue] = []
     for part in node.parts:
         if isinstance(part, str):
-            parts.append(Value(F.lit(part), STRING, nullable=False))
+            parts.append(ColumnValue(F.lit(part), STRING, nullable=False))
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
@@ -121,18 +125,18 @@ def formatted(scope: Scope, node: FString) -> Value:
             raise NotCompilable("a format specification")
         parts.append(text_of(scope, value))
     if not parts:
-        return Value(F.lit(""), STRING, nullable=False, constant=("",))
+        return ColumnValue(F.lit(""), STRING, nullable=False, constant=("",))
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
 
 
-def text_of(scope: Scope, value: Value) -> Value:
+def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """`str(value)`."""
     if value.mixed:
         raise NotCompilable("the text of an int for some items and a float for others")
     if value.constant is not None and isinstance(
         value.constant[0], bool | int | str | float | None
     ):
-        return Value(
+        return ColumnValue(
             F.lit(str(value.constant[0])),
             STRING,
             nullable=False,
@@ -156,7 +160,7 @@ def text_of(scope: Scope, value: Value) -> Value:
     raise NotCompilable(f"the text of {value.type}")
 
 
-def _inside(value: Value, size: Column) -> Column:
+def _inside(value: ColumnValue, size: Column) -> Column:
     return _clamped(_as_int(integers.as_long(value).column), size)
 
 
@@ -169,6 +173,6 @@ def _clamped(limit: Column, size: Column) -> Column:
     return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
 
 
-def _or_none(value: Value, column: Column) -> Value:
+def _or_none(value: ColumnValue, column: Column) -> ColumnValue:
     text = F.coalesce(column, F.lit("None")) if value.nullable else column
     return string(text, value, safe=True)

@@ -8,8 +8,8 @@ from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, computed
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, computed
 from hydro_core.types.item import (
     INTEGERS,
     UNKNOWN,
@@ -27,23 +27,23 @@ DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 19}
 """The most digits of an integer."""
 
 
-def make_tuple(parts: Sequence[Value]) -> Value:
+def make_tuple(parts: Sequence[ColumnValue]) -> ColumnValue:
     """`(a, b)`."""
     return _made(Tuple(tuple(map(_item, parts))), parts)
 
 
-def make_row(fields: dict[str, Value]) -> Value:
+def make_row(fields: dict[str, ColumnValue]) -> ColumnValue:
     """`{"a": a, "b": b}`."""
     names = tuple(Field(name, _item(value)) for name, value in fields.items())
     return _made(Row(names), list(fields.values()))
 
 
-def arity(value: Value) -> int:
+def arity(value: ColumnValue) -> int:
     """The number of fields."""
     return len(value.type.fields) if isinstance(value.type, Tuple | Row) else 0
 
 
-def field_at(scope: Scope, value: Value, position: int) -> Value:
+def field_at(scope: ColumnScope, value: ColumnValue, position: int) -> ColumnValue:
     """The field at a position, from 0; a None has none."""
     if value.parts is not None:
         scope.use(*(p for i, p in enumerate(value.parts) if i != position))
@@ -57,10 +57,10 @@ def field_at(scope: Scope, value: Value, position: int) -> Value:
     base = present(scope, value)
     path = (*base.path, name) if base.path is not None else None
     column = base.column.getField(name)
-    return Value(column, item, safe=base.safe, size=base.size + 1, path=path)
+    return ColumnValue(column, item, safe=base.safe, size=base.size + 1, path=path)
 
 
-def present(scope: Scope, value: Value) -> Value:
+def present(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     """The value, where its being None is an error; what is plainly read stays a plain column."""
     if not value.nullable:
         return value
@@ -70,14 +70,14 @@ def present(scope: Scope, value: Value) -> Value:
     return value.with_(nullable=False)
 
 
-def fields_of(scope: Scope, value: Value) -> list[Value]:
+def fields_of(scope: ColumnScope, value: ColumnValue) -> list[ColumnValue]:
     """All fields, in order."""
     if value.parts is not None:
         return list(value.parts)
     return [field_at(scope, value.with_(nullable=False), i) for i in range(arity(value))]
 
 
-def whole(scope: Scope, value: Value, *, final: bool = False) -> Value:
+def whole(scope: ColumnScope, value: ColumnValue, *, final: bool = False) -> ColumnValue:
     """The value as one column, fields put together; null is None."""
     if value.parts is None:
         return scope.sure(value)
@@ -99,7 +99,7 @@ def whole(scope: Scope, value: Value, *, final: bool = False) -> Value:
     return computed(column, value.type, *parts, safe=True)
 
 
-def cast(scope: Scope, value: Value, to: ItemType, *, final: bool = False) -> Column:
+def cast(scope: ColumnScope, value: ColumnValue, to: ItemType, *, final: bool = False) -> Column:
     """The value as a column of type `to`, without a loss; only in a result ints become floats."""
     if value.parts is not None and isinstance(to, Tuple | Row):
         return _cast_parts(scope, value, to, final=final)
@@ -146,11 +146,11 @@ def _by_position(item: ItemType, to: ItemType) -> bool:
     return isinstance(to, Row) == isinstance(item, Row) or item == UNKNOWN
 
 
-def _refuse(value: Value, to: ItemType) -> Column:
+def _refuse(value: ColumnValue, to: ItemType) -> Column:
     raise NotCompilable(f"{value.type} does not become {to} without a loss")
 
 
-def _cast_parts(scope: Scope, value: Value, to: Tuple | Row, *, final: bool) -> Column:
+def _cast_parts(scope: ColumnScope, value: ColumnValue, to: Tuple | Row, *, final: bool) -> Column:
     parts = list(value.parts or ())
     if isinstance(to, Row) and isinstance(value.type, Row):
         by_name = dict(zip(value.type.names, parts, strict=True))
@@ -173,14 +173,14 @@ def _empty() -> Column:
     return F.from_json(F.lit("{}"), "struct<>")
 
 
-def _item(value: Value) -> ItemType:
+def _item(value: ColumnValue) -> ItemType:
     if not isinstance(value.type, ItemType):
         raise NotCompilable(f"a {value.type} is no item")
     return value.type
 
 
-def _made(item: Tuple | Row, parts: Sequence[Value]) -> Value:
+def _made(item: Tuple | Row, parts: Sequence[ColumnValue]) -> ColumnValue:
     size = 1 + sum(p.size for p in parts)
     safe = all(p.safe for p in parts)
     # The column is made by `whole`, which knows whether this is a result.
-    return Value(F.lit(None), item, nullable=False, safe=safe, size=size, parts=tuple(parts))
+    return ColumnValue(F.lit(None), item, nullable=False, safe=safe, size=size, parts=tuple(parts))

@@ -9,12 +9,12 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import arrays, integers
-from hydro_core.spark.functions.columns.scope import Scope
-from hydro_core.spark.functions.columns.value import NotCompilable, Value, strict
+from hydro_core.spark.functions.columns.scope import ColumnScope
+from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import LONG
 
 
-def total(scope: Scope, node: Call) -> Value:
+def total(scope: ColumnScope, node: Call) -> ColumnValue:
     """`sum(…)` of integers: of an array, a tuple or a loop."""
     start = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
     if start is not None:
@@ -23,11 +23,11 @@ def total(scope: Scope, node: Call) -> Value:
     if not isinstance(argument, Comprehension):
         array = arrays.array_of(scope, argument)
         return _total(array, lambda e: arrays.item(array, e), lambda _: None)
-    loop = arrays.Loop(scope, argument)
+    loop = arrays.ComprehensionLoop(scope, argument)
     if loop.numbered:
         raise NotCompilable("`sum` over `enumerate`")
 
-    def element(e: Column) -> Value:
+    def element(e: Column) -> ColumnValue:
         body = scope.inner(loop.names(e))
         return body.guarded(body.doubtfully(argument.element))
 
@@ -35,11 +35,11 @@ def total(scope: Scope, node: Call) -> Value:
 
 
 def _total(
-    array: Value,
-    element: Callable[[Column], Value],
+    array: ColumnValue,
+    element: Callable[[Column], ColumnValue],
     kept: Callable[[Column], Column | None],
-) -> Value:
-    parts: list[Value] = []
+) -> ColumnValue:
+    parts: list[ColumnValue] = []
 
     def step(total: Column, e: Column) -> Column:
         value = element(e)

@@ -52,7 +52,7 @@ ValueType = ItemType | Duration | Generator
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ColumnValue:
     """A sub-expression."""
 
     column: Column
@@ -62,7 +62,7 @@ class Value:
     """It is never None; null says that Python must be asked. What is doubtful is not nullable."""
     safe: bool = True
     size: int = 1
-    parts: tuple[Value, ...] | None = None
+    parts: tuple[ColumnValue, ...] | None = None
     """The fields, where a tuple or row is made in the function; `structs.whole` joins them."""
     constant: tuple[Any] | None = None
     """The Python value, in a tuple of one, where it is constant."""
@@ -76,41 +76,45 @@ class Value:
         """Whether Python may fail where it computes this."""
         return self.doubtful or not self.safe
 
-    def with_(self, **changes: Any) -> Value:
+    def with_(self, **changes: Any) -> ColumnValue:
         """A copy with some fields replaced."""
         return replace(self, **changes)
 
 
-def computed(column: Column, item: ValueType, *of: Value, safe: bool = False, **more: Any) -> Value:
+def computed(
+    column: Column, item: ValueType, *of: ColumnValue, safe: bool = False, **more: Any
+) -> ColumnValue:
     """A value that is never None, computed from others of which null is no doubt."""
     size = 1 + sum(v.size for v in of)
     if size > MAX_SIZE:
         raise NotCompilable("it is too large an expression")
     more.setdefault("nullable", False)
-    return Value(column, item, safe=safe and all(v.safe for v in of), size=size, **more)
+    return ColumnValue(column, item, safe=safe and all(v.safe for v in of), size=size, **more)
 
 
-def strict(column: Column, item: ValueType, *of: Value, doubtful: bool = False) -> Value:
+def strict(
+    column: Column, item: ValueType, *of: ColumnValue, doubtful: bool = False
+) -> ColumnValue:
     """What Python computes of values that must not be None; null where one of them is null."""
     doubtful = doubtful or any(v.nullable or v.doubtful for v in of)
     return computed(column, item, *of, safe=True, doubtful=doubtful)
 
 
-def boolean(column: Column, *of: Value, safe: bool = True) -> Value:
+def boolean(column: Column, *of: ColumnValue, safe: bool = True) -> ColumnValue:
     """A truth value."""
     return computed(column, BOOLEAN, *of, safe=safe)
 
 
-def long(column: Column, *of: Value, safe: bool = False) -> Value:
+def long(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
     """An integer that surely has 64 bits."""
     return computed(column, LONG, *of, safe=safe)
 
 
-def double(column: Column, *of: Value, safe: bool = False) -> Value:
+def double(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
     """A float."""
     return computed(column, DOUBLE, *of, safe=safe)
 
 
-def string(column: Column, *of: Value, safe: bool = False) -> Value:
+def string(column: Column, *of: ColumnValue, safe: bool = False) -> ColumnValue:
     """A text."""
     return computed(column, STRING, *of, safe=safe)

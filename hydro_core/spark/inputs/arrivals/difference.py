@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydro_core.spark.inputs.arrivals.listing import Hashed
-from hydro_core.spark.store.input_reads import Change
+from hydro_core.spark.store.input_reads import ChangedRange
 from hydro_core.ticks.axis import Numbers
 
 Mask = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ def unmatched(rows: Any, others: Any) -> Mask:
     return found
 
 
-def changes_of(gone: Hashed, new: Numbers) -> list[Change]:
+def changes_of(gone: Hashed, new: Numbers) -> list[ChangedRange]:
     """The ticks that have lost rows, with how many are gone, and how many of those new are theirs.
 
     Args:
@@ -40,12 +40,12 @@ def changes_of(gone: Hashed, new: Numbers) -> list[Change]:
         new: the ticks of the rows that were not there.
     """
     removed, added = Counter(gone.ticks.tolist()), Counter(new.tolist())
-    return joined(Change(tick, tick, removed[tick], added[tick]) for tick in removed)
+    return joined(ChangedRange(tick, tick, removed[tick], added[tick]) for tick in removed)
 
 
-def joined(changes: Iterable[Change]) -> list[Change]:
+def joined(changes: Iterable[ChangedRange]) -> list[ChangedRange]:
     """The same changes, those of ticks that follow each other as one, and each tick told once."""
-    found: list[Change] = []
+    found: list[ChangedRange] = []
     for change in sorted(changes, key=lambda one: (one.first, one.last)):
         last = found[-1] if found else None
         if last is None or change.first > last.last + 1:
@@ -55,7 +55,7 @@ def joined(changes: Iterable[Change]) -> list[Change]:
     return found
 
 
-def within(ticks: Numbers, changes: Sequence[Change]) -> Mask:
+def within(ticks: Numbers, changes: Sequence[ChangedRange]) -> Mask:
     """Which of the ticks have changed."""
     found: Mask = np.zeros(len(ticks), np.bool_)
     for change in changes:
@@ -63,19 +63,19 @@ def within(ticks: Numbers, changes: Sequence[Change]) -> Mask:
     return found
 
 
-def before(changes: Iterable[Change], tick: int) -> tuple[Change, ...]:
+def before(changes: Iterable[ChangedRange], tick: int) -> tuple[ChangedRange, ...]:
     """The changes of the ticks before one."""
     found = [change for change in changes if change.first < tick]
     return tuple(
-        change if change.last < tick else Change(change.first, tick - 1) for change in found
+        change if change.last < tick else ChangedRange(change.first, tick - 1) for change in found
     )
 
 
-def _both(one: Change, other: Change) -> Change:
+def _both(one: ChangedRange, other: ChangedRange) -> ChangedRange:
     def total(a: int | None, b: int | None) -> int | None:
         return None if a is None or b is None else a + b
 
-    return Change(
+    return ChangedRange(
         one.first,
         max(one.last, other.last),
         total(one.removed, other.removed),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hydro_core.files.inputs import InputFile
 from hydro_core.spark.inputs.arrivals.look import snapshot_read
 from hydro_core.spark.inputs.arrivals.seen import Seen, again, seen
-from hydro_core.spark.inputs.arrivals.source import Source
+from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit, told
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Ledger
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class LandingTable:
     """Where the rows of an input land, and which column tells their tick."""
 
     path: Path
@@ -30,7 +30,7 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PipelinePast:
     """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
 
     directory: Path
@@ -43,7 +43,7 @@ class Landings:
     for committed ticks is not known.
     """
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, LandingSource]
     directory: Path | None
 
     def look(
@@ -130,11 +130,11 @@ class Landings:
 
 
 def landings_of(
-    landings: Mapping[str, Landing],
+    landings: Mapping[str, LandingTable],
     items: Mapping[str, ItemType],
     spark: Callable[[], SparkSession],
     zone: str = "UTC",
-    past: Past | None = None,
+    past: PipelinePast | None = None,
 ) -> Landings:
     """The landings of a pipeline's inputs.
 
@@ -147,7 +147,7 @@ def landings_of(
     """
     calendar = None if past is None else past.calendar
     sources = {
-        name: Source(
+        name: LandingSource(
             InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
         )
         for name, where in landings.items()

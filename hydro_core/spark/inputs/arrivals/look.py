@@ -24,8 +24,8 @@ from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.delta_log import AddedFile, FileChanges, changes_between
 from hydro_core.spark.inputs.arrivals.difference import changes_of, joined, unmatched, within
 from hydro_core.spark.inputs.arrivals.listing import NOTHING, Entry, Hashed, Listing, saved_listing
-from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
-from hydro_core.spark.store.input_reads import Change, InputRead
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,7 +42,7 @@ class Arrivals:
     """How many rows are late, by their tick."""
     rows: pa.Table | DataFrame | None = None
     """These rows (item, t); None: there are none."""
-    changed: tuple[Change, ...] = ()
+    changed: tuple[ChangedRange, ...] = ()
     """The ticks that have lost rows, or may have. What came for these is not among the late."""
     files: tuple[str, ...] = ()
     """Where late rows are: a few of the files."""
@@ -66,7 +66,7 @@ class Look:
         until: the first tick that is not committed.
     """
 
-    def __init__(self, source: Source, now: tuple[Arrived, Snapshot], until: int) -> None:
+    def __init__(self, source: LandingSource, now: tuple[Arrived, Snapshot], until: int) -> None:
         self._source, (self._arrived, self._now), self._until = source, now, until
 
     def since(self, before: Snapshot) -> Arrivals:
@@ -167,7 +167,7 @@ class Look:
         self,
         parts: Sequence[tuple[Arrived, Sequence[Path]]],
         gone: Hashed,
-        unknown: Sequence[Change],
+        unknown: Sequence[ChangedRange],
     ) -> Arrivals:
         """What is new in files that stand in the place of others."""
         read = [self._source.rows(arrived, files, self._until) for arrived, files in parts]
@@ -190,7 +190,7 @@ class Look:
         """Ticks may have changed: as far as is known, these among the committed ones."""
         low = max(0, first or 0)
         high = self._until - 1 if last is None else min(last, self._until - 1)
-        return Arrivals(changed=(Change(low, high),) if low <= high else ())
+        return Arrivals(changed=(ChangedRange(low, high),) if low <= high else ())
 
     def _may_hold(self, lowest: int | None) -> bool:
         return lowest is None or lowest < self._until
@@ -204,7 +204,7 @@ class Look:
         return Path(self._source.file.path, path)
 
 
-def snapshot_read(source: Source, read: InputRead, directory: Path) -> Snapshot | None:
+def snapshot_read(source: LandingSource, read: InputRead, directory: Path) -> Snapshot | None:
     """What was there when an input was read; None: nothing is known of it."""
     if read.version is not None:
         return Snapshot(read.kind or "", read.version, read.table)
@@ -214,7 +214,7 @@ def snapshot_read(source: Source, read: InputRead, directory: Path) -> Snapshot 
     return Snapshot(read.kind or "", listing=found)
 
 
-def snapshot_accepted(source: Source, read: InputRead, directory: Path) -> Snapshot | None:
+def snapshot_accepted(source: LandingSource, read: InputRead, directory: Path) -> Snapshot | None:
     """What was there when somebody accepted it, if that was after it had been read."""
     if read.accepted_version is None and read.accepted_listing is None:
         return None

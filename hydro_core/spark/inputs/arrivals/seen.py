@@ -18,15 +18,15 @@ from hydro_core.spark.inputs.arrivals.look import (
     snapshot_accepted,
     snapshot_read,
 )
-from hydro_core.spark.inputs.arrivals.source import Snapshot, Source
-from hydro_core.spark.store.input_reads import Change, InputRead
+from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
+from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
     """An input as it was seen when `until` was the first tick that was not committed."""
 
-    source: Source
+    source: LandingSource
     until: int
     arrived: Arrived
     now: Snapshot
@@ -34,11 +34,11 @@ class Seen:
     """What came for earlier ticks since the input was read last."""
     undecided: Arrivals = NOTHING_NEW
     """What of it came since somebody accepted what was there; else all of it."""
-    pending: tuple[Change, ...] = ()
+    pending: tuple[ChangedRange, ...] = ()
     """What had been found changed before, and was not computed again since."""
 
     @property
-    def changed(self) -> tuple[Change, ...]:
+    def changed(self) -> tuple[ChangedRange, ...]:
         """The ticks whose rows are not what they were when they were read."""
         return tuple(joined((*self.pending, *self.undecided.changed)))
 
@@ -96,7 +96,7 @@ def again(one: Seen, last: Seen) -> Seen:
 
 
 def seen(
-    source: Source,
+    source: LandingSource,
     read: InputRead | None,
     until: int,
     directory: Path | None,

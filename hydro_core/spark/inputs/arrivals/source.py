@@ -24,7 +24,7 @@ from hydro_core.files.kinds import base_of
 from hydro_core.files.pieces import pieces
 from hydro_core.files.places import find
 from hydro_core.files.reading import read_here
-from hydro_core.files.rows import Wanted
+from hydro_core.files.rows import WantedColumns
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
@@ -55,7 +55,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LandingSource:
     """Where an input lands, what its items are, and how its rows tell their ticks."""
 
     file: InputFile
@@ -208,8 +208,8 @@ class Source:
         return None if value is None else self.committed(None).tick_of(value)
 
     @property
-    def _made(self) -> Wanted:
-        return Wanted(self.columns, self.file.column, required_columns(self.item), self.zone)
+    def _made(self) -> WantedColumns:
+        return WantedColumns(self.columns, self.file.column, required_columns(self.item), self.zone)
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)

@@ -1,0 +1,35 @@
+"""An aggregate that is added to the language: its entry and its meaning, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hydro_core.catalog import aggregates
+from hydro_core.catalog.aggregates import AggregateSpec, Kept
+from hydro_core.reference.meanings import aggregates as meanings
+from hydro_core.reference.meanings.aggregates import GroupValues
+from hydro_core.types.item import LONG
+
+RANGE = AggregateSpec(
+    "range",
+    "the greatest less the smallest",
+    lambda types: LONG,
+    Kept(
+        parts=("max", "min"),
+        of_parts="lambda most, least: None if most is None else most - least",
+    ),
+    idempotent=True,
+)
+
+
+def add_range(patched: pytest.MonkeyPatch) -> None:
+    """Programs may then say `range("v")`, of integers."""
+
+    def meaning(group: GroupValues) -> Any:
+        return max(group.values) - min(group.values) if group.values else None
+
+    patched.setitem(aggregates._TABLE, RANGE.name, RANGE)
+    patched.setitem(aggregates._NAMES, RANGE.name, RANGE.name)
+    patched.setitem(meanings.AGGREGATES, RANGE.name, meaning)  # type: ignore[attr-defined]
