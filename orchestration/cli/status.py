@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.functions.reruns import CURE
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows
@@ -60,6 +61,17 @@ class RunInFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class RanAgain:
+    """A function for which ranges ran again in Python: how often, and the last range's ticks."""
+
+    function: str
+    times: int
+    ticks: tuple[str, str]
+    stays: bool
+    """Whether it runs in Python from now on, and no range twice because of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlowStatus:
     """How a flow is; `lag_seconds` is how long ago the first open tick could have run."""
 
@@ -83,6 +95,8 @@ class FlowStatus:
     """What of the program as it is now is not deployed, in words; empty if nothing."""
     started_empty: tuple[str, ...]
     """What the deployment began without a past, and since when."""
+    reruns: tuple[RanAgain, ...]
+    """The functions for which ranges of ticks ran again in Python."""
 
     @property
     def is_well(self) -> bool:
@@ -170,6 +184,22 @@ def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None
         deployment=None if serving is None else serving.number,
         undeployed="" if serving is None else flows.deployments.undeployed(flow).says,
         started_empty=() if serving is None else started_empty(serving.deployment),
+        reruns=_reruns(flow, flows),
+    )
+
+
+def _reruns(flow: FlowAsset, flows: Flows) -> tuple[RanAgain, ...]:
+    """What the ledger has counted of the program that serves."""
+    last, calendar = flows.deployments.ledger(flow).last, flow.ticks.calendar
+    most = flows.project.core.spark.guard_reruns
+    return tuple(
+        RanAgain(
+            str(one.function),
+            one.times,
+            (calendar.window(one.first).key, calendar.window(one.last).key),
+            stays=one.times >= most,
+        )
+        for one in (last.reruns if last else ())
     )
 
 
@@ -253,9 +283,23 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += [f"note:   {note}" for note in flow.started_empty]
     lines += [f"empty:  the last tick had no row of `{name}`" for name in flow.empty]
     lines += late_lines(flow.flow, flow.late)
+    lines += _ran_again(flow.reruns)
     if not flow.running:
         lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}{_how(flow)}")
     return lines
+
+
+def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
+    """Why ranges ran twice, and what can be done about it."""
+    for one in reruns:
+        ranges = "one range" if one.times == 1 else f"{one.times:,} ranges"
+        then = "; it stays in Python from now on" if one.stays else ""
+        yield (
+            f"again:  {ranges} ran twice, the last of {_ticks(one.ticks)}: Spark cannot tell for "
+            f"some items what {one.function} gives, Python computed it{then}"
+        )
+    if reruns:
+        yield f"        {CURE}"
 
 
 def _how(flow: FlowStatus) -> str:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.spark.functions.reruns import Rerun, says
 
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
@@ -69,6 +70,8 @@ class TickReport:
     """The inputs of which no row is of the tick."""
     noticed: Mapping[str, Noticed] = field(default_factory=dict)
     """What inputs got for ticks that were committed: late rows arrived with this one."""
+    ran_again: tuple[Rerun, ...] = ()
+    """The functions for which the tick's range ran again in Python."""
 
     @property
     def was_read(self) -> bool:
@@ -99,6 +102,8 @@ class TickReport:
         for name in self.empty:
             yield f"{self.window.key}: no row of the input `{name}` is of it"
         yield from self.notices(flow)
+        if self.ran_again:
+            yield f"{self.window.key}: {says(self.ran_again)}"
 
     def notices(self, flow: str) -> Iterator[str]:
         """What was noticed of the inputs' committed ticks."""
@@ -128,6 +133,7 @@ class TickReport:
 
     def _about(self, asset: str) -> dict[str, Any]:
         """The tick and the commit, and what is to be known of them."""
+        again = [str(one) for one in self.ran_again]
         return {
             "tick": self.window.key,
             "tick number": self.window.tick,
@@ -135,6 +141,7 @@ class TickReport:
             **({} if self.corrected is None else self.corrected.metadata_of(asset)),
             **({"note": self.again} if self.again else {}),
             **({"inputs without rows": ", ".join(self.empty)} if self.empty else {}),
+            **({"ran again in Python": "; ".join(again)} if again else {}),
         }
 
 
@@ -196,7 +203,13 @@ def committed(
     """The reports of ticks whose commit is made: the tables are as the last of them leaves them."""
     for report in reports:
         sizes = sizes_of(pipeline) if report is reports[-1] else {}
-        yield replace(report, commit=commit.sequence, seconds=seconds_of(commit), sizes=sizes)
+        yield replace(
+            report,
+            commit=commit.sequence,
+            seconds=seconds_of(commit),
+            sizes=sizes,
+            ran_again=commit.ran_again,
+        )
 
 
 def report_of_error(window: TickWindow, error: HydroError, *, judged: bool) -> TickReport:
@@ -238,6 +251,7 @@ def report_of_committed(
         noticed=noticed_at(
             flow.ticks.calendar, commit.inputs, is_first=window.tick == commit.first
         ),
+        ran_again=commit.ran_again,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from logging import WARNING
 from pathlib import Path
 
 import dagster as dg
@@ -10,16 +12,19 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from hydro_core.cli.main import main
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.table import StoredTable
 from hydrotick.instance.run_tags import TICKS_TAG, is_judged
 from tests.orchestration.small import (
     BATCHES,
+    PROGRAM,
     Run,
     contents,
     land,
     opened,
     reason,
+    serve,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.dagster]
@@ -68,6 +73,36 @@ def test_a_tick_shows_rows_and_tables(tmp_path: Path, instance: dg.DagsterInstan
     assert str(tmp_path) in str(shown["totals"]["dagster/table_name"].value)
     (read,) = result.get_asset_observation_events()
     assert read.asset_observation_data.asset_observation.metadata["rows read"].value == 2
+
+
+def test_a_range_that_ran_twice_is_told(
+    tmp_path: Path,
+    instance: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flow, runner = opened(tmp_path)
+    land(runner.project, [[("ann", 1)], [("ann", 2**40)]])
+    flow.program.write_text(f"{PROGRAM}payments -> map(lambda p: p.amount * p.amount % 97) -> rest")
+    run = Run(flow, runner, instance)
+    result = run(0, 1)
+    assert result.success, reason(result)
+    function = "lambda p: p.amount * p.amount % 97 (small.hydro, line 5)"
+    for day in DAYS[:2]:
+        shown = run.shown(result, "rest")[day]
+        assert shown["ran again in Python"] == f"{function}, 1 time in all"
+    warned = [e.user_message for e in instance.all_logs(result.run_id) if e.level == WARNING]
+    assert any(f"{DAYS[0]}: Spark cannot tell" in message for message in warned)
+    assert runner.pipeline(flow).output("rest").to_pylist() == [{"tick": 1, "item": 2**80 % 97}]
+    serve(monkeypatch, [flow], runner.project)
+    capsys.readouterr()
+    assert main(["status", "small"]) == 0
+    said = capsys.readouterr().out
+    assert f"one range ran twice, the last of {DAYS[0]} to {DAYS[1]}" in said
+    assert f"what {function} gives" in said
+    assert main(["status", "small", "--format", "json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["flows"][0]["reruns"]
+    assert told == {"function": function, "times": 1, "ticks": DAYS[:2], "stays": False}
 
 
 def test_a_committed_tick_is_recorded_again_and_not_run(

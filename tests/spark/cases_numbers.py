@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from decimal import Decimal
+from math import inf, nextafter
+from random import Random
 
 from hydro_core.types.values import RowItem
 from tests.spark.cases_values import FLOATS, LONGS, Case, pairs
@@ -129,11 +131,16 @@ lambda x: 3 in x
 lambda x: sum(x)
 lambda x: any(v is None for v in x)
 lambda x: all(v > 0 for v in x)
-lambda a, b: a * b - a * b""",
+lambda a, b: a * b - a * b
+lambda a, b: a * 1.5 // 2
+lambda a, b: round(a, 2)
+lambda a, b: round(a / b, 2)
+lambda a, b: f"{a:05d} {b:,}"
+lambda a, b: f"{a:22}{b:d}"
+lambda a, b: a % 2**61""",
     """lambda a, b: f"{a:>5}"
 lambda a, b: a ** b
-lambda a, b: a << b
-lambda a, b: a * 1.5 // 2""",
+lambda a, b: a << b""",
 )
 
 NUMBERS = Case(
@@ -179,12 +186,106 @@ lambda f, n: (f if n else 0) * 2
 lambda f, n: 0.0 < f < 10.0
 lambda f, n: f is None
 lambda f, n: (f, n, None)
-lambda f, n: [f, n]""",
-    """lambda f, n: f // 2
-lambda f, n: f ** 2
-lambda f, n: str(f)
+lambda f, n: f // 2
+lambda f, n: f // n
+lambda f, n: n // f
+lambda f, n: f // -0.1
+lambda f, n: round(f, 0)
 lambda f, n: round(f, 1)
+lambda f, n: round(f, 10)
+lambda f, n: f"{f:.3f}"
+lambda f, n: f in (0.0, 1, 1.5)
+lambda f, n: n in (0.0, 1, 9007199254740992.0)
+lambda f, n: f in [f, 0.0]
+lambda f, n: f in [x * 1.0 for x in [n, 1]]
+lambda f, n: n in [f, -f]
+lambda f, n: [f, 0.0] == [0.0, f]
+lambda f, n: sum([f, f * 0.1, f])
+lambda f, n: [f, n]""",
+    """lambda f, n: f ** 2
+lambda f, n: str(f)
+lambda f, n: round(f, 11)
+lambda f, n: round(f, -1)
+lambda f, n: round(f, n)
 lambda f, n: (f, n) == (1.0, 2)""",
+)
+
+_RANDOM = Random(7)
+HALVES = Case(
+    "(double, double)",
+    [
+        (_RANDOM.choice([x, nextafter(x, 0.0), nextafter(x, inf), -x]), y)
+        for _ in range(600)
+        for digits in (_RANDOM.randrange(4),)
+        for x in ((2 * _RANDOM.randrange(10 ** _RANDOM.randrange(1, 9)) + 1) / 2 / 10**digits,)
+        for y in (
+            _RANDOM.choice([0.1, -0.1, 0.25, 3.0, -7.0, 0.01, x, -x, x / 3, 1e-300, 2.0**51]),
+        )
+    ],
+    """lambda f, g: round(f, 0)
+lambda f, g: round(f, 1)
+lambda f, g: round(f, 2)
+lambda f, g: round(f, 3)
+lambda f, g: round(f / g, 2)
+lambda f, g: round(f)
+lambda f, g: f // g
+lambda f, g: g // f
+lambda f, g: f % g
+lambda f, g: sum([f, g, -f])
+lambda f, g: f"{f:.2f} {g:.0f}"
+lambda f, g: f"{f:,.1f}"
+lambda f, g: f"{f:.1%}"
+lambda f, g: f - f // g * g""",
+    """lambda f, g: f"{f:.11f}"
+lambda f, g: f"{f:8.2f}"
+lambda f, g: f"{f:g}" + 'x'""",
+)
+
+WRITTEN = Case(
+    "string",
+    [
+        *(
+            "1",
+            "-1.5",
+            ".5",
+            "5.",
+            "+0.1",
+            "-0",
+            "1e5",
+            "1E-7",
+            "1e400",
+            "-1e400",
+            "1e-400",
+            "4.9e-324",
+        ),
+        *(
+            "2.2250738585072011e-308",
+            "9007199254740993",
+            "0.1e1",
+            " 1.5\t",
+            "1_0.5",
+            "nan",
+            "-inf",
+            "1e",
+        ),
+        *(
+            "",
+            " ",
+            ".",
+            "e5",
+            "1.5d",
+            "0x1p3",
+            "1,5",
+            "\u0663.5",
+            "1 2",
+            "123456789012345678901234567890",
+        ),
+        *(repr(_RANDOM.random() * 10 ** _RANDOM.randrange(-30, 30)) for _ in range(50)),
+        None,
+    ],
+    """lambda t: float(t)
+lambda t: float(t.strip()) * 2""",
+    "",
 )
 
 _DECIMALS = [
@@ -225,14 +326,22 @@ lambda r: str(r.a)
 lambda r: int(r.a)
 lambda r: max(r.a, r.b)
 lambda r: r.a if r.a is not None else Decimal("0.00")
-lambda r: (r.a, r.w)""",
+lambda r: (r.a, r.w)
+lambda r: round(r.a, 1)
+lambda r: round(r.a, 0)
+lambda r: round(r.a * r.b, 2)
+lambda r: round(-r.a * 0, 1)
+lambda r: float(r.a)
+lambda r: float(r.w)
+lambda r: float(r.a * r.b)
+lambda r: float(r.a - r.b)""",
     """lambda r: r.a / r.b
 lambda r: str(r.a * r.b)
 lambda r: str(-r.a)
 lambda r: f"{r.a * 0}"
-lambda r: round(-r.a * 0, 1)
 lambda r: r.w + r.a
 lambda r: r.a == 1.5
 lambda r: r.a % 2
-lambda r: round(r.a, 1)""",
+lambda r: round(r.a)
+lambda r: round(r.a, 3)""",
 )

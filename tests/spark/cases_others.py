@@ -96,14 +96,21 @@ lambda s, n: s if n else None
 lambda s, n: s == n
 lambda s, n: {"s": s, "n": n, **{"k": 1}}
 lambda s, n: int(s) % 7
-lambda s, n: int(s) // 10 + 1""",
+lambda s, n: int(s) // 10 + 1
+lambda s, n: float(s)
+lambda s, n: f"{n:03d}"
+lambda s, n: s.partition(",")
+lambda s, n: s.partition("ab")[2]
+lambda s, n: s.index("b")
+lambda s, n: s.startswith(("a", "H", " "))
+lambda s, n: s.endswith(("o", ""))""",
     """lambda s, n: s.title()
 lambda s, n: s.capitalize()
 lambda s, n: s.casefold()
-lambda s, n: f"{n:03d}"
+lambda s, n: f"{n:>5}"
 lambda s, n: f"{s!r}"
 lambda s, n: s[::2]
-lambda s, n: s.partition(",")
+lambda s, n: s.partition(s)
 lambda s, n: len({c for c in s})""",
 )
 
@@ -185,11 +192,26 @@ lambda r: r["n"]
 lambda r: r.get("n")
 lambda r: r == r
 lambda r: (r.d, r.n) == (date(1970, 1, 1), 1)
-lambda r: timedelta(days=r.n).days""",
-    """lambda r: r.t.isoformat()
-lambda r: r.d.strftime("%Y")
+lambda r: timedelta(days=r.n).days
+lambda r: r.t.isoformat()
+lambda r: r.u.isoformat()
 lambda r: str(r.t)
-lambda r: r.d.replace(day=1)""",
+lambda r: f"{r.u} {r.d}"
+lambda r: r.d.strftime("%Y")
+lambda r: r.d.strftime("%d.%m.%y it's 100%%, %H")
+lambda r: r.t.strftime("%Y-%m-%dT%H:%M:%S.%f %j")
+lambda r: f"{r.u:%Y%m%d}-{r.d:%m/%Y}"
+lambda r: r.d.replace(day=1)
+lambda r: r.d.replace(day=1, month=1)
+lambda r: r.t.replace(microsecond=0)
+lambda r: r.t.replace(minute=0, second=0, microsecond=0)
+lambda r: r.u.replace(hour=0, minute=0, second=0, microsecond=0)
+lambda r: r.t.replace(month=1, day=1, hour=0, minute=0, second=0, microsecond=0)""",
+    """lambda r: r.d.strftime("%A")
+lambda r: r.d.replace(day=2)
+lambda r: r.d.replace(month=1)
+lambda r: r.t.replace(second=0)
+lambda r: r.d.replace(year=r.n)""",
 )
 
 OTHERS = Case(

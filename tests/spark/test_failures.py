@@ -31,7 +31,7 @@ def _failure(spark: SparkSession, fn: Fn, items: list[Any]) -> DataError:
     item = parse_ddl("(long, long)")
     frame = frame_of(spark, [(7, conform(x, item)) for x in items], item)
 
-    def run() -> None:
+    def run(_: object) -> None:
         frame.select(apply(fn, F.col("item"), item, tick=F.col("t")).alias("r")).collect()
 
     with pytest.raises(Exception, match=r".") as caught:

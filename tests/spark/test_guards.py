@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
+from hydro_core.analysis.infer import infer
+from hydro_core.cli.main import main
 from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
+from hydro_core.plan.planner import plan
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
+from hydro_core.spark.functions import guards
 from hydro_core.spark.functions.guards import reruns
+from hydro_core.spark.inputs.batches import Batch, batch_of
+from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.spark.pipeline.verify import verify
+from hydro_core.types.ddl import parse_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -100,3 +112,72 @@ def test_several_functions_ask_one_after_the_other(spark: SparkSession) -> None:
     form = "map(lambda r: r.v * r.v // 13 % 2**50) -> filter(lambda x: x * x > 17) "
     _outputs(_program(form), _ticks(LARGE), spark)
     assert sum(reruns().values()) - before in (1, 2)
+
+
+STORED = """
+rows = source("k string, v long")
+steps = union()
+rows -> map(lambda r: r.v) -> steps
+steps -> map(lambda x: x * x // 2**40 // 2**30) -> unique() -> steps
+steps -> unique() -> reached
+rows -> persist() -> aggregate(by="k", n=sum(lambda r: r.v * r.v % 2011)) -> totals
+"""
+
+
+def test_a_range_of_a_pipeline_runs_again_and_is_committed_once(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [5, LARGE, 3, LARGE, LARGE + 1]
+    graph = parse(STORED)
+    told = run_json(graph, {}, [{"rows": [{"k": "a", "v": v}]} for v in values], Options())
+    made = plan(infer(graph))
+    item = parse_ddl("k string, v long")
+
+    def opened(few_rows: int = 100_000) -> Pipeline:
+        """As a process of its own."""
+        monkeypatch.setattr(guards, "_reruns", Counter())
+        monkeypatch.setattr(guards, "_stays", set())
+        settings = Settings().with_(guard_reruns=2, few_rows=few_rows)
+        return Pipeline(tmp_path, made, settings, spark)
+
+    def batches(first: int, last: int) -> dict[str, Batch]:
+        numbers = pa.array(range(first, last + 1), pa.int64())
+        v = pa.array(values[first : last + 1], pa.int64())
+        return {"rows": batch_of("rows", pa.table({"k": ["a"] * len(v), "v": v}), item, numbers)}
+
+    whole = opened(few_rows=0).run_range(0, 2, batches(0, 2))
+    again = opened().run_range(3, 3, batches(3, 3))
+    known = opened().run_range(4, 4, batches(4, 4))
+    assert [sorted(r.function.line or 0 for r in c.ran_again) for c in (whole, again, known)] == [
+        [5, 7],
+        [5, 7],
+        [],
+    ]
+    assert {(r.times, r.commit, r.first, r.last) for r in known.reruns} == {(2, 1, 3, 3)}
+    stored = opened()
+    assert [(c.first, c.last) for c in stored.ledger.commits()] == [(0, 2), (3, 3), (4, 4)]
+    assert not verify(tmp_path).problems
+    for tick, outputs in enumerate(told):
+        reached = stored.output("reached", tick).to_pylist()
+        assert sorted(row["item"] for row in reached) == sorted(outputs["reached"])
+        rows = [{"k": r["k"], "n": r["n"]} for r in stored.output("totals", tick).to_pylist()]
+        assert rows == outputs["totals"]
+
+
+def test_files_are_written_once(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.hydro").write_text("rows -> map(lambda r: r.v * r.v // 29 % 1021) -> out")
+    values = pa.array([3, LARGE, 4, LARGE + 7], pa.int64())
+    pa.parquet.write_table(pa.table({"t": [0, 1, 1, 2], "v": values}), tmp_path / "rows.parquet")
+    before, found = sum(reruns().values()), []
+    for engine in ("reference", "spark"):
+        out = tmp_path / engine
+        words = ["run", str(tmp_path / "p.hydro"), "--input", f"rows={tmp_path}/rows.parquet:t"]
+        assert main([*words, "--out", str(out), "--engine", engine]) == 0
+        files = sorted(out.rglob("*.parquet"))
+        rows = [row for file in files for row in pa.parquet.read_table(file).to_pylist()]
+        found.append(sorted(map(repr, rows)))
+    assert len(found[0]) == 4
+    assert found[0] == found[1]
+    assert sum(reruns().values()) == before + 1

@@ -5,7 +5,7 @@ A tick, a range, a backfill and what is computed again are jobs alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -17,6 +17,7 @@ from hydro_core.settings import Settings
 from hydro_core.spark.executor.past import NoPast, Past
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.frames.settle import Settle, checkpointed
+from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.lower.registry import Times
 
 T_co = TypeVar("T_co", covariant=True)
@@ -39,6 +40,8 @@ class Job:
     settle: Settle = checkpointed
     added: Collection[str] = ()
     """The outputs of which `Relation.new(first)` will be read and nothing else, if histories."""
+    in_python: Sequence[GuardedFunction] = ()
+    """The functions for which it runs again: Spark could not tell what they give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ is run up to that tick.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,24 +17,33 @@ from hydro_core.spark.executor.executor import run_range
 from hydro_core.spark.executor.failed_job import told_failures
 from hydro_core.spark.executor.job import Storage
 from hydro_core.spark.functions.guards import exactly_run
+from hydro_core.spark.functions.reruns import GuardedFunction
 
 T = TypeVar("T")
 
 
-def attempt(storage: Storage[T], first: int, last: int) -> T:
+def attempt(
+    storage: Storage[T], first: int, last: int, in_python: Sequence[GuardedFunction] = ()
+) -> T:
     """What a storage makes of the ticks first … last, by one job; again, where a guard fails.
+
+    Args:
+        storage: where their past and batches are, and where what they give goes.
+        first: the first tick.
+        last: the last one.
+        in_python: the functions of which it is known that Spark cannot tell what they give.
 
     Raises:
         DataError: a tick failed (code `runtime`), or a stored file is broken (`state`).
         InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
     """
 
-    def run() -> T:
-        job = storage.job(first, last)
+    def run(in_python: Sequence[GuardedFunction]) -> T:
+        job = replace(storage.job(first, last), in_python=in_python)
         return storage.take(job, run_range(job))
 
     with told_failures(storage.plan.typed, storage.directory):
-        return exactly_run(run, storage.settings)
+        return exactly_run(run, storage.settings, in_python)
 
 
 def run_ticks(storage: Storage[T], first: int, last: int, longest: int | None) -> Iterator[T]:

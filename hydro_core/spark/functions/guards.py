@@ -4,7 +4,8 @@ A compiled function is a plain expression of Spark. An item for which it is not 
 number is wanted, a result of more than 64 bits, a divisor 0) fails the job with a mark that names
 the function. Whoever runs the job runs it again with that function in Python workers: there it is
 exact, and if it fails it fails with Python's own error. A function whose guard keeps failing on
-items that Python has a result for stays in Python for as long as the process lives.
+items that Python has a result for stays in Python: for as long as the process lives, and in the
+next one, too, where the ledger of a pipeline has counted it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from hashlib import sha256
 from threading import Lock
@@ -25,6 +26,7 @@ from pyspark.errors import PySparkException
 
 from hydro_core.functions.fn import Fn
 from hydro_core.settings import Settings
+from hydro_core.spark.functions.reruns import CURE, GuardedFunction, Rerun
 from hydro_core.spark.session.failures import marked
 
 T = TypeVar("T")
@@ -34,28 +36,16 @@ MARK = "hydrotick-guard:"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """A guard that has failed: of which function."""
-
-    key: str
-    function: str
-    line: int | None
-
-    def __str__(self) -> str:
-        return self.function if self.line is None else f"{self.function} (line {self.line})"
-
-
 _in_python: ContextVar[frozenset[str]] = ContextVar("in_python", default=frozenset())
-_reruns: Counter[_Guard] = Counter()
+_reruns: Counter[GuardedFunction] = Counter()
 _stays: set[str] = set()
 _lock = Lock()
 
 
 def mark(fn: Fn) -> str:
     """The text with which a job fails for which the function is to run in Python."""
-    line = fn.span.line if fn.span else None
-    return MARK + json.dumps({"key": _key(fn), "function": fn.name, "line": line})
+    file, line = (fn.span.file, fn.span.line) if fn.span else (None, None)
+    return MARK + json.dumps(asdict(GuardedFunction(_key(fn), fn.name, file, line)))
 
 
 def runs_in_python(fn: Fn) -> bool:
@@ -73,44 +63,61 @@ def reruns() -> Mapping[str, int]:
     return dict(found)
 
 
-def exactly_run(run: Callable[[], T], settings: Settings) -> T:
+def recall(known: Iterable[Rerun], settings: Settings) -> None:
+    """Goes on from how often earlier processes have run functions again."""
+    with _lock:
+        for one in known:
+            _reruns[one.function] = max(_reruns[one.function], one.times)
+            if _reruns[one.function] >= settings.spark.guard_reruns:
+                _stays.add(one.function.key)
+
+
+def exactly_run(
+    run: Callable[[Sequence[GuardedFunction]], T],
+    settings: Settings,
+    known: Sequence[GuardedFunction] = (),
+) -> T:
     """What `run` gives, whose functions Spark computes and Python where Spark cannot tell.
 
     Args:
-        run: makes its DataFrames and runs their jobs; whatever it does, it does again.
+        run: makes its DataFrames and runs their jobs; whatever it does, it does again. It is given
+            the functions whose guards have failed.
         settings: say how many reruns of a function there are before it stays in Python.
+        known: functions whose guards have failed on the same items before.
     """
-    failed: dict[str, _Guard] = {}
+    failed = {guarded.key: guarded for guarded in known}
     while True:
         token = _in_python.set(_in_python.get() | failed.keys())
         try:
-            found = run()
+            found = run(tuple(failed.values()))
         except (PySparkException, Py4JError) as error:
-            guard = _failed(error)
-            if guard is None or guard.key in failed:
+            guarded = _failed(error)
+            if guarded is None or guarded.key in failed:
                 raise
-            failed[guard.key] = guard
+            failed[guarded.key] = guarded
             continue
         finally:
             _in_python.reset(token)
-        for guard in failed.values():
-            _note(guard, settings)
+        for guarded in failed.values():
+            if guarded not in known:
+                _note(guarded, settings)
         return found
 
 
-def _note(guard: _Guard, settings: Settings) -> None:
+def _note(function: GuardedFunction, settings: Settings) -> None:
     with _lock:
-        _reruns[guard] += 1
-        stays = _reruns[guard] >= settings.spark.guard_reruns
+        _reruns[function] += 1
+        stays = _reruns[function] >= settings.spark.guard_reruns
         if stays:
-            _stays.add(guard.key)
+            _stays.add(function.key)
     how = "stays in Python from now on" if stays else "was run again in Python"
-    _log.warning("the function %s %s: Spark cannot tell what it gives for some items", guard, how)
+    told = "the function %s %s: Spark cannot tell what it gives for some items; %s"
+    _log.warning(told, function, how, CURE)
 
 
-def _failed(error: BaseException) -> _Guard | None:
+def _failed(error: BaseException) -> GuardedFunction | None:
     found = marked(error, MARK)
-    return None if found is None else _Guard(found["key"], found["function"], found["line"])
+    return None if found is None else GuardedFunction(**found)
 
 
 def _key(fn: Fn) -> str:

@@ -6,7 +6,7 @@ keeps as they came in need no job at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,8 +22,9 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.shell import attempt
 from hydro_core.spark.frames.few_rows import few_rows_session, has_few_rows
 from hydro_core.spark.frames.relation import ITEM, TICK, Kind
+from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
-from hydro_core.spark.pipeline.prepared import RangeRequest
+from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.store import CommittedPast, Store
@@ -72,8 +73,8 @@ class RangeJobs:
         inputs: Mapping[str, Batch],
         spark: SparkSession,
         before: Commit | None,
-    ) -> Mapping[str, WrittenRows]:
-        """What each table gets, by the tables' names; `before` is the last commit.
+    ) -> Computed:
+        """What each table gets; `before` is the last commit.
 
         Raises:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
@@ -83,11 +84,12 @@ class RangeJobs:
         sessions = [self._session(spark, inputs)]
         if self._has_few_rows(run, inputs, before):
             sessions.insert(0, few_rows_session(spark))
+        in_python: Sequence[GuardedFunction] = ()
         for session in sessions:
             storage = _Range(self, run, inputs, session, before, known)
-            found = attempt(storage, run.first, run.last)
+            found, in_python = attempt(storage, run.first, run.last, in_python)
             if found is not None:
-                return {**known, **found}
+                return Computed({**known, **found}, in_python)
         raise AssertionError("any number of rows fits the last session")
 
     def _has_few_rows(
@@ -197,15 +199,17 @@ class _Range:
             added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
         )
 
-    def take(self, job: Job, found: RangeResult) -> Mapping[str, WrittenRows] | None:
-        """The rows of the tables that are not known.
+    def take(
+        self, job: Job, found: RangeResult
+    ) -> tuple[Mapping[str, WrittenRows] | None, Sequence[GuardedFunction]]:
+        """The rows of the tables that are not known, and the functions for which it ran again.
 
         None where they are more than few, in a session for few rows.
         """
         pending = self._pending(job, found)
         if has_few_rows(self.session):
-            return collect_all(pending, self._bound)
-        return write_all(pending, self._bound, (job.first, job.last))
+            return collect_all(pending, self._bound), job.in_python
+        return write_all(pending, self._bound, (job.first, job.last)), job.in_python
 
     @property
     def _bound(self) -> int:

@@ -20,6 +20,7 @@ from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.frames.relation import Kind
+from hydro_core.spark.functions.guards import recall
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.pipeline.jobs import RangeJobs, Tables
@@ -264,6 +265,7 @@ class Pipeline:
             committed=moment,
             inputs=inputs,
             tables=now.tables,
+            reruns=now.reruns,
         )
         self.ledger.append(commit)
         return commit
@@ -320,8 +322,9 @@ class Pipeline:
         self.store.recover(commit)
         read = tuple(batch.read for batch in inputs.values())
         run = RangeRequest(first, last, times, self.fingerprint, read)
-        written = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
-        return Prepared(run, self.store, self.ledger, written, self.lock.release, self.step)
+        recall(commit.reruns if commit else (), self.settings)
+        found = self._jobs.compute(run, inputs, self.spark, self.ledger.last_run)
+        return Prepared(run, self.store, self.ledger, found, self.lock.release, self.step)
 
     def _make_directory(self) -> None:
         """The ledger is made before all else: tables without one are a loss, not a beginning."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.faults import told_faults
+from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
@@ -31,6 +32,16 @@ class RangeRequest:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a range gives."""
+
+    written: Mapping[str, WrittenRows]
+    """What each table gets, by the tables' names."""
+    in_python: Sequence[GuardedFunction]
+    """The functions for which it ran again: Spark could not tell what they give."""
+
+
 class Prepared:
     """The results of a range; as a context manager it is abandoned unless it was committed."""
 
@@ -39,13 +50,14 @@ class Prepared:
         run: RangeRequest,
         store: Store,
         ledger: Ledger,
-        written: Mapping[str, WrittenRows],
+        computed: Computed,
         done: Callable[[], None],
         step: Step,
     ) -> None:
         self.run = run
-        self.written = written
+        self.written = computed.written
         """What each table gets, by the tables' names."""
+        self._in_python = computed.in_python
         self._store, self._ledger, self._done, self._step = store, ledger, done, step
         self._decided = False
         self._versions: Mapping[str, int] | None = None
@@ -153,8 +165,9 @@ class Prepared:
     def _commit(self, checks: Mapping[str, Any]) -> Commit:
         run, last = self.run, self._ledger.last
         self.write()
+        sequence = 0 if last is None else last.sequence + 1
         commit = Commit(
-            sequence=0 if last is None else last.sequence + 1,
+            sequence=sequence,
             first=run.first,
             last=run.last,
             plan=run.plan,
@@ -167,6 +180,7 @@ class Prepared:
             end=run.times[run.last][1] if run.last in run.times else None,
             checks=checks,
             tables={name: t.spec.record() for name, t in self._store.tables.items()},
+            reruns=counted(last.reruns if last else (), self._in_python, sequence, self.ticks),
         )
         self._ledger.append(commit)
         self._step("ledger")

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from hydro_core.plan.bootstrap import Bootstrap, WantedTables
+from hydro_core.spark.functions.reruns import Rerun, added_up
 from hydro_core.spark.pipeline.jobs import Tables
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import output_tables, refuse_another_program, state_tables
@@ -158,7 +159,14 @@ class Rework:
             committed=datetime.now(UTC),
             checks=self._checks(now, checks or (made.checks if made else {})),
             tables={name: table.spec.record() for name, table in tables.items()},
+            reruns=self._reruns(now, made),
         )
+
+    def _reruns(self, now: Commit, made: Commit | None) -> tuple[Rerun, ...]:
+        """Those known before and those beside; another program has other functions."""
+        known = now.reruns if self.target is self.serving else ()
+        beside = made.reruns if made else ()
+        return added_up(known, (replace(one, commit=now.sequence + 1) for one in beside))
 
     def _checks(self, now: Commit, made: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the ledger keeps for the checks: of tables, what is known of all ticks at once.

@@ -25,6 +25,7 @@ from hydro_core.delta_path import refuse_path
 from hydro_core.errors import DataError, Diagnostic, HydroError, TransientError
 from hydro_core.faults import fault_of
 from hydro_core.plan.tick_plan import Mode
+from hydro_core.spark.functions.reruns import RERUN_COLUMNS, Rerun, rerun_of, row_of_rerun
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import INPUT_COLUMNS, InputRead, read_of, row_of
 
@@ -53,11 +54,18 @@ class Commit:
     checks: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What each table holds: enough to see whether another program can go on from it."""
+    reruns: tuple[Rerun, ...] = ()
+    """The functions for which ranges up to this one ran again in Python."""
 
     @property
     def ticks(self) -> range:
         """The ticks of this commit."""
         return range(self.first, self.last + 1)
+
+    @property
+    def ran_again(self) -> tuple[Rerun, ...]:
+        """The functions for which the ticks of this commit ran again in Python."""
+        return tuple(one for one in self.reruns if one.commit == self.sequence)
 
     def replaces(self, table: str) -> bool:
         """Whether a tick replaces all rows of a table, by its name."""
@@ -79,6 +87,7 @@ _COLUMNS: dict[str, pa.DataType] = {
     "committed": _TIME,
     "checks": pa.string(),
     "tables": pa.string(),
+    "reruns": pa.list_(pa.struct(RERUN_COLUMNS)),
 }
 _SCHEMA = pa.schema(_COLUMNS)
 
@@ -305,6 +314,7 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
             "committed": c.committed,
             "checks": json.dumps(c.checks, sort_keys=True),
             "tables": json.dumps(c.tables, sort_keys=True),
+            "reruns": [row_of_rerun(one) for one in c.reruns],
         }
         for c in commits
     ]
@@ -314,6 +324,8 @@ def _rows(commits: Iterable[Commit]) -> pa.Table:
 def _commit(row: Mapping[str, Any]) -> Commit:
     known: dict[str, Any] = {field.name: row[field.name] for field in _SCHEMA if field.name in row}
     known["inputs"] = tuple(read_of(found) for found in known["inputs"])
+    # A ledger of an earlier version has none.
+    known["reruns"] = tuple(rerun_of(found) for found in known.get("reruns") or ())
     known["checks"] = json.loads(known["checks"])
     known["tables"] = json.loads(known["tables"])
     for name, moment in known.items():

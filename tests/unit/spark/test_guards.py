@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.errors import PySparkException
@@ -9,7 +10,8 @@ from pyspark.errors import PySparkException
 from hydro_core.functions.fn import Fn
 from hydro_core.lang.resolve import parse
 from hydro_core.settings import Settings
-from hydro_core.spark.functions.guards import exactly_run, mark, runs_in_python
+from hydro_core.spark.functions.guards import exactly_run, mark, recall, reruns, runs_in_python
+from hydro_core.spark.functions.reruns import GuardedFunction, Rerun
 
 
 def _function(text: str, file: str) -> Fn:
@@ -18,11 +20,15 @@ def _function(text: str, file: str) -> Fn:
 
 
 def _run_again(fn: Fn) -> None:
-    def run() -> None:
-        if not runs_in_python(fn):
-            raise PySparkException(mark(fn))
+    found = exactly_run(lambda given: _asked(fn, given), Settings())
+    assert [function.name for function in found] == [fn.name]
 
-    exactly_run(run, Settings())
+
+def _asked(fn: Fn, given: Sequence[GuardedFunction]) -> Sequence[GuardedFunction]:
+    """What a job does that computes the function for an item of which Spark cannot tell."""
+    if not runs_in_python(fn):
+        raise PySparkException(mark(fn))
+    return given
 
 
 def test_functions_of_one_name_and_line_are_counted_apart() -> None:
@@ -38,3 +44,26 @@ def test_functions_of_one_name_and_line_are_counted_apart() -> None:
     _run_again(one)
     assert runs_in_python(one)
     assert not runs_in_python(other)
+
+
+def test_what_earlier_processes_have_counted_counts() -> None:
+    fn = _function("lambda x: x + 47", "three.hydro")
+    (function,) = exactly_run(lambda given: _asked(fn, given), Settings())
+    assert (function.file, function.line) == ("three.hydro", 1)
+    recall([Rerun(function, 2, 5, 5, 5)], Settings())
+    assert not runs_in_python(fn)
+    recall([Rerun(function, 3, 6, 6, 6)], Settings())
+    assert runs_in_python(fn)
+
+
+def test_what_is_known_to_fail_is_asked_of_python_at_once_and_not_counted_again() -> None:
+    fn, runs = _function("lambda x: x + 53", "four.hydro"), list[int]()
+
+    def run(given: Sequence[GuardedFunction]) -> Sequence[GuardedFunction]:
+        runs.append(len(given))
+        return _asked(fn, given)
+
+    known = exactly_run(run, Settings())
+    before = dict(reruns())
+    assert exactly_run(run, Settings(), known) == known
+    assert (runs, dict(reruns())) == ([0, 1, 1], before)

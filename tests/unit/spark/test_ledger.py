@@ -4,15 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError
+from hydro_core.spark.functions.reruns import GuardedFunction, Rerun, counted
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.spark.store.ledger import LEDGER, Commit, Ledger
+from hydro_core.spark.store.ledger import _SCHEMA, LEDGER, Commit, Ledger
 from hydro_core.spark.store.ledger_lock import LOCK_FILE, WriterLock
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -63,6 +66,39 @@ def test_nothing_is_committed_at_first(tmp_path: Path) -> None:
 def test_a_commit_comes_back_as_it_was(ledger: Ledger) -> None:
     ledger.append(commit(0))
     assert Ledger(ledger.directory).last == commit(0)
+
+
+def test_reruns_are_counted_from_commit_to_commit(ledger: Ledger) -> None:
+    ratio = GuardedFunction("0a1b", "ratio", "p.hydro", 3)
+    nameless = GuardedFunction("2c3d", "lambda r: r.v * r.v")
+    first = replace(commit(0), reruns=counted((), [ratio], 0, range(3)))
+    ledger.append(first)
+    second = replace(commit(1), reruns=counted(first.reruns, [nameless, ratio], 1, range(3, 4)))
+    ledger.append(second)
+    third = replace(commit(2), reruns=counted(second.reruns, [], 2, range(4, 5)))
+    ledger.append(third)
+    assert Ledger(ledger.directory).commits() == (first, second, third)
+    assert third.reruns == (Rerun(ratio, 2, 1, 3, 3), Rerun(nameless, 1, 1, 3, 3))
+    assert [len(c.ran_again) for c in (first, second, third)] == [1, 2, 0]
+    assert str(third.reruns[0]) == "ratio (p.hydro, line 3), 2 times in all"
+    assert str(third.reruns[1]) == "lambda r: r.v * r.v, 1 time in all"
+
+
+def test_a_ledger_from_before_reruns_were_counted_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = pa.schema([field for field in _SCHEMA if field.name != "reruns"])
+    with monkeypatch.context() as patched:
+        patched.setattr("hydro_core.spark.store.ledger._SCHEMA", old)
+        ledger = Ledger(tmp_path)
+        ledger.create()
+        ledger.append(commit(0))
+    ledger = Ledger(tmp_path)
+    assert ledger.last == commit(0)
+    again = GuardedFunction("0a1b", "ratio", "p.hydro", 3)
+    later = replace(commit(1), reruns=counted((), [again], 1, range(1, 2)))
+    ledger.append(later)
+    assert Ledger(tmp_path).commits() == (commit(0), later)
 
 
 def test_reading_a_ledger_loads_no_pandas(ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from hydro_core.spark.functions.columns import (
     integers,
     moments,
     numbers,
+    rounding,
     strings,
     structs,
     sums,
@@ -30,7 +31,7 @@ from hydro_core.spark.functions.columns.value import (
     long,
     strict,
 )
-from hydro_core.types.item import BOOLEAN, LONG, STRING, Array, Decimal, Row, Tuple
+from hydro_core.types.item import BOOLEAN, DOUBLE, LONG, STRING, Array, Decimal, Row, Tuple
 
 
 def call(scope: ColumnScope, node: Call) -> ColumnValue:
@@ -120,45 +121,31 @@ def _str(scope: ColumnScope, node: Call) -> ColumnValue:
 
 def _int(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
-    if integers.is_int(value):
-        return scope.need(integers.as_long(value))
     if value.type == STRING:
         return casing.whole_number(scope, value)
-    if numbers.is_float(value):
-        return _truncated(scope, scope.need(numbers.as_double(value)))
-    if isinstance(value.type, Decimal) and value.type.precision - value.type.scale <= 18:
-        number = scope.need(value)
-        return long(number.column.cast("long"), number, safe=True)
-    raise NotCompilable(f"`int` of {value.type}")
-
-
-def _truncated(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
-    return _from_float(scope, value, lambda d: d.cast("long"))
-
-
-def _from_float(
-    scope: ColumnScope, value: ColumnValue, convert: Callable[[Any], Any]
-) -> ColumnValue:
-    d = value.column
-    column = F.when((d < 2.0**63) & (d >= -(2.0**63)), convert(d))
-    return strict(column, LONG, value, value, doubtful=True)
+    return rounding.truncated(scope, value)
 
 
 def _float(scope: ColumnScope, node: Call) -> ColumnValue:
     value = _only(scope, node)
+    if value.type == STRING:
+        return casing.real_number(scope, value)
+    if isinstance(value.type, Decimal):
+        number = scope.need(value)
+        column = number.column.cast("double")
+        # What is computed may be a −0 in Python.
+        column = column if value.path is not None else F.nullif(column, F.lit(0.0))
+        return strict(column, DOUBLE, number, doubtful=True)
     if not (integers.is_int(value) or numbers.is_float(value)):
         raise NotCompilable(f"`float` of {value.type}")
     return scope.need(numbers.as_double(value))
 
 
 def _round(scope: ColumnScope, node: Call) -> ColumnValue:
-    value = _only(scope, node)
-    if integers.is_int(value):
-        return scope.need(integers.as_long(value))
-    if numbers.is_float(value):
-        number = scope.need(numbers.as_double(value))
-        return _from_float(scope, number, lambda d: F.rint(d).cast("long"))
-    raise NotCompilable(f"`round` of {value.type}")
+    if not 1 <= len(node.args) <= 2:
+        raise NotCompilable(f"`round` of {len(node.args)} arguments")
+    value, *digits = (scope.compile(a) for a in node.args)
+    return rounding.rounded(scope, value, digits[0] if digits else None)
 
 
 def _extreme(scope: ColumnScope, node: Call) -> ColumnValue:

@@ -20,7 +20,7 @@ from pyspark.sql import Column
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, boolean, strict, string
-from hydro_core.types.item import LONG, STRING
+from hydro_core.types.item import DOUBLE, LONG, STRING
 
 # What ICU in Spark 4.2 knows and Unicode 14, the oldest that a supported Python has, does not:
 # letters with an upper case, and characters with a lower case or a part in where words end
@@ -85,6 +85,15 @@ def whole_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     plain = F.rlike(text.column, F.lit("\\A[ \\t-\\r]*[+-]?[0-9]{1,18}[ \\t-\\r]*\\z"))
     number = F.when(plain, text.column.cast("bigint"))
     return strict(number, LONG, text, text, doubtful=True)
+
+
+def real_number(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """`float(text)` of plain digits; of underscores, other scripts and `nan` Python knows."""
+    text = scope.need(value)
+    digits = "(?:[0-9]{1,99}(?:[.][0-9]{0,99})?|[.][0-9]{1,99})(?:[eE][+-]?[0-9]{1,9})?"
+    plain = F.rlike(text.column, F.lit(f"\\A[ \\t-\\r]*[+-]?{digits}[ \\t-\\r]*\\z"))
+    number = F.when(plain, text.column.cast("double"))
+    return strict(number, DOUBLE, text, text, doubtful=True)
 
 
 @lru_cache

@@ -27,6 +27,8 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.common import common_type
 from hydro_core.types.item import (
     BOOLEAN,
+    DOUBLE,
+    LONG,
     UNKNOWN,
     Array,
     Decimal,
@@ -71,7 +73,7 @@ def equal(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
         return _equal_fields(scope, a, b, structs.fields_of(scope, a), pairs)
     if a.type == b.type and not (isinstance(a.type, Tuple | Row) or a.mixed or b.mixed):
         if isinstance(a.type, Array) and holds_float(a.type):
-            raise NotCompilable("arrays of floats are compared")
+            a, b = not_nan(scope, a), not_nan(scope, b)
         plain = not (a.nullable or b.nullable)
         column = a.column == b.column if plain else a.column.eqNullSafe(b.column)
         return boolean(column, a, b)
@@ -94,6 +96,20 @@ def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Column
     if a.type != b.type or not (isinstance(a.type, Scalar) or a.type == DURATION):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
     return strict(_apply(op, a.column, b.column), BOOLEAN, a, b)
+
+
+def not_nan(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
+    """A float, or an array of them, to be compared in a list: there a NaN may equal itself."""
+    if value.type == LONG or not may_be_nan(value):
+        return value
+    if is_float(value) and value.constant is None:
+        is_nan = F.isnan(value.column)
+    elif value.type == Array(DOUBLE):
+        is_nan = F.exists(value.column, lambda e: F.isnan(e))  # noqa: PLW0108 - it has one parameter
+    else:
+        raise NotCompilable(f"{value.type} is compared in a list")
+    column = F.when(is_nan, scope.ask()).otherwise(value.column)
+    return value.with_(column=column, safe=False, size=2 * value.size + 2, path=None)
 
 
 def is_none(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
@@ -146,7 +162,7 @@ def _equal_numbers(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> Column
         a, b = scope.sure(a), scope.sure(b)
     of: tuple[ColumnValue, ...] = (a, b)
     if is_float(a) and is_float(b):
-        if _may_be_nan(a) and _may_be_nan(b):
+        if may_be_nan(a) and may_be_nan(b):
             a, b = of = scope.sure(a), scope.sure(b)
             same = (a.column == b.column) & ~F.isnan(a.column)
         else:
@@ -190,7 +206,7 @@ def _order_floats(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -
     # To Spark NaN is the largest number, to Python every comparison with it is False.
     large, small = (b, a) if op in ("<", "<=") else (a, b)
     compared = _apply(op, a.column, b.column)
-    if not _may_be_nan(large):
+    if not may_be_nan(large):
         return strict(compared, BOOLEAN, a, b)
     # Null and false would be false.
     sure = scope.need(small)
@@ -205,7 +221,7 @@ def _int_with_float(
     number, real = scope.sure(number), scope.sure(real)
     x, d = number.column.cast("long").cast("double"), real.column.cast("double")
     compared = _apply(op, x, d)
-    if _may_be_nan(real):
+    if may_be_nan(real):
         compared = compared & ~F.isnan(d)
     nullable = number.nullable or real.nullable
     if any(v.constant is not None and abs(v.constant[0]) < EXACT for v in (number, real)):
@@ -220,7 +236,8 @@ def _as(value: ColumnValue, to: ItemType) -> ColumnValue:
     return value.with_(column=value.column.cast(spark_type(to)), type=to, path=None, constant=None)
 
 
-def _may_be_nan(value: ColumnValue) -> bool:
+def may_be_nan(value: ColumnValue) -> bool:
+    """Whether a float may be NaN."""
     return value.constant is None or value.constant[0] != value.constant[0]
 
 

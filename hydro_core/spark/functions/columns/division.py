@@ -1,11 +1,11 @@
-"""Python's divisions of integers on Spark: rounded down, the remainder with the divisor's sign."""
+"""Python's divisions on Spark: rounded down, the remainder with the divisor's sign."""
 
 from __future__ import annotations
 
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns.integers import as_long, literal, multiply
+from hydro_core.spark.functions.columns.integers import as_long, constant, literal, multiply
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
 from hydro_core.types.item import DOUBLE, LONG
@@ -44,9 +44,37 @@ def modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
     return _divided(column, a, b, doubtful=known is None)
 
 
+def float_floor_divide(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a // b` of floats: the quotient of what the remainder leaves, which is nearly whole."""
+    x, y = a.column, b.column
+    rest = x % y
+    whole = (x - rest) / y
+    whole = F.when((rest != 0.0) & ((rest < 0.0) != (y < 0.0)), whole - 1.0).otherwise(whole)
+    # Of 0 Python gives the sign of the quotient, and never −0 of what is nearly 0.
+    near = F.when(whole == 0.0, x / y * 0.0).otherwise(F.rint(whole) + 0.0)
+    # Beyond 52 bits all are whole; just before, some are halfway.
+    is_told = (F.abs(whole) < 2.0**51) | (F.abs(whole) >= 2.0**52)
+    column = F.when(y != 0.0, F.when(is_told, near))
+    return strict(column, DOUBLE, *[a, b] * 20, doubtful=True)
+
+
+def float_modulo(a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    """`a % b` of floats: with the sign of the divisor, that of zero too."""
+    x, y = a.column, b.column
+    rest = x % y
+    zero = F.when(y < 0.0, F.lit(-0.0)).otherwise(F.lit(0.0))
+    other = F.when((rest < 0.0) != (y < 0.0), rest + y).otherwise(rest)
+    column = F.when(rest == 0.0, zero).otherwise(other)
+    may_be_zero = b.constant is None or b.constant[0] == 0
+    column = F.when(y != 0.0, column) if may_be_zero else column
+    return strict(column, DOUBLE, a, b, a, b, doubtful=may_be_zero)
+
+
 def power(scope: ColumnScope, a: ColumnValue, exponent: ColumnValue) -> ColumnValue:
     """`a ** n` of an integer by a small constant n: a product."""
     n = exponent.constant[0] if exponent.constant is not None else None
+    if a.constant is not None and isinstance(n, int) and 0 <= n <= 64:
+        return constant(int(a.constant[0]) ** n)
     if not isinstance(n, int) or not 0 < n <= 16:
         raise NotCompilable("`**` by anything but a small constant")
     value = base = as_long(scope.need(a))

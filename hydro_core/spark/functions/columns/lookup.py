@@ -145,9 +145,9 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
         return strings.contains(scope, within, value)
     if isinstance(within.type, Array):
         array = scope.need(within)
-        if compare.holds_float(array.type) or compare.holds_float(value.type):
-            raise NotCompilable("`in` with floats")
         scope.use(value)
+        if compare.holds_float(array.type) or compare.holds_float(value.type):
+            value = compare.not_nan(scope, value)
         found = F.exists(
             array.column, lambda e: compare.equal(scope, arrays.item(array, e), value).column
         )
@@ -163,9 +163,9 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     if plain is not None:
         found = value.column.isin(plain) if plain else F.lit(False)
         return boolean(F.coalesce(found, F.lit(False)) if value.nullable else found, value)
-    # A NaN is in a tuple that holds the very same object: nobody can tell here.
-    if any(compare.holds_float(v.type) for v in (value, *fields)):
-        raise NotCompilable("`in` with floats")
+    # Of constants that are no NaN, none is the value itself.
+    if any(compare.holds_float(f.type) and compare.may_be_nan(f) for f in fields):
+        value = compare.not_nan(scope, value)
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)

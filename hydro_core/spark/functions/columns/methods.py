@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import Column
 
 from hydro_core.functions.tree import Expr, Method
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, casing, lookup, moments, structs
+from hydro_core.spark.functions.columns import arrays, casing, formats, lookup, moments, structs
 from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
@@ -17,18 +19,21 @@ from hydro_core.spark.functions.columns.value import (
     boolean,
     computed,
     long,
+    strict,
     string,
 )
-from hydro_core.types.item import STRING, Array, Row
+from hydro_core.types.item import LONG, STRING, Array, Row
 
 _REGEX_SPECIAL = frozenset("\\.[]{}()<>*+-=!?^$|&#")
 
 
 def method(scope: ColumnScope, node: Method) -> ColumnValue:
     """`base.name(arguments)`."""
+    base = scope.compile(node.base)
+    if moments.is_moment(base):
+        return _of_moment(scope, base, node)
     if node.keywords:
         raise NotCompilable(f"`.{node.name}` with named arguments")
-    base = scope.compile(node.base)
     table = lookup.table_of(base)
     if table is not None:
         if node.name == "get" and len(node.args) in (1, 2):
@@ -40,6 +45,17 @@ def method(scope: ColumnScope, node: Method) -> ColumnValue:
         return _of_row(scope, base, node)
     if base.type == STRING:
         return _of_text(scope, base, node)
+    return moments.method(scope, base, node.name, len(node.args))
+
+
+def _of_moment(scope: ColumnScope, base: ColumnValue, node: Method) -> ColumnValue:
+    named = {name: scope.compile(a).constant for name, a in node.keywords}
+    if node.name == "replace" and named and not node.args:
+        return moments.cut(scope, base, {name: k and k[0] for name, k in named.items()})
+    if node.name == "strftime" and not named:
+        return formats.strftime(scope, base, _text_constant(list(map(scope.compile, node.args)), 0))
+    if named:
+        raise NotCompilable(f"`.{node.name}` with named arguments")
     return moments.method(scope, base, node.name, len(node.args))
 
 
@@ -93,10 +109,12 @@ def _strip(trim: Callable[[Column, Column], Column]) -> TextMethod:
 
 def _begins(test: Callable[[Column, Column], Column]) -> TextMethod:
     def begun(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-        if len(arguments) != 1 or arguments[0].type != STRING:
-            raise NotCompilable("`.startswith` or `.endswith` of other than a text")
-        part = scope.need(arguments[0])
-        return boolean(test(text.column, part.column), text, part)
+        parts = (arguments[0].parts or (arguments[0],)) if len(arguments) == 1 else ()
+        if not parts or any(part.type != STRING for part in parts):
+            raise NotCompilable("`.startswith` or `.endswith` of other than texts")
+        parts = tuple(map(scope.need, parts))
+        found = reduce(operator.or_, (test(text.column, part.column) for part in parts))
+        return boolean(found, text, *parts)
 
     return begun
 
@@ -131,6 +149,27 @@ def _find(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -
     part = _only_text(scope, arguments)
     found = F.call_function("locate", part.column, text.column)
     return long((found - 1).cast("long"), text, part, safe=True)
+
+
+def _index(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
+    found = _find(scope, text, arguments)
+    return strict(F.when(found.column >= 0, found.column), LONG, found, found, doubtful=True)
+
+
+def _partition(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
+    part = _text_constant(arguments, 0)
+    if len(arguments) != 1 or part == "":
+        raise NotCompilable("`.partition` at an empty text")
+    place = F.call_function("locate", F.lit(part), text.column)
+    before = F.substr(text.column, F.lit(1), place - 1)
+    after = F.substr(text.column, place + len(part))
+    columns = ((before, text.column), (F.lit(part), F.lit("")), (after, F.lit("")))
+    return structs.make_tuple(
+        [
+            string(F.when(place > 0, there).otherwise(other), text, text, text, safe=True)
+            for there, other in columns
+        ]
+    )
 
 
 def _count(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
@@ -224,6 +263,8 @@ _TEXT_METHODS: dict[str, TextMethod] = {
     "replace": _replace,
     "split": _split,
     "find": _find,
+    "index": _index,
+    "partition": _partition,
     "count": _count,
     "removeprefix": _remove_prefix,
     "removesuffix": _remove_suffix,

@@ -7,14 +7,15 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from typing import Any
 
 from pyspark.sql import Column
 
 from hydro_core.functions.tree import Call
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import division, integers
+from hydro_core.spark.functions.columns import division, formats, integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     DURATION,
@@ -47,6 +48,10 @@ _FIELDS: dict[str, Callable[[Column], Column]] = {
     "minute": F.minute,
     "second": F.second,
 }
+
+
+_LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
+"""What fields begin with, from the largest to the smallest; years begin with none."""
 
 
 def is_moment(value: ColumnValue) -> bool:
@@ -91,11 +96,27 @@ def method(scope: ColumnScope, base: ColumnValue, name: str, arguments: int) -> 
             return computed(day, DATE, value, safe=True)
         case "isoformat" if base.type == DATE:
             return string(value.column.cast("string"), value, safe=True)
+        case "isoformat":
+            return formats.iso(value, "T")
         case "timestamp" if base.type == TIMESTAMP:
             microseconds = long(_microseconds(value), value, safe=True)
             return division.true_divide(microseconds, integers.constant(_SECOND))
         case _:
             raise NotCompilable(f"`.{name}` of {base.type}")
+
+
+def cut(scope: ColumnScope, base: ColumnValue, fields: Mapping[str, Any]) -> ColumnValue:
+    """`timestamp.replace(minute=0, second=0, microsecond=0)`: the beginning of its hour."""
+    names = [name for name in _LEAST if base.type != DATE or name in ("month", "day")]
+    smallest = names[-len(fields) :]
+    if dict(fields) != {name: _LEAST[name] for name in smallest}:
+        raise NotCompilable("`.replace` of other than the smallest fields by their beginning")
+    value, larger = scope.need(base), ("year", *_LEAST)[names.index(smallest[0])]
+    if base.type == DATE:
+        return computed(F.trunc(value.column, larger), DATE, value, safe=True)
+    begun = F.date_trunc(larger, value.column)
+    begun = begun.cast("timestamp_ntz") if base.type == TIMESTAMP_NTZ else begun
+    return computed(begun, base.type, value, safe=True)
 
 
 def arithmetic(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:

@@ -138,9 +138,9 @@ def _of_floats(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
         case "/":
             return strict(F.try_divide(x, y), DOUBLE, a, b, doubtful=may_be_zero)
         case "%":
-            rest = _float_modulo(x, y)
-            rest = F.when(y != 0.0, rest) if may_be_zero else rest
-            return strict(rest, DOUBLE, a, b, a, b, doubtful=may_be_zero)
+            return division.float_modulo(a, b)
+        case "//":
+            return division.float_floor_divide(a, b)
         case _:
             raise NotCompilable(f"`{op}` of floats")
 
@@ -158,14 +158,6 @@ def _of_mixed(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Co
     held = held & (result.column != 0.0) if op == "*" else held
     column = F.when(held, result.column)
     return strict(column, DOUBLE, result, result, doubtful=True).with_(mixed=True)
-
-
-def _float_modulo(x: Column, y: Column) -> Column:
-    """A remainder with the sign of the divisor, that of zero too."""
-    rest = x % y
-    zero = F.when(y < 0.0, F.lit(-0.0)).otherwise(F.lit(0.0))
-    other = F.when((rest < 0.0) != (y < 0.0), rest + y).otherwise(rest)
-    return F.when(rest == 0.0, zero).otherwise(other)
 
 
 def _of_decimals(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:

@@ -11,7 +11,7 @@ from pyspark.sql import Column
 
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import integers
+from hydro_core.spark.functions.columns import formats, integers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
@@ -21,7 +21,7 @@ from hydro_core.spark.functions.columns.value import (
     strict,
     string,
 )
-from hydro_core.types.item import BOOLEAN, DATE, STRING, UNKNOWN, Decimal
+from hydro_core.types.item import BOOLEAN, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, UNKNOWN, Decimal
 
 _INT = 2**31 - 1
 
@@ -113,7 +113,7 @@ def bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default: 
 
 
 def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
-    """An f-string without format specifications."""
+    """An f-string."""
     parts: list[ColumnValue] = []
     for part in node.parts:
         if isinstance(part, str):
@@ -121,9 +121,12 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
-        if specification or conversion not in ("", "s"):
+        if conversion not in ("", "s") or (conversion and specification):
             raise NotCompilable("a format specification")
-        parts.append(text_of(scope, value))
+        if specification:
+            parts.append(scope.sure(formats.specified(scope, value, specification)))
+        else:
+            parts.append(text_of(scope, value))
     if not parts:
         return ColumnValue(F.lit(""), STRING, nullable=False, constant=("",))
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
@@ -154,6 +157,8 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
         )
     if value.type == DATE:
         return _or_none(value, value.column.cast("string"))
+    if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return _or_none(value, formats.iso(value, " ").column)
     if isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None:
         # What is computed may be −0, or have fewer digits after the point than its type.
         return _or_none(value, value.column.cast("string"))

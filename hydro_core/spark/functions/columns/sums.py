@@ -1,21 +1,26 @@
-"""`sum` of integers on Spark."""
+"""`sum` on Spark: of integers, and of floats one after the other."""
 
 from __future__ import annotations
 
+import operator
+import sys
 from collections.abc import Callable
 
 from pyspark.sql import Column
 
 from hydro_core.functions.tree import Call, Comprehension
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.functions.columns import arrays, integers
+from hydro_core.spark.functions.columns import arrays, integers, numbers
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable, strict
-from hydro_core.types.item import LONG
+from hydro_core.types.item import DOUBLE, LONG
+
+_ADDS_PLAINLY = sys.version_info < (3, 12)
+"""From 3.12 on Python carries along what the rounding of each partial sum of floats took away."""
 
 
 def total(scope: ColumnScope, node: Call) -> ColumnValue:
-    """`sum(…)` of integers: of an array, a tuple or a loop."""
+    """`sum(…)`: of an array, a tuple or a loop."""
     start = dict(node.keywords).get("start") or (node.args[1] if len(node.args) == 2 else None)
     if start is not None:
         raise NotCompilable("`sum` with a start")
@@ -39,16 +44,25 @@ def _total(
     element: Callable[[Column], ColumnValue],
     kept: Callable[[Column], Column | None],
 ) -> ColumnValue:
-    parts: list[ColumnValue] = []
+    """The sum; null as soon as a partial sum passes 64 bits or an element is None."""
+    first = element(F.get(array.column, F.lit(0)))
+    if numbers.is_float(first) and _ADDS_PLAINLY:
+        zero, combine = F.lit(0.0), operator.add
+    elif integers.is_int(first):
+        first, zero, combine = integers.as_long(first), integers.literal(0), F.try_add
+    else:
+        raise NotCompilable(f"`sum` of {first.type}")
+    of, parts = first.type, list[ColumnValue]()
 
     def step(total: Column, e: Column) -> Column:
         value = element(e)
-        if not integers.is_int(value):
-            raise NotCompilable(f"`sum` of {value.type}")
         parts.append(value)
-        # Null as soon as a partial sum passes 64 bits or an element is None.
-        added, test = F.try_add(total, integers.as_long(value).column), kept(e)
+        value = integers.as_long(value) if of == LONG else numbers.as_double(value)
+        added, test = combine(total, value.column), kept(e)
         return added if test is None else F.when(test, added).otherwise(total)
 
-    column = F.aggregate(array.column, integers.literal(0), step)
-    return strict(column, LONG, array, *parts, doubtful=True)
+    column = F.aggregate(array.column, zero, step)
+    if of == LONG:
+        return strict(column, LONG, array, *parts, doubtful=True)
+    # Of no floats at all it is the int 0.
+    return strict(column, DOUBLE, array, *parts, doubtful=True).with_(mixed=True)

@@ -1,0 +1,105 @@
+"""Functions for which ranges of ticks ran again in Python, as the ledger keeps them.
+
+See `hydro_core.spark.functions.guards`. The ledger counts them, so that a process that begins knows
+which functions have kept failing their guards, and a person finds why a range took twice as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+import pyarrow as pa
+
+CURE = (
+    "the results are right. Spark leaves to Python: integers of more than 64 bits on the way (in "
+    "`r.a * r.b % 97`, say), integers beyond 2**53 that are divided by `/`, texts that are no "
+    "plain numbers, NaN and −0 where floats are ordered. Where items have these, bound or test for "
+    "them before they get there"
+)
+"""What a user can do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedFunction:
+    """A function whose guard has failed: what it is known by, and where people find it."""
+
+    key: str
+    name: str
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = (
+            "" if self.line is None else f" ({PurePath(self.file or '').name}, line {self.line})"
+        )
+        return f"{self.name}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rerun:
+    """How often ranges ran again for a function, and the last of them."""
+
+    function: GuardedFunction
+    times: int
+    commit: int
+    """The commit of the last of these ranges, by its number in the ledger."""
+    first: int
+    last: int
+    """The ticks of that range."""
+
+    def __str__(self) -> str:
+        return f"{self.function}, {self.times:,} {'time' if self.times == 1 else 'times'} in all"
+
+
+def says(reruns: Iterable[Rerun]) -> str:
+    """Why the ticks of a commit ran twice; empty if they did not."""
+    told = "; ".join(map(str, reruns))
+    return told and (
+        f"Spark cannot tell for some items what these functions give: {told}; so its range ran "
+        f"again with Python computing them; {CURE}"
+    )
+
+
+RERUN_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("key", pa.string()),
+    ("name", pa.string()),
+    ("file", pa.string()),
+    *((name, pa.int64()) for name in ("line", "times", "commit", "first", "last")),
+]
+"""The fields of a rerun, as the ledger has them."""
+
+
+def counted(
+    known: Iterable[Rerun], failed: Iterable[GuardedFunction], commit: int, ticks: range
+) -> tuple[Rerun, ...]:
+    """The reruns with a commit: those known before, and the functions for which it ran again."""
+    made = (Rerun(function, 1, commit, ticks[0], ticks[-1]) for function in failed)
+    return added_up(known, made)
+
+
+def added_up(known: Iterable[Rerun], more: Iterable[Rerun]) -> tuple[Rerun, ...]:
+    """The reruns of both, by function; `more` are the later ones."""
+    found = {one.function.key: one for one in known}
+    for one in more:
+        before = found.get(one.function.key)
+        times = one.times + (before.times if before else 0)
+        found[one.function.key] = replace(one, times=times)
+    return tuple(found.values())
+
+
+def row_of_rerun(rerun: Rerun) -> dict[str, Any]:
+    """A rerun as the ledger has it."""
+    known = asdict(rerun)
+    return {**known.pop("function"), **known}
+
+
+def rerun_of(found: Mapping[str, Any]) -> Rerun:
+    """A rerun from the ledger."""
+    names = ("key", "name", "file", "line")
+    return Rerun(
+        GuardedFunction(**{name: found[name] for name in names}),
+        **{name: found[name] for name in ("times", "commit", "first", "last")},
+    )
