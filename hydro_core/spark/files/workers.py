@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as spark
 
 from hydro_core.errors import DataError
-from hydro_core.spark.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
+from hydro_core.files.pieces import Form
+from hydro_core.files.rows import CURE, PROBLEM, WantedColumns, input_error, rows_of_file
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.ticks.pieces import Form
 
 
 def read_in_workers(

@@ -3,11 +3,11 @@
 from hydro_core.spark.lower import (
     by_key_changes,
     combine,
-    differences,
     group,
     io,
     itemwise,
     order,
+    results,
     shards,
     state,
 )
@@ -15,11 +15,11 @@ from hydro_core.spark.lower import (
 __all__ = [
     "by_key_changes",
     "combine",
-    "differences",
     "group",
     "io",
     "itemwise",
     "order",
+    "results",
     "shards",
     "state",
 ]

@@ -17,8 +17,7 @@ from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, 
 from hydro_core.spark.frames.settle import checkpointed, held
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_of, versions
-from hydro_core.spark.lower.changes import told
-from hydro_core.spark.lower.combine import united, written_as
+from hydro_core.spark.lower.changes import changes_of, told
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.merging import STATE, Merging
@@ -34,12 +33,24 @@ FEW_KEYS = 200_000
 
 
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
-@lowers("running_latest", "running_aggregate", "moving_aggregate")
+@lowers("running_latest", "running_aggregate")
 @per_tick
+def running(step: Step) -> Relation:
+    """The result of all that came so far; the input is what is new."""
+    return goes_on(step)
+
+
+@lowers("moving_aggregate")
+def moving_aggregate(step: Step) -> Relation:
+    """The result of the input, which tells its changes."""
+    return goes_on(step.with_(inputs=(changes_of(step.input, step.first),)))
+
+
 def goes_on(step: Step) -> Relation:
-    """The result of an operator that goes on from its own."""
+    """The result of an operator that goes on from its own; the input holds what changes it."""
     log, settle, summary = _log(step), step.settle, summary_of(step)
-    along, rows, keys = _new(step, summary, log is not None)
+    along = _along(step, summary, log is not None)
+    rows, keys = step.input.frame, keys_of(step)
     new = keys.plainly(partial_results(along, keys, rows))
     if summary.is_always(step) and step.first == 0:
         new = new.unionByName(start_of(step, along, rows))
@@ -68,27 +79,14 @@ def _log(step: Step) -> DataFrame | None:
     return before.select(ITEM, TICK, F.lit(1).cast("long").alias(COUNT))
 
 
-def _new(
-    step: Step, summary: KeySummary, is_stored: bool
-) -> tuple[Merging | Replaying, DataFrame, GroupKeys]:
-    """How results follow each other, the new rows (item, t[, n]), and their keys."""
+def _along(step: Step, summary: KeySummary, is_stored: bool) -> Merging | Replaying:
+    """How results follow each other."""
     along = summary.in_time(step, is_stored)
     if rows_go(step):
         along = along.of_changes() if isinstance(along, Merging) else None
     if along is None:
         raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
-    if not rows_go(step):
-        return along, step.input.frame, keys_of(step)
-    rows = _changes_of_inputs(step)
-    return along, rows, GroupKeys.of(keys_of(step).parts)
-
-
-def _changes_of_inputs(step: Step) -> DataFrame:
-    """(item, t, n): what came in the first input, and what left in the second."""
-    # One may have columns that the other has lost; the operator reads none of these.
-    came, left = (written_as(r, step.input.item).frame for r in step.inputs)
-    signs = ((came, 1), (left, -1))
-    return united([f.select(ITEM, TICK, F.lit(n).cast("long").alias(COUNT)) for f, n in signs])
+    return along
 
 
 def _stored(

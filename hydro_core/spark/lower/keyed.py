@@ -45,7 +45,7 @@ def by_key_of(node: Node) -> ByKey | None:
 def rows_go(step: Step) -> bool:
     """Whether rows go again from what results are made of."""
     cls = step.node.cls
-    return cls.loses if isinstance(cls, Running) else step.input.kind is Kind.G
+    return cls.changes if isinstance(cls, Running) else step.input.kind is Kind.G
 
 
 def keys_of(step: Step) -> GroupKeys:
