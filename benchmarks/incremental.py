@@ -7,7 +7,8 @@ the last ticks apart), then a few ticks of equal batches are measured.
 Rows are counted by operator: what goes item by item reads its input, and so do sums, `unique` and
 `delta`. What finds rows by key (joins, `difference`, running results) reads its smaller side, or
 the one whose rows it keeps, and the rows that it finds; what only hands streams on reads nothing.
-`delta` and `changes` of a running result read the old and new rows of the keys that a batch names.
+What a plan tells by its changes (running results, windows, padded joins) is read by them, where
+nobody wants more.
 Times are the interpreter's, which builds its indexes anew in each tick: they show what is not
 computed again, not what a store costs. `--spark` adds the times of Spark.
 """
@@ -18,7 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -28,19 +29,20 @@ from hydro_core.catalog.classes import (
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Output,
     Product,
     Running,
     Sum,
     Window,
-    is_itemwise,
     passes_on,
 )
+from hydro_core.catalog.forms import reads_changes
 from hydro_core.compile import Compiled, compile_text, optimized, planned
-from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.reference.bag import Bag
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.running import in_changes
+from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, run_ticks
 from hydro_core.running import read_ticks
 from hydro_core.ticks.tick import TickInput
@@ -49,7 +51,7 @@ HISTORIES = (10, 100, 1000)
 MEASURED = 3
 GOAL = 1.5
 """A tick after 1,000 ticks may read so many times what it reads after 10."""
-HANDS_ON = Given | Output | History | Before | Window | Leaving | Sum
+HANDS_ON = Given | Output | History | Before | Window | Sum
 """Operators that only hand streams on."""
 
 Tick = Mapping[str, list[Any]]
@@ -158,19 +160,31 @@ CASES: Mapping[str, Case] = {
 }
 
 
-@dataclass(slots=True)
 class Reader:
     """Counts what the operators of a program read."""
 
-    program: Compiled
-    rows: dict[str, int] = field(default_factory=dict)
-    touched: int = 0
-    """The new rows of the running result that was evaluated last."""
+    def __init__(self, program: Compiled, *, told: bool) -> None:
+        """`told`: streams that tell their changes are read by them, where nobody wants more."""
+        self.rows: dict[str, int] = {}
+        made = planned(program)
+        grows = {n for n, kind in made.kinds.items() if kind is Kind.H}
+        self._told = {*made.tells, *grows} if told else set()
+        self._in_changes = in_changes(made.graph, self._told, made.kinds) if told else set()
+        self._before: dict[NodeId, Bag] = {}
+        self._changed: dict[NodeId, int] = {}
 
     def __call__(self, node: Node, inputs: Sequence[Bag], given: Mapping[Endpoint, Bag]) -> None:
         """An operator was evaluated."""
         out = sum(map(len, given.values()))
-        read = self._read(node, list(map(len, inputs)), out)
+        if node.id in self._told:
+            [now] = given.values()
+            before = self._before.get(node.id, EMPTY)
+            self._changed[node.id] = len(now.monus(before)) + len(before.monus(now))
+            self._before[node.id] = now
+        into = list(map(len, inputs))
+        if node.id in self._in_changes or reads_changes(node.cls):
+            into = [self._changed.get(e.node, n) for e, n in zip(node.inputs, into, strict=True)]
+        read = self._read(node, into, out)
         self.rows[node.op.name] = self.rows.get(node.op.name, 0) + read
 
     def _read(self, node: Node, into: list[int], out: int) -> int:
@@ -178,31 +192,15 @@ class Reader:
         if isinstance(cls, HANDS_ON) or passes_on(cls) or not into:
             return 0
         if isinstance(cls, Product | Matching):
+            if node.id in self._in_changes:
+                return sum(into) + self._changed[node.id]
             return _found_by_key(cls, into, out)
         if isinstance(cls, Running):
             # the row of each key that the batch names, too
-            self.touched = sum(into)
-            return self.touched + min(out, self.touched)
+            return sum(into) + min(out, sum(into))
         if isinstance(cls, Growth):
-            return 2 * (out if self._runs(node) else into[0])
-        if is_itemwise(cls) and self._runs(node) and self._is_for_changes(node):
-            # the old and the new row of each key that the batch names, at most
-            return min(into[0], 2 * self.touched)
+            return sum(into) if node.inputs[0].node in self._told else 2 * into[0]
         return sum(into)
-
-    def _runs(self, node: Node) -> bool:
-        """Whether the node reads a running result, item by item."""
-        graph = self.program.graph
-        source = graph[node.inputs[0].node]
-        return isinstance(source.cls, Running) or (is_itemwise(source.cls) and self._runs(source))
-
-    def _is_for_changes(self, node: Node) -> bool:
-        """Whether only changes of what the node gives are read."""
-        readers = self.program.graph.readers(node.id)
-        return all(
-            isinstance(r.cls, Growth) or (is_itemwise(r.cls) and self._is_for_changes(r))
-            for r in readers
-        )
 
 
 def _found_by_key(cls: Product | Matching, into: list[int], out: int) -> int:
@@ -235,7 +233,7 @@ def measure(name: str, history: int, *, plan: bool) -> Mapping[str, Any]:
     if plan:
         program = optimized(program)
     ticks: list[TickInput] = list(read_ticks(program.typed, ticks_of(case, history)))
-    reader = Reader(program)
+    reader = Reader(program, told=plan)
     seconds, rows = [], []
     started = time.perf_counter()
     for _ in run_ticks(program.typed, program.strata, ticks, hooks=Hooks(watch=reader)):

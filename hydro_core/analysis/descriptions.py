@@ -1,7 +1,7 @@
 """What a program says of columns: of its inputs', and of its outputs' where they came unchanged.
 
 A column of an output has the description that the last operator gave it that it passed through,
-else that of the input's column whose very value it is.
+else that of the input's column whose very value it is, or is wherever a join has not padded it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Said:
             found = self._said_at(*at)
             if found:
                 return found
-            todo += reversed(list(self._equal(*at)))
+            todo += reversed(list(self._same(*at)))
         return ""
 
     def _said_at(self, stream: Endpoint, path: FieldPath) -> str:
@@ -79,8 +79,8 @@ class _Said:
             self._own[node.id] = self._comments.of_columns(node.span, columns)
         return self._own[node.id].get(path[0], "")
 
-    def _equal(self, stream: Endpoint, path: FieldPath) -> Iterator[tuple[Endpoint, FieldPath]]:
-        """The fields of the node's inputs whose very value a field is."""
+    def _same(self, stream: Endpoint, path: FieldPath) -> Iterator[tuple[Endpoint, FieldPath]]:
+        """The fields of the node's inputs whose very value a field is, where it is not padded."""
         node = self._program.graph[stream.node]
         if node.id not in self._maps:
             self._maps[node.id] = map_of(self._program, node)
@@ -89,11 +89,10 @@ class _Said:
             return
         for length in range(len(path), -1, -1):
             key, rest = path[:length], path[length:]
-            if key in fields.equal:
-                for field in sorted(fields.equal[key]):
+            if key in fields.equal or key in fields.computed:
+                same = fields.equal if key in fields.equal else fields.padded
+                for field in sorted(same.get(key, ())):
                     yield node.inputs[field.input], (*field.path, *rest)
-                return
-            if key in fields.computed:
                 return
 
 

@@ -295,8 +295,6 @@ def _aged(node: Node, age: int) -> int:
             more = node.args["n"] - 1
         case State.LAST:
             more = 1
-        case State.DELAY:
-            more = node.args["n"]
         case State.HISTORY | State.RESULT:
             return FOREVER
     return min(age + more, FOREVER)

@@ -200,13 +200,15 @@ class ByKey:
 @final
 @dataclass(frozen=True, slots=True)
 class Running:
-    """By key: its result of all that has come so far, which it stores, made of what is new."""
+    """By key: a result that it stores, and makes anew where its input is new."""
 
     holds: ClassVar[Holds] = Holds.STATE
     of: ByKey
     """What it is over all items."""
-    loses: bool = False
-    """Its last input is what no longer counts."""
+    changes: bool = False
+    """It is the result of its input, of which it reads the changes; else of all that came so far,
+    of which it gets what is new.
+    """
 
     @property
     def passes(self) -> Passes:
@@ -288,37 +290,12 @@ class Before:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """Over time: the items of a tick some ticks ago, which a window loses."""
-
-    passes: ClassVar[Passes] = Passes.EARLIER
-    holds: ClassVar[Holds] = Holds.INPUTS
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Growth:
     """Over time: how a stream differs from what it was in the tick before."""
 
     holds: ClassVar[Holds] = Holds.INPUTS
     signed: bool
     """What goes is told, too, with a count; else only what comes."""
-
-    @property
-    def passes(self) -> Passes:
-        """Which of its inputs' items it gives."""
-        return Passes.NONE if self.signed else Passes.SOME
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """By key, which is the whole item: how its first input differs from its second, or from none,
-    as in `Growth` a stream differs from its past.
-    """
-
-    holds: ClassVar[Holds] = Holds.INPUTS
-    signed: bool
 
     @property
     def passes(self) -> Passes:
@@ -354,9 +331,7 @@ OpClass = (
     | History
     | Window
     | Before
-    | Leaving
     | Growth
-    | Compared
     | Commands
 )
 ClassOf = Callable[["Args"], OpClass]
@@ -375,9 +350,9 @@ def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
             return True
         case Given() | Nothing() | Output() | Sum() | Product() | Matching() | Distinct() | ByKey():
             return False
-        case Running() | Ordering() | Positional() | History() | Window() | Before() | Leaving():
+        case Running() | Ordering() | Positional() | History() | Window() | Before():
             return False
-        case Growth() | Compared() | Commands():
+        case Growth() | Commands():
             return False
         case _:
             assert_never(cls)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hydro_core.catalog import lineage_rules, type_rules
-from hydro_core.catalog.classes import ByKey, Compared, Gives, Leaving, PerItem, Running, Summary
+from hydro_core.catalog.classes import ByKey, Gives, PerItem, Running, Summary
 from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE, REDUCE_KEYED
 from hydro_core.catalog.registry import lookup
 from hydro_core.catalog.spec import (
@@ -20,18 +20,11 @@ from hydro_core.catalog.spec import (
     Args,
     Barrier,
     Example,
-    OnAnyField,
-    OnKey,
     OpSpec,
-    OrderRule,
     Port,
     State,
 )
 
-_PAIR = (
-    Port("pos", barrier=Barrier.STRATUM, aliases=("0",)),
-    Port("neg", barrier=Barrier.STRATUM, aliases=("1",)),
-)
 _PAIRS = {"a": "(string, long)"}
 
 
@@ -126,13 +119,9 @@ RUNNING_AGGREGATE = _running(
 MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
-    cls=Running(ByKey(Summary.AGGREGATES), loses=True),
-    meaning="counts and totals of what came and has not left; a key without rows is gone",
-    inputs=(
-        Port("came", barrier=Barrier.STRATUM, aliases=("0",)),
-        Port("left", barrier=Barrier.STRATUM, aliases=("1",)),
-    ),
-    partition=OnKey((("0",), ("0",))),
+    cls=Running(ByKey(Summary.AGGREGATES), changes=True),
+    meaning="counts and totals, made anew by what comes and what goes; a key without rows is gone",
+    inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     example=Example(
         'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
         ({"a": [{"k": "x", "v": 1}]}, {"a": [{"k": "x", "v": 2}]}, {"a": []}, {"a": []}),
@@ -143,79 +132,6 @@ MOVING_AGGREGATE = replace(
             {"out": []},
         ),
         {"a": "k string, v long"},
-    ),
-)
-
-LEAVING = OpSpec(
-    name="leaving",
-    family="state",
-    cls=Leaving(),
-    meaning="the items of the tick n ticks ago: what a window of n ticks loses",
-    inputs=(Port("in", barrier=Barrier.TICK, linear=True, aliases=("0",)),),
-    args=(Arg("n", "integer", required=True, least=1),),
-    result=type_rules.first,
-    order=OrderRule.LOSES,
-    state=State.DELAY,
-    stands_for="window",
-    example=Example(
-        "a -> window(2) -> delta() -> out",
-        ({"a": [1, 2]}, {"a": [1]}, {"a": [1]}),
-        ({"out": [1, 2]}, {"out": [1]}, {"out": []}),
-        {"a": "long"},
-    ),
-)
-
-MINUS = OpSpec(
-    name="minus",
-    family="combine",
-    cls=Compared(signed=False),
-    meaning="of each item as many copies as there are more in pos than in neg",
-    inputs=_PAIR,
-    result=type_rules.first,
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnAnyField(),
-    stands_for="delta",
-    example=LEAVING.example,
-)
-
-CHANGES_BETWEEN = OpSpec(
-    name="changes_between",
-    family="combine",
-    cls=Compared(signed=True),
-    meaning="`(n, x)` for each item x of which there are n more in pos than in neg, n never 0",
-    inputs=_PAIR,
-    result=type_rules.counted,
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnAnyField(gives=("1",)),
-    lineage=lineage_rules.numbered,
-    stands_for="changes",
-    example=Example(
-        "a -> window(1) -> changes() -> out",
-        ({"a": [1, 1]}, {"a": [2]}),
-        ({"out": [[2, 1]]}, {"out": [[-2, 1], [1, 2]]}),
-        {"a": "long"},
-    ),
-)
-
-COUNTED = OpSpec(
-    name="counted",
-    family="combine",
-    cls=Compared(signed=True),
-    meaning="`(n, x)` for each item x of which there are n",
-    inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
-    result=type_rules.counted,
-    monotone=False,
-    order=OrderRule.LOSES,
-    partition=OnAnyField(gives=("1",)),
-    lineage=lineage_rules.numbered,
-    stands_for="changes",
-    example=Example(
-        "a -> persist() -> changes() -> out",
-        ({"a": [1, 1]}, {"a": [1, 2]}),
-        ({"out": [[2, 1]]}, {"out": [[1, 1], [1, 2]]}),
-        {"a": "long"},
     ),
 )
 
@@ -267,10 +183,6 @@ INTERNAL: Mapping[str, OpSpec] = MappingProxyType(
             RUNNING_REDUCE_KEYED,
             RUNNING_LATEST,
             RUNNING_AGGREGATE,
-            LEAVING,
-            MINUS,
-            CHANGES_BETWEEN,
-            COUNTED,
             MOVING_AGGREGATE,
             AGGREGATE_RESULT,
             OF_SHARD,

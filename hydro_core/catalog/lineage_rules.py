@@ -143,12 +143,13 @@ def aggregated(args: Args, types: Types) -> FieldMap:
 
 
 class _Builder:
-    """Fields of a join: equal to those of sides that are always there, else computed."""
+    """Fields of a join: equal to those of sides that are always there, else padded."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
         self._equal: dict[FieldPath, Fields] = {}
         self._computed: dict[FieldPath, Fields] = {}
+        self._padded: dict[FieldPath, Fields] = {}
 
     def add(self, path: FieldPath, sources: list[tuple[int, FieldPath]], sides: list[bool]) -> None:
         there = frozenset(InputField(i, source) for i, source in sources if sides[i])
@@ -157,9 +158,10 @@ class _Builder:
         else:
             parts = [_below(i, self._types[i], source) for i, source in sources]
             self._computed[path] = frozenset().union(*parts)
+            self._padded[path] = frozenset(InputField(i, source) for i, source in sources)
 
     def done(self) -> FieldMap:
-        return FieldMap(self._equal, self._computed)
+        return FieldMap(self._equal, self._computed, padded=self._padded)
 
 
 def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -> FieldMap:

@@ -8,12 +8,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     OpClass,
@@ -41,7 +39,7 @@ def made_by_key(cls: OpClass) -> ByKey | None:
             return None
         case Matching() | Distinct() | Ordering() | Positional() | History() | Window():
             return None
-        case Before() | Leaving() | Growth() | Compared() | Commands():
+        case Before() | Growth() | Commands():
             return None
         case _:
             assert_never(cls)

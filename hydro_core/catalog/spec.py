@@ -44,7 +44,6 @@ class State(Enum):
     HISTORY = "all additions"
     WINDOW = "the additions of the last n ticks"
     LAST = "the tick before"
-    DELAY = "the tick n ticks before"
     RESULT = "its own result at the tick before"
 
 

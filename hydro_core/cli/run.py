@@ -17,11 +17,11 @@ from hydro_core.cli.stats import add_stats_argument, statistics_of
 from hydro_core.engines import Options, ShardingOptions
 from hydro_core.environment import settings_of
 from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.files.unreadable import NOT_UTF8
 from hydro_core.lang.load import load
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
 from hydro_core.settings import Settings
-from hydro_core.ticks.unreadable import NOT_UTF8
 from hydro_core.types.json import parse_json
 from hydro_core.types.values import ValueProblem
 

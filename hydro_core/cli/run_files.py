@@ -13,14 +13,17 @@ from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
 from hydro_core.engines import Options, Outputs
+from hydro_core.files.arrived import Arrived, arrive
+from hydro_core.files.cut import Cut, cut
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.outputs import OutputFiles, OutputFolders
+from hydro_core.files.reading import AllRows, read_all, tick_inputs
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.load import load
 from hydro_core.optimize.cost import Goal
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
-from hydro_core.ticks.batches import Cut, InputFile, LandedInput, cut, land
 from hydro_core.ticks.every import Every, parse_time
-from hydro_core.ticks.outputs import OutputFiles, OutputFolders
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.item import ItemType
 
@@ -38,13 +41,14 @@ def run_files(arguments: argparse.Namespace, options: Options) -> int:
     if options.engine == "spark":
         _on_spark(graph, files, given, (every, start), arguments, options)
         return 0
-    declared = _declared(graph)
-    landings = land(files, {**declared, **given})
-    types = {x.file.name: x.item_type() for x in landings if x.file.name not in declared}
+    declared = {**_declared(graph), **given}
+    arrived = arrive(files, declared)
+    types = {x.file.name: x.item for x in arrived if x.file.name not in declared}
     output.print_warnings(graph.warnings)
     program = compile_graph(graph, {**types, **given})
-    ticks = cut(landings, every, start)
-    rows = _run(program, ticks, landings, options, arguments.out)
+    of = {name: stream.item for name, stream in program.typed.inputs.items()}
+    inputs = [read_all(Arrived(x.file, x.found, of[x.file.name])) for x in arrived]
+    rows = _run(program, cut(inputs, every, start), inputs, options, arguments.out)
     _report(rows, arguments)
     return 0
 
@@ -104,15 +108,14 @@ def _folders(
 
 
 def _run(
-    program: Compiled, ticks: Cut, landings: list[LandedInput], options: Options, out: str | None
+    program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: str | None
 ) -> Rows:
     """Runs the ticks; gives how many rows each output has in each."""
     rows: Rows = []
     came: list[str] = []
-    types = {name: stream.item for name, stream in program.typed.inputs.items()}
     with ExitStack() as stack:
         files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
-        inputs = _noted(ticks.ticks(landings, types), came)
+        inputs = _noted(tick_inputs(rows_in, ticks), came)
         for number, outputs in enumerate(run_items(program, inputs, options)):
             if files:
                 files.write(number, outputs)

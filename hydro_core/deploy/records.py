@@ -9,7 +9,7 @@ from typing import get_args
 
 from hydro_core.functions.tree import Expr, Spread
 
-FORMAT = 2
+FORMAT = 3
 """The format of what is written; a reader refuses any other. 2: running results are operators."""
 
 NODES: Mapping[str, type] = MappingProxyType({t.__name__: t for t in (*get_args(Expr), Spread)})

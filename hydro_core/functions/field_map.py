@@ -44,6 +44,8 @@ class FieldMap:
     computed: Mapping[FieldPath, Fields]
     made: Mapping[FieldPath, Form] = field(default_factory=dict)
     """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
+    padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
+    """Of computed fields: those of the inputs whose very value they are where they are not null."""
 
 
 def field_map(

@@ -16,14 +16,12 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Compares,
     Distinct,
     Given,
     Gives,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -143,7 +141,7 @@ class _Narrowing:
 
 def _stores(node: Node) -> bool:
     """Whether the node keeps rows of many ticks as they are."""
-    return node.spec.state in (State.HISTORY, State.WINDOW, State.DELAY)
+    return node.spec.state in (State.HISTORY, State.WINDOW)
 
 
 def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
@@ -177,7 +175,7 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
     if len(items) < len(node.inputs):
         return everything
     match node.cls:
-        case Sum() | History() | Window() | Before() | Leaving():
+        case Sum() | History() | Window() | Before():
             return (own,) * len(items)
         case PerItem(gives) if gives is not Gives.RESULT and _asks_functions_alone(node):
             asked = _all_of(functions_of(node.args))
@@ -191,7 +189,7 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return _of_sides(node, own, items)
         case Given() | Nothing() | Output() | PerItem() | Product() | Matching() | Distinct():
             return everything
-        case ByKey() | Running() | Ordering() | Positional() | Growth() | Compared() | Commands():
+        case ByKey() | Running() | Ordering() | Positional() | Growth() | Commands():
             return everything
         case _:
             assert_never(node.cls)

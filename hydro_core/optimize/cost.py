@@ -2,14 +2,15 @@
 
 Every class has an expected number of rows in a tick; history holds many ticks. A node costs what it
 reads, stores and gives. In the tick plan a history is dear, since all of it is read each tick; in
-the range plan all ticks are one relation, so `persist`, `old`, `prev` and `delta` only change a
-column and are free, and a join costs its candidate pairs.
+the range plan all ticks are one relation, so `persist`, `old` and `delta` only change a column and
+are free, and a join costs its candidate pairs; `prev` is not, through which ticks wait for one
+another.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
@@ -17,12 +18,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -36,9 +35,11 @@ from hydro_core.catalog.classes import (
     Sum,
     Window,
 )
-from hydro_core.catalog.properties import Holds
-from hydro_core.optimize.shape import FeedbackShape, Payload, ShapeClass
-from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, rows_of
+from hydro_core.catalog.forms import Form
+from hydro_core.catalog.properties import Holds, Passes
+from hydro_core.optimize.forms import Forms
+from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Payload, ShapeClass
+from hydro_core.optimize.sizes import SELECTIVITY, Size, SizeHints, groups, rows_of
 from hydro_core.optimize.space import ClassId, ENode, Space
 from hydro_core.optimize.statistics import ROWS, InputStatistics, Statistics
 
@@ -79,50 +80,59 @@ class CostModel:
         whole = Size(unknown, self.statistics.ticks)
         for node in self.space.nodes:
             holds = node.shape.cls.holds
-            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single
+            kept = node.shape.cls.passes is Passes.SOME and found[node.inputs[0]] is not None
+            smaller = holds.condenses or holds is Holds.WINDOW or node.shape.single or kept
             if found[node.cls] is None and smaller:
                 found[node.cls] = self._size(node, [found[c] or whole for c in node.inputs])
         self._spread(self.space.nodes, found)
         return [unknown if size is None else size.rows for size in found]
 
-    def costs(self, sizes: Sequence[float]) -> list[float]:
-        """The cost of every node."""
-        kept = {n.cls for n in self.space.nodes if n.shape.cls.holds is Holds.STATE}
-        touched = self._touched(sizes)
-        return [self._cost_beside(node, sizes, kept, touched) for node in self.space.nodes]
+    def costs(self, sizes: Sequence[float], forms: Forms | None = None) -> list[float]:
+        """The cost of every node; with `forms`, of every node of their space.
 
-    def _cost_beside(
-        self,
-        node: ENode,
-        sizes: Sequence[float],
-        kept: Collection[ClassId],
-        touched: Mapping[ClassId, float],
-    ) -> float:
-        """The cost of a node, which may be less for what is running below it."""
-        cls = node.shape.cls
-        if isinstance(cls, Before) and node.inputs[0] in kept:
-            return NODE
-        cost = self.cost(node, sizes)
-        if isinstance(cls, Growth) and node.inputs[0] in touched:
-            return min(cost, NODE + 3 * touched[node.inputs[0]])
-        return cost
+        Args:
+            sizes: the rows of every class of values.
+            forms: the space, in which streams may be wanted by their changes.
+        """
+        if forms is None:
+            return [self.cost(node, sizes) for node in self.space.nodes]
+        rows = self._rows(sizes, forms)
+        return [self._cost_in(forms, node, rows) for node in forms.space.nodes]
 
-    def _touched(self, sizes: Sequence[float]) -> Mapping[ClassId, float]:
-        """How many rows of a running result change in a tick, as the operator itself knows."""
-        found: dict[ClassId, float] = {}
-        for node in self.space.nodes:
-            if node.shape.cls.holds is Holds.STATE:
-                found[node.cls] = min(sizes[node.cls], sum(sizes[c] for c in node.inputs))
+    def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
+        """The cost of a node that gives its stream in some form."""
+        into = [rows[c] for c in node.inputs]
+        if node.shape is INTEGRATE:
+            return rows[node.cls]
+        gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
+        gives = forms.streams[node.cls][1] is Form.CHANGES
+        return NODE + _cost_of(node.shape.cls, into, rows[node.cls], self.goal, told=gets or gives)
+
+    def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
+        """The rows of every class in its form: those that a tick changes, where it is changes.
+
+        A class that only feeds itself has all.
+        """
+        space, known = forms.space, len(sizes)
+        found = [*sizes, *(sizes[stream] for stream, _ in forms.streams[known:])]
+        told = [c for c in range(known, len(found)) if forms.streams[c][1] is Form.CHANGES]
         changed = True
         while changed:
             changed = False
-            for node in self.space.nodes:
-                rows = found.get(node.inputs[0]) if node.shape.linear == (True,) else None
-                if rows is None or node.cls in found or not node.shape.is_itemwise:
-                    continue
-                found[node.cls] = rows
-                changed = True
+            for cls in told:
+                for i in space.of[cls]:
+                    rows = self._changed(space.nodes[i], found, forms)
+                    if rows < found[cls]:
+                        found[cls], changed = rows, True
         return found
+
+    def _changed(self, node: ENode, rows: Sequence[float], forms: Forms) -> float:
+        """How many rows come and go in a tick."""
+        into = [
+            rows[c] / self._ticks() if forms.streams[c][1] is Form.GROWTH else rows[c]
+            for c in node.inputs
+        ]
+        return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
 
     def cost(self, node: ENode, sizes: Sequence[float]) -> float:
         """What the node touches in a tick."""
@@ -186,25 +196,43 @@ class CostModel:
         return {} if node.payload is None else self.payloads[node.payload].args
 
 
-def _cost_of(cls: ShapeClass, into: Sequence[float], out: float, goal: Goal) -> float:  # noqa: C901, PLR0911 - a closed set of cases
-    """What a node of the class touches in a tick, given the rows that it reads and gives."""
+def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
+    cls: ShapeClass, into: Sequence[float], out: float, goal: Goal, *, told: bool = False
+) -> float:
+    """What a node of the class touches in a tick, given the rows that it reads and gives; `told`:
+    these are changes.
+    """
     match cls:
-        case Given() | Output():
+        case Given():
             return 0.0
-        case History() | Before() | Growth(signed=False) if goal == "range":
+        case Growth() | Output() if told:
+            return into[0]
+        case Before() if told:
+            # all of the log is read and summed up, and nothing written
+            return 2 * out
+        case Output():
+            # what is not told by its changes is stored anew in each tick
+            return into[0]
+        case History() | Growth(signed=False) if goal == "range":
             # it only changes the ticks at which rows are there
             return 0.0
         case Sum():
             return 0.01 * out
+        case History() if told:
+            return 0.0
+        case Window() if told:
+            # the batch is stored, and that which leaves is read
+            return out
         case History() | Window():
             # it stores the batch and reads the rest
             return into[0] + out
-        case Before() | Leaving():
-            # the batch is kept, and that of an earlier tick read
-            return 2 * into[0]
+        case Before():
+            # all of it is written in each tick, and that of the tick before read
+            return 3 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            return out + 2 * sum(into)
+            touched = min(groups(sum(into)), out)
+            return sum(into) + 2 * touched + (0.0 if told else out)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):
@@ -224,7 +252,6 @@ def _cost_of(cls: ShapeClass, into: Sequence[float], out: float, goal: Goal) -> 
             | ByKey()
             | Running()
             | Positional()
-            | Compared()
             | Commands()
         ):
             return sum(into)

@@ -32,6 +32,8 @@ class Plan:
     cost: float
     is_settled: bool = True
     """Whether the search ended by itself, not at a limit."""
+    in_changes: frozenset[ClassId] = frozenset()
+    """The classes of which nobody wants more than the changes."""
 
 
 @dataclass(slots=True)

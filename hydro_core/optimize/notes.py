@@ -12,13 +12,11 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Gives,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -79,7 +77,7 @@ def notes_of(
     found: dict[Note, None] = {}
     for cls in sorted(plan.choice):
         node = space.nodes[plan.choice[cls]]
-        if _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
+        if cls in plan.in_changes or _is_quiet(node.shape.cls) or _could_be_stored(space, cls):
             continue
         args = NO_ARGS if node.payload is None or not payloads else payloads[node.payload].args
         if _reads(node, held.histories):
@@ -146,17 +144,9 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return all(large) if wanted else large[0]
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(large)
-        case (
-            Distinct()
-            | ByKey()
-            | Running()
-            | Compared()
-            | Ordering()
-            | Positional()
-            | FeedbackShape()
-        ):
+        case Distinct() | ByKey() | Running() | Ordering() | Positional() | FeedbackShape():
             return any(large)
-        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+        case History() | Window() | Before() | Growth() | Commands():
             return any(large)
         case _:
             assert_never(cls)
@@ -217,11 +207,11 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return not widens
         case Ordering(sorts):
             return not sorts
-        case Given() | Nothing() | Output() | History() | Window() | Before() | Leaving():
+        case Given() | Nothing() | Output() | History() | Window() | Before():
             return True
         case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
             return False
-        case Positional() | Growth() | Compared() | Commands() | FeedbackShape():
+        case Positional() | Growth() | Commands() | FeedbackShape():
             return False
         case _:
             assert_never(cls)
@@ -233,14 +223,16 @@ def _carries(cls: ShapeClass) -> bool:
 
 
 def _least(space: Space, plan: Plan, holds: Callable[[ENode, set[ClassId]], bool]) -> set[ClassId]:
-    """The least set of classes of which `holds` is true, given those that are in it."""
+    """The least set of classes, wanted by their values, of which `holds` is true, given those that
+    are in it.
+    """
     found: set[ClassId] = set()
     changed = True
     while changed:
         changed = False
         for cls, chosen in plan.choice.items():
             node = space.nodes[chosen]
-            if cls not in found and holds(node, found):
+            if cls not in found and cls not in plan.in_changes and holds(node, found):
                 found.add(cls)
                 changed = True
     return found

@@ -7,7 +7,8 @@ history is dear, and the range plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydro_core.analysis.identity import unsettled
@@ -22,6 +23,7 @@ from hydro_core.optimize.cost import CostModel, Goal
 from hydro_core.optimize.egraph import EGraph, Saturation
 from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
+from hydro_core.optimize.forms import values_only, with_forms
 from hydro_core.optimize.load import Loaded, load
 from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
@@ -172,13 +174,28 @@ def choose(
     model = CostModel(space, problem.payloads, stats, goal)
     start = preferred(problem, space)
     sizes = model.sizes(tuple(start.values()))
-    costs = model.costs(sizes)
     naive, naive_space = as_written(problem, space)
     written = CostModel(naive_space, problem.payloads, stats, goal)
     named = {cls: space.named[name] for name, cls in naive_space.named.items()}
     written_sizes = [sizes[named[cls]] for cls in range(len(naive_space.of))]
     before = plan_cost(naive_space, written.costs(written_sizes), naive)
-    return extract(space, costs, start), before
+    return _cheapest(model, sizes, start), before
+
+
+def _cheapest(model: CostModel, sizes: Sequence[float], start: Mapping[ClassId, int]) -> Plan:
+    """The cheapest plan, with the forms in which its streams are wanted.
+
+    In a range all ticks are one relation, and values are what it has.
+    """
+    if model.goal == "tick":
+        forms = with_forms(model.space)
+        found = extract(forms.space, model.costs(sizes, forms), start)
+        plan = forms.plan(found)
+        if plan_cost(model.space, model.costs(sizes), plan.choice) < math.inf:
+            return plan
+        # what gives one stream in two forms feeds itself as one
+    values = values_only(model.space)
+    return extract(values.space, model.costs(sizes), start)
 
 
 def as_written(problem: Problem, space: Space) -> tuple[Mapping[ClassId, int], Space]:

@@ -10,13 +10,11 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Compares,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -66,9 +64,9 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return True
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(shape.linear)
-        case Matching() | Running() | Compared() | Ordering() | Positional() | FeedbackShape():
+        case Matching() | Running() | Ordering() | Positional() | FeedbackShape():
             return any(shape.linear)
-        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+        case History() | Window() | Before() | Growth() | Commands():
             return any(shape.linear)
         case _:
             assert_never(shape.cls)
@@ -139,9 +137,9 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
             )
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return _of_other(shape)
-        case Matching() | Distinct() | ByKey() | Running() | Compared() | Positional():
+        case Matching() | Distinct() | ByKey() | Running() | Positional():
             return _of_other(shape)
-        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+        case History() | Window() | Before() | Growth() | Commands():
             return _of_other(shape)
         case _:
             assert_never(shape.cls)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from hydro_core.catalog import combine
 from hydro_core.catalog.aggregates import AGGREGATES
-from hydro_core.catalog.classes import OpClass, Ordering, Sum, is_itemwise
+from hydro_core.catalog.classes import Gives, OpClass, Ordering, PerItem, Sum, is_itemwise
 from hydro_core.catalog.properties import Holds, Passes
 from hydro_core.catalog.results import aggregates
 from hydro_core.catalog.spec import Args, Barrier, OpSpec, OrderRule
@@ -96,6 +96,8 @@ BAG = Shape(
     "bag", (Sort.SEQUENCE,), Ordering(sorts=False), linear=(True,), strict=(False,), monotone=True
 )
 """Forgets the order of a sequence."""
+INTEGRATE = Shape("integrate", (Sort.BAG,), PerItem(Gives.SAME), linear=(True,), strict=(False,))
+"""The same stream, its values by who gives the changes: no operator."""
 CHAIN = combine.CHAIN.name
 UNION = combine.UNION.name
 NO_ARGS = Args()

@@ -11,13 +11,11 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Gives,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -92,11 +90,14 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             return _of_keys(into[0], DISTINCT_EXPONENT)
         case ByKey(keyed=keyed):
             return _of_keys(into[0], GROUPS_EXPONENT) if keyed else 1.0
-        case Running(loses=True):
-            # the aggregate of the window, which is the same, knows how long that is
+        case Running(changes=True):
+            # the aggregate of the same stream, which is the same, knows how large that is
             return math.inf
         case Running(of):
             return _of_keys(_of_all(into[0]), GROUPS_EXPONENT) if of.keyed else 1.0
+        case Commands():
+            # what commands of all ticks leave there; few of them delete
+            return _of_keys(_of_all(into[0]), GROUPS_EXPONENT)
         case Positional(gives):
             return _placed(gives, [i.rows for i in into])
         case History():
@@ -105,11 +106,9 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
             return into[0].rows * min(into[0].ticks, asked.ticks)
         case Growth() | FeedbackShape(new=True):
             return into[-1].rows / into[-1].ticks
-        case Compared(signed=True):
-            return sum(i.rows for i in into)
         case FeedbackShape():
             return into[0].rows if into else 1.0
-        case Output() | Projection() | Ordering() | Before() | Leaving() | Compared() | Commands():
+        case Output() | Projection() | Ordering() | Before():
             return into[0].rows
         case _:
             assert_never(cls)

@@ -13,11 +13,10 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
-    ("Running results", algebra.RUNNING),
-    ("Windows", algebra.WINDOWS),
+    ("Running results", (*algebra.RUNNING, *algebra.BY_HAND)),
+    ("Results that go on by changes", algebra.MOVING),
     ("Orders of joins", algebra.ORDERS),
-    ("Changes of what grows, and of windows", changes.COUNTED),
-    ("Joins that keep or drop rows without a match", changes.PADDED),
+    ("Matches in a history", changes.MATCHES),
     ("Filters", functions.FILTERS),
 )
 DERIVED: tuple[Line, ...] = (

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Compares, History, Matching
+from hydro_core.catalog.classes import Compares, Distinct, History, Matching, passes_on
 from hydro_core.catalog.spec import Barrier, State
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.walk import same_tick
-from hydro_core.plan.closed_forms import origin
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, How
 from hydro_core.types.stream import Order
@@ -56,6 +55,21 @@ def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
         seen.add(stream.node)
         yield stream.node
         stream = graph[stream.node].inputs[0]
+
+
+def origin(graph: Graph, stream: Endpoint, *, as_sets: bool = False) -> Endpoint:
+    """Where a stream comes from, behind operators that pass it on.
+
+    With `as_sets` it is asked only which items are there, not how often.
+    """
+    seen: set[NodeId] = set()
+    while stream.node not in seen:
+        cls = graph[stream.node].cls
+        if not (passes_on(cls) or (as_sets and isinstance(cls, Distinct))):
+            break
+        seen.add(stream.node)
+        stream = graph[stream.node].inputs[0]
+    return stream
 
 
 def readers_of_before(component: Component, graph: Graph) -> list[NodeId]:

@@ -17,12 +17,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -120,7 +118,7 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
     match cls:
         case Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
             return merged(*kinds)
-        case Given() | Growth() | Compared() | Leaving() | Positional():
+        case Given() | Growth() | Positional():
             return Kind.E
         case History():
             return Kind.H

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import stratify
+from hydro_core.catalog.classes import History
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
-from hydro_core.plan.closed_forms import with_closed_forms
 from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
@@ -27,7 +27,7 @@ from hydro_core.plan.feedback import (
 )
 from hydro_core.plan.kinds import Kind, kinds_of
 from hydro_core.plan.meaning import NOTHING, meaning_of, meanings, program_meanings
-from hydro_core.plan.running import needs_the_past, telling
+from hydro_core.plan.running import in_changes, needs_the_past, telling
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -57,9 +57,6 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
         typed: the program, or an optimized plan of it.
         known: of an optimized plan, the meanings of nodes that compute streams of the program.
     """
-    reading = predecessors(typed.graph)
-    known = meanings(typed, components(reading), known)
-    typed = with_closed_forms(typed)
     graph = typed.graph
     reading = predecessors(graph)
     groups = components(reading)
@@ -69,9 +66,9 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
     kinds = kinds_of(typed, events)
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
-    tells = telling(graph, groups, kinds)
+    tells = telling(typed, groups, kinds)
     found = meanings(typed, groups, known)
-    slots = _slots(typed, _Kept(kinds, last_only, tells), found)
+    slots = _slots(typed, _Kept(kinds, last_only, tells, in_changes(graph, tells, kinds)), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     return TickPlan(graph, typed, stratify(typed), kinds, slots, parts, reads, tells, found, notes)
@@ -103,6 +100,8 @@ class _Kept:
     kinds: Mapping[NodeId, Kind]
     feedback: Collection[NodeId]
     tells: Collection[NodeId]
+    in_changes: Collection[NodeId]
+    """The streams of which nobody needs more than the changes."""
 
 
 def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[StateSlot, ...]:
@@ -141,10 +140,11 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
         case State.NONE:
             return None
         case State.HISTORY:
-            return node.inputs[0], Mode.APPEND, None
+            # What it adds in a tick is what it reads.
+            additions = node.id in kept.in_changes and node.cls == History()
+            return None if additions else (node.inputs[0], Mode.APPEND, None)
         case State.WINDOW:
-            return node.inputs[0], Mode.APPEND, node.args["n"] - 1
-        case State.DELAY:
+            # What it loses in a tick came n ticks before.
             return node.inputs[0], Mode.APPEND, node.args["n"]
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.

@@ -14,12 +14,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -75,6 +73,8 @@ def _because(node: Node, ordered: bool) -> str | None:
     match cls:
         case Positional():
             return "its result depends on the place of an item among all"
+        case Running(changes=True):
+            return None
         case History() | Window() | Running():
             return "what is there is added anew in every tick"
         case Commands():
@@ -83,7 +83,7 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if ordered else None
         case ByKey():
             return "it follows their order" if is_in_order(node, ordered) else None
-        case Product() | Matching() | Before() | Leaving() | Growth() | Compared():
+        case Product() | Matching() | Before() | Growth():
             return None
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering():
             return None

@@ -1,57 +1,80 @@
-"""Results that run from tick to tick, and the streams that tell by how much they change.
+"""Which streams are told by their changes, and by what of them alone.
 
-A running result needs, in tick t + 1, its rows of tick t whose keys are in what is new, and changes
-no others. So over a range it is one pass over what is new, and what it changes is known by its
-construction: the old row of each touched key goes, the new one comes. What goes item by item hands
-these changes on, and what is stored of such a stream is a log of them.
+A history is told by what it adds. A running result needs, in tick t + 1, its rows of tick t whose
+keys are in what is new, and changes no others, so what changes is known by its construction; so it
+is for a window, and for rows of histories without a match. What goes item by item hands changes on.
+Where somebody wants no more than the changes, the rows that stay are never looked at, and what is
+stored of such a stream is a log of its changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from hydro_core.catalog.classes import (
-    Growth,
-    Output,
-    Sum,
-    is_itemwise,
-)
-from hydro_core.catalog.spec import OrderRule, State
+from hydro_core.analysis.infer import Typed
+from hydro_core.catalog.classes import Output
+from hydro_core.catalog.forms import Form, given, hands_on, reads_changes
+from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
+from hydro_core.types.stream import Order
 
 
 def telling(
-    graph: Graph,
+    typed: Typed,
     order: Iterable[Collection[NodeId]],
     kinds: Mapping[NodeId, Kind],
 ) -> frozenset[NodeId]:
-    """The general streams that tell their changes.
+    """The general streams that tell their changes to somebody.
 
     `order` has all components, what is read before what reads it.
     """
-    found: set[NodeId] = set()
+    graph, known = typed.graph, {n: Form.GROWTH for n, kind in kinds.items() if kind is Kind.H}
     for nodes in order:
-        alone = nodes if len(nodes) == 1 else ()
-        found.update(n for n in alone if _hands_on(graph[n], found, kinds))
-    return frozenset(found)
+        for name in nodes if len(nodes) == 1 else ():
+            node = graph[name]
+            form = given(node.cls, (known.get(e.node, Form.VALUES) for e in node.inputs))
+            cyclic = name in (e.node for e in node.inputs)
+            if form is Form.CHANGES and not cyclic and typed.of(name).order is not Order.TOTAL:
+                known[name] = form
+    could = {name for name, form in known.items() if form is Form.CHANGES}
+    return frozenset(could & _wanted(graph, could))
 
 
-def _hands_on(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
-    inputs = [e.node for e in node.inputs]
-    if node.spec.state is State.RESULT:
-        return node.id not in inputs
-    if isinstance(node.cls, Sum) and node.spec.order is OrderRule.LOSES:
-        known = [n for n in inputs if n in told or kinds[n] is Kind.H]
-        return len(known) == len(inputs) and any(n in told for n in inputs)
-    passes = is_itemwise(node.cls) or isinstance(node.cls, Output)
-    return passes and len(inputs) == 1 and inputs[0] in told
+def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
+    """The streams of which somebody wants the changes: to read them, or to store a log of them."""
+    found = {n for n in could if graph[n].spec.state is State.RESULT}
+    found |= {n.id for n in graph if isinstance(n.cls, Output)}
+    for node in graph:
+        if reads_changes(node.cls) or node.spec.state is State.LAST:
+            found |= {e.node for e in node.inputs}
+    todo = list(found)
+    while todo:
+        node = graph[todo.pop()]
+        more = {e.node for e in node.inputs if hands_on(node.cls)} - found
+        found |= more
+        todo += more
+    return found
+
+
+def in_changes(graph: Graph, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> set[NodeId]:
+    """The streams that are told by changes, of which nobody needs more."""
+    found = {n for n in graph.nodes if n in told or kinds[n] is Kind.H}
+
+    def suffices(reader: Node) -> bool:
+        return reads_changes(reader.cls) or (
+            reader.id in found and hands_on(reader.cls) and not isinstance(reader.cls, Output)
+        )
+
+    def is_whole(name: NodeId) -> bool:
+        readers = list(graph.readers(name))
+        return not readers or not all(map(suffices, readers))
+
+    while more := set(filter(is_whole, found)):
+        found -= more
+    return found
 
 
 def needs_the_past(node: Node, told: Collection[NodeId]) -> bool:
     """Whether an operator that reads the tick before has to have it stored."""
-    return not (
-        node.spec.state is State.LAST
-        and isinstance(node.cls, Growth)
-        and node.inputs[0].node in told
-    )
+    return not (reads_changes(node.cls) and node.inputs[0].node in told)

@@ -14,12 +14,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -73,9 +71,9 @@ def result_key(node: Node) -> Key | None:
             return FIRST_FIELD
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return None
-        case Matching() | Distinct() | ByKey() | Running() | Compared():
+        case Matching() | Distinct() | ByKey() | Running():
             return None
-        case Ordering() | Positional() | History() | Window() | Before() | Leaving():
+        case Ordering() | Positional() | History() | Window() | Before():
             return None
         case Growth() | Commands():
             return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from hydro_core.catalog.classes import Running
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node
 from hydro_core.reference.bag import EMPTY, Bag
@@ -27,24 +28,20 @@ class NodePast:
         match node.spec.state:
             case State.NONE:
                 return None
-            case State.HISTORY | State.RESULT:
+            case State.HISTORY:
                 return NodePast(keeps_all=True, ticks=0)
+            case State.RESULT:
+                over_all = isinstance(node.cls, Running) and not node.cls.changes
+                return NodePast(keeps_all=over_all, ticks=0)
             case State.WINDOW:
                 return NodePast(keeps_all=False, ticks=max(0, node.args["n"] - 1))
             case State.LAST:
                 return NodePast(keeps_all=False, ticks=1)
-            case State.DELAY:
-                return NodePast(keeps_all=False, ticks=node.args["n"])
 
     @property
     def before(self) -> Bag:
         """`a_{t−1}`, empty at t = 0."""
         return self._bags[-1] if self._bags else EMPTY
-
-    @property
-    def oldest(self) -> Bag:
-        """The earliest of the ticks that are kept, empty as long as there are fewer."""
-        return self._bags[0] if len(self._bags) == self._bags.maxlen else EMPTY
 
     @property
     def recent(self) -> Bag:

@@ -1,1 +1,1 @@
-"""Ticks from files, and outputs to files: `hydrotick run --input … --out …`."""
+"""Ticks: what comes in at one, and how numbers and times tell them."""

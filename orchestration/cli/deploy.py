@@ -12,9 +12,10 @@ from typing import Any, TextIO
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..deployment.changes import Change, DeployOptions, change_of
+from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
+from ..deployment.seams import DeployOptions
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
 from ..project.ticks import TickWindow
 from ..runner.ranges import span

@@ -24,9 +24,9 @@ from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..code_location.asset_paths import last_path
+from ..flows.flows import Flows
 from ..instance import SETTINGS
 from ..instance.run_tags import FLOW_TAG, IN_FLIGHT, UNDONE
-from ..runner.flows import Flows
 
 _STORAGE = ("storage", "run_storage", "event_log_storage", "local_artifact_storage")
 """The settings of an instance that say where its records are."""

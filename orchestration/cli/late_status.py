@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.flows import Flows
+from ..flows.looking import look, missing, to_decide
+from ..flows.noticed import NOTHING, ChangedTicks, Noticed, noticed
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..runner.flows import Flows
-from ..runner.looking import look, missing, to_decide
-from ..runner.noticed import NOTHING, ChangedTicks, Noticed, noticed
 
 _THEN = {
     "next": "they arrive with the next tick",

@@ -19,7 +19,7 @@ from ..project.settings import ProjectSettings
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.verify import Verified
 
-    from ..runner.flows import Flows
+    from ..flows.flows import Flows
     from ..runner.runner import TickRunner
 
 

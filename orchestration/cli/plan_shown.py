@@ -11,7 +11,7 @@ from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..deployment.changes import Change
-from ..runner.landed_past import rows_read
+from ..flows.landed_past import rows_read
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.pipeline import Pipeline

@@ -19,13 +19,13 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
 
 from ..code_location.next_run import next_run
+from ..flows.flows import Flows
 from ..instance.processes import PROCESS_TAG
 from ..instance.run_tags import IN_FLIGHT, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
 from ..project.ticks import TickAxis
-from ..runner.flows import Flows
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import print_verified

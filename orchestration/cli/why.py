@@ -18,10 +18,10 @@ from hydro_core.types.json import from_json
 from hydro_core.types.values import ValueProblem
 from hydro_core.validation import same_items
 
+from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
 from ..project.arguments import add_format, flow_parser, parsed
 from ..project.ticks import TickWindow
 from ..runner.runner import TickRunner
-from ..runner.slices import FlowSlices, Where, inputs_of, rows_where
 from .show import committed_window, count
 from .why_text import Why, as_json, as_text
 

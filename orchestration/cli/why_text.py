@@ -14,8 +14,8 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.validation import same_items
 
+from ..flows.slices import FlowSlices, Where
 from ..project.ticks import TickWindow
-from ..runner.slices import FlowSlices, Where
 from .show import as_table
 
 

@@ -28,7 +28,6 @@ from ..project.shape import shape_of
 from ..project.ticks import TickAxis
 from ..runner.runner import TickRunner
 from .about import About
-from .asset_paths import last_path
 from .asset_specs import (
     asset_key,
     broken_spec,
@@ -43,7 +42,7 @@ from .failures import failure_sensor
 from .sensors import next_tick_sensor
 from .tick_asset import tick_asset
 
-__all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "last_key", "project_definitions"]
+__all__ = ["FlowDefinitions", "asset_key", "flow_definitions", "project_definitions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +129,6 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         jobs=(job,),
         sensors=(next_tick_sensor(flow, axis, job, runner),),
     )
-
-
-def last_key(flow: FlowAsset, runner: TickRunner) -> dg.AssetKey:
-    """The asset that a tick records last: a tick that it has, all have."""
-    return dg.AssetKey(last_path(flow, runner.plan(flow)))
 
 
 def _fed(flow: FlowAsset, made: Mapping[str, FlowDefinitions]) -> FlowDefinitions:

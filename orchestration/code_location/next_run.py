@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.flows import Flows
+from ..flows.readiness import Ready
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
 from ..project.ticks import TickAxis, TickWindow
-from ..runner.flows import Flows
-from ..runner.readiness import Ready
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -12,9 +12,10 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger
 
+from ..flows.flows import Flows
 from ..instance.run_tags import UNDONE, flow_of, is_judged, keys_of
 from ..project.ticks import TickAxis, TickWindow
-from ..runner.flows import Flows
+from .asset_paths import last_path
 
 _MOST_RUNS = 200
 
@@ -66,6 +67,11 @@ def attempts_at(
     return found
 
 
+def last_key(flow: FlowAsset, flows: Flows) -> dg.AssetKey:
+    """The asset that a tick records last: a tick that it has, all have."""
+    return dg.AssetKey(last_path(flow, flows.plan(flow)))
+
+
 def unrecorded(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance
 ) -> list[tuple[TickWindow, TickWindow]]:
@@ -73,8 +79,6 @@ def unrecorded(
 
     Of ticks that were computed again, it may have the records of before.
     """
-    from .factory import last_key
-
     axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
     if not done:
         return []

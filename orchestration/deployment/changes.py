@@ -15,11 +15,11 @@ from hydro_core.deploy.files import WrittenDeployment, name_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.landed_past import lost_past
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
 from ..project.ticks import TickWindow
-from ..runner.landed_past import lost_past
-from .seams import seams
+from .seams import DeployOptions, seams
 
 if TYPE_CHECKING:
     from hydro_core.deploy.deployment import Deployment
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
 
     from ..quality.changed import Changed
     from ..runner.runner import TickRunner
-
-
-@dataclass(frozen=True, slots=True)
-class DeployOptions:
-    """How a program is to be deployed, beyond the program itself."""
-
-    first: TickWindow | None = None
-    """The tick from which on changed outputs are restated, if not all of them."""
-    forward_only: bool = False
-    """Changed outputs keep the past that they have."""
-    from_now: bool = False
-    """What has no landed past starts empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import TickWindow
+from ..project.ticks import TickWindow, times_of
 from ..runner.beside import Computed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, Read
 from .changes import Change, Work
@@ -207,8 +207,6 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     What has landed since comes with the ticks to come. An input that none has read is read as it is
     found first.
     """
-    from ..runner.ranges import times_of
-
     ledger = rework.serving.ledger
     inputs = runner.inputs(flow, rework.target.plan, names)
     seen = inputs.landings.as_read(ledger.last_reads())

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.types.columns import declared_columns
 
+from ..project.ticks import TickWindow
+
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference
 
-    from .changes import DeployOptions
+
+@dataclass(frozen=True, slots=True)
+class DeployOptions:
+    """How a program is to be deployed, beyond the program itself."""
+
+    first: TickWindow | None = None
+    """The tick from which on changed outputs are restated, if not all of them."""
+    forward_only: bool = False
+    """Changed outputs keep the past that they have."""
+    from_now: bool = False
+    """What has no landed past starts empty."""
 
 
 def seams(flow: FlowAsset, found: Difference, last: int, asked: DeployOptions) -> Mapping[str, int]:

@@ -22,32 +22,32 @@ from .client import send
 from .events import LineageRun, Parent
 
 if TYPE_CHECKING:
-    from ..runner.runner import TickRunner
+    from ..flows.flows import Flows
 
 Begin = Callable[[Sequence[TickWindow]], LineageRun]
 
 
 def begun(
-    runner: TickRunner, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
+    flows: Flows, flow: FlowAsset, parent: Parent | None, windows: Sequence[TickWindow]
 ) -> LineageRun:
     """Ticks that are about to run, as they are told of."""
-    pipeline, where = runner.pipeline(flow), runner.landings(flow).sources
+    pipeline, where = flows.pipeline(flow), flows.landings(flow).sources
     inputs = {name: str(Path(source.file.path).absolute()) for name, source in where.items()}
     tables = {name: spec.name for name, spec in pipeline.output_tables.items()}
     outputs = {name: str(pipeline.directory / table) for name, table in tables.items()}
-    deployed = runner.deployments.prepared(flow)
+    deployed = flows.deployments.prepared(flow)
     comments = comments_of(flow, deployed)
-    asset = runner.asset(flow)
+    asset = flows.asset(flow)
     return LineageRun(
         replace(asset, description=asset.description or comments.head),
-        shape_of(runner.plan(flow)),
+        shape_of(flows.plan(flow)),
         described(deployed.deployment.program.typed, comments),
         inputs,
         outputs,
         windows,
-        runner.project.openlineage_namespace,
+        flows.project.openlineage_namespace,
         parent,
-        runner.project.url_of(Path(place_of(flow))),
+        flows.project.url_of(Path(place_of(flow))),
     )
 
 

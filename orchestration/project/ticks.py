@@ -5,7 +5,9 @@ The flow's calendar says which windows there are; here it gets the form in which
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,12 @@ from hydro_core.ticks.calendar import Calendar, TickWindow
 if TYPE_CHECKING:
     import dagster as dg
 
-__all__ = ["TickAxis", "TickWindow"]
+__all__ = ["TickAxis", "TickWindow", "times_of"]
+
+
+def times_of(windows: Sequence[TickWindow]) -> dict[int, tuple[datetime, datetime]]:
+    """When the ticks begin and end."""
+    return {window.tick: (window.start, window.end) for window in windows}
 
 
 class TickAxis(Calendar):

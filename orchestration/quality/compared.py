@@ -16,7 +16,7 @@ from hydro_core.types.json import to_json
 from hydro_core.types.values import canonical
 from hydro_core.validation import same_items
 
-from ..runner.slices import FlowSlices, Where, rows_where, without
+from ..flows.slices import FlowSlices, Where, rows_where, without
 from .validate import Verdict
 
 if TYPE_CHECKING:

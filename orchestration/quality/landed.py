@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..runner.noticed import NOTHING, Noticed
+from ..flows.noticed import NOTHING, Noticed
 from .validate import Verdict
 
 ROWS_LANDED = "rows_landed"

@@ -29,7 +29,7 @@ from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
-from ..runner.slices import FlowSlices, Inputs, Where, rows_where
+from ..flows.slices import FlowSlices, Inputs, Where, rows_where
 from .compared import ComparedKeys, ComputedOutput, equal_to, told
 from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict

@@ -6,7 +6,7 @@ their place by one commit. If one of them fails, everything is as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,20 +14,20 @@ from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.landed_past import rows_read
+from ..flows.looking import LandingReads, look
 from ..project.ticks import TickWindow
 from ..quality.changed import changed
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
-from .landed_past import rows_read
 from .late import first_to_correct
-from .looking import LandingReads, look
 from .ranges import Log, Ranges, is_of_the_tick, span
 from .report import TickReport, report_of_error, tables_of
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
 
-    from .runner import TickRunner
+    from ..flows.flows import Flows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Planned:
         return self.last.tick - self.first.tick + 1
 
 
-def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
+def planned(flows: Flows, flow: FlowAsset, key: str) -> Planned:
     """What a correction from a tick on would compute again.
 
     Raises:
@@ -60,47 +60,47 @@ def planned(runner: TickRunner, flow: FlowAsset, key: str) -> Planned:
 
     calendar = flow.ticks.calendar
     asked = calendar.window_of(key)
-    done = runner.next_tick(flow)
+    done = flows.next_tick(flow)
     if asked.tick >= done:
         raise _not_committed(flow, asked, done)
-    begin = first_to_correct(runner.asset(flow), look(runner, flow).seen, asked.tick)
+    begin = first_to_correct(flows.asset(flow), look(flows, flow).seen, asked.tick)
     wanted = calendar.window(asked.tick if begin is None else begin)
-    first = calendar.window(first_again(runner.pipeline(flow), wanted.tick))
+    first = calendar.window(first_again(flows.pipeline(flow), wanted.tick))
     why = "" if wanted == asked else f"Something came or changed for {wanted.key}, too"
     why = why if first == wanted else f"The past before {wanted.key} is gone"
     return Planned(asked, first, calendar.window(done - 1), why)
 
 
 def correct(
-    runner: TickRunner,
+    flows: Flows,
     flow: FlowAsset,
     first: TickWindow,
     log: Log,
-    reading: LandingReads | None = None,
+    reading: LandingReads | None,
+    computed_again: Callable[[Sequence[TickWindow]], None],
 ) -> Iterator[TickReport]:
     """Computes the ticks from `first` to the last committed one again, and reports each.
 
     Nothing is reported before their commit, and then all of them; or the one that fails. All ranges
     read what `reading` has seen, or what is landed now: the ledger has one state of the landings
-    for all of them.
+    for all of them. `computed_again` is called with the ticks that have been computed.
     """
     from hydro_core.spark.pipeline.rework import correction
 
     try:
-        pipeline = runner.pipeline(flow)
-        seen = (reading or look(runner, flow)).seen
-        begin = first_to_correct(runner.asset(flow), seen, first.tick)
+        pipeline = flows.pipeline(flow)
+        seen = (reading or look(flows, flow)).seen
+        begin = first_to_correct(flows.asset(flow), seen, first.tick)
         with (
             told_faults(f"the pipeline in {pipeline.directory}"),
             correction(pipeline, first.tick if begin is None else begin) as rework,
         ):
-            before = runner.landings(flow).look_again(rework.first, pipeline.ledger, seen)
-            reading = LandingReads(runner, flow, before)
-            ranges = Ranges(runner.asset(flow), rework.beside, reading, log)
-            together, told = runner.project.range_ticks, runner.computed_again
-            reports = run_beside(rework, ranges, together, told)
+            before = flows.landings(flow).look_again(rework.first, pipeline.ledger, seen)
+            reading = LandingReads(flows, flow, before)
+            ranges = Ranges(flows.asset(flow), rework.beside, reading, log)
+            reports = run_beside(rework, ranges, flows.project.range_ticks, computed_again)
             if reports[-1].committed:
-                reports = _replaced(runner, flow, rework, reports)
+                reports = _replaced(flows, flow, rework, reports)
                 log(str(reports[-1].corrected))
     except HydroError as error:
         reports = [report_of_error(first, error, judged=is_of_the_tick(error))]
@@ -112,11 +112,11 @@ def correct(
 
 
 def _replaced(
-    runner: TickRunner, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
+    flows: Flows, flow: FlowAsset, rework: Rework, reports: Sequence[TickReport]
 ) -> list[TickReport]:
     """The reports as they are once the ticks have taken the place of those before."""
     pipeline, beside = rework.serving, rework.beside
-    ranges = list(parts(rework, runner.project.range_ticks))
+    ranges = list(parts(rework, flows.project.range_ticks))
     outputs = {
         name: changed(pipeline.store, beside.store, spec, ranges)
         for name, spec in pipeline.output_tables.items()

@@ -6,93 +6,28 @@ computed again with them, or nothing runs until somebody decides. In any case th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from hydro_core.errors import DataError, Diagnostic, HydroError
+from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import TickWindow
-from .looking import After, LandingReads, look
-from .noticed import noticed
-from .ranges import Log, Ranges, is_of_the_tick, overtaken
-from .report import TickReport, report_of_error
+from ..flows.looking import After, LandingReads
+from ..flows.noticed import noticed
+from .ranges import overtaken
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
 
-    from ..openlineage.events import Parent
-    from .runner import TickRunner
+    from ..flows.flows import Flows
 
 
-def run_open(
-    runner: TickRunner,
-    flow: FlowAsset,
-    windows: Sequence[TickWindow],
-    log: Log,
-    refuse: Callable[[TickWindow], None],
-    parent: Parent | None,
-) -> Iterator[TickReport]:
-    """Runs open ticks that follow each other, after what came for committed ones had its way.
-
-    Where these are computed again, they are reported first, as started by `parent`.
-    """
-    pipeline = runner.pipeline(flow)
-    reading, first = LandingReads(runner, flow, {}), None
-    if windows[0].tick == pipeline.next_tick:
-        try:
-            # What may not run is told as such, whatever has landed.
-            for window in (windows[0], windows[-1]):
-                refuse(window)
-            reading = look(runner, flow)
-            first = first_to_correct(runner.asset(flow), reading.seen)
-        except HydroError as error:
-            yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
-            return
-    if first is not None:
-        for report in _corrected(runner, flow, reading, first, log, parent):
-            yield report
-            if not report.committed:
-                return
-        reading = seen_again(runner, flow, reading)
-    asset, sample = runner.asset(flow), runner.sample(flow)
-    ranges = Ranges(asset, pipeline, reading, log, refuse, reading.after, sample)
-    for report in ranges.run(windows):
-        if report.committed and report.window == windows[0]:
-            for line in report.notices(flow.name):
-                runner.told(line)
-        yield report
-    forget_lists(runner, flow)
-
-
-def _corrected(
-    runner: TickRunner,
-    flow: FlowAsset,
-    reading: LandingReads,
-    first: int,
-    log: Log,
-    parent: Parent | None,
-) -> Iterator[TickReport]:
-    """The ticks from `first` on, computed again with what is late, and what that has done."""
-    window = flow.ticks.calendar.window(first)
-    runner.told(f"{window.key} and the ticks after it are corrected first:")
-    for line in _says(flow, reading.seen):
-        log(f"for committed ticks: {line}")
-        runner.told(f"  {line}")
-    report = None
-    for report in runner.correct(flow, window, log, reading, parent):
-        yield report
-    if report is not None and report.corrected is not None:
-        for line in (str(report.corrected), *report.corrected.lines):
-            runner.told(line)
-
-
-def forget_lists(runner: TickRunner, flow: FlowAsset) -> None:
+def forget_lists(flows: Flows, flow: FlowAsset) -> None:
     """Removes old lists of files, where they take much; those that are read next stay."""
     from hydro_core.spark.inputs.arrivals.listing import clear_listings
 
-    directory = runner.directory(flow)
-    reads = runner.deployments.ledger(flow).last_reads()
+    directory = flows.directory(flow)
+    reads = flows.deployments.ledger(flow).last_reads()
     needed = {name for read in reads for name in (read.listing, read.accepted_listing)}
     if needed != {None}:
         clear_listings(directory, needed)
@@ -119,24 +54,24 @@ def first_to_correct(
     return min(found, default=None)
 
 
-def seen_again(runner: TickRunner, flow: FlowAsset, reading: LandingReads) -> LandingReads:
+def seen_again(flows: Flows, flow: FlowAsset, reading: LandingReads) -> LandingReads:
     """The same landings, as they were seen, after committed ticks were computed again with them."""
-    ledger = runner.deployments.ledger(flow)
+    ledger = flows.deployments.ledger(flow)
     last = ledger.last
     if last is None:
         raise AssertionError("only what is committed is computed again")
-    seen = runner.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
-    return LandingReads(runner, flow, seen, After(last.sequence))
+    seen = flows.landings(flow).look(last.last + 1, ledger.last_reads(), reading.seen)
+    return LandingReads(flows, flow, seen, After(last.sequence))
 
 
-def accept(runner: TickRunner, flow: FlowAsset, reading: LandingReads) -> None:
+def accept(flows: Flows, flow: FlowAsset, reading: LandingReads) -> None:
     """Accepts what came or changed for committed ticks, as it was seen: late rows arrive with the
     next tick, and changed ticks stay as they were read. The ledger says so.
 
     Raises:
         HydroError: another process is at work, or has committed since.
     """
-    pipeline, directory = runner.pipeline(flow), runner.directory(flow)
+    pipeline, directory = flows.pipeline(flow), flows.directory(flow)
     last = pipeline.ledger.refresh()
     if last is None or reading.after != After(last.sequence):
         raise overtaken(flow.name)
@@ -179,7 +114,8 @@ def _refuse_undecided(flow: FlowAsset, seen: Mapping[str, Seen], before: int | N
     )
 
 
-def _says(flow: FlowAsset, seen: Mapping[str, Seen]) -> Iterator[str]:
+def says(flow: FlowAsset, seen: Mapping[str, Seen]) -> Iterator[str]:
+    """What came or changed for committed ticks, a line for each input."""
     for name, one in seen.items():
         found = noticed(flow.ticks.calendar, one.arrivals.late, one.changed)
         if found.late:

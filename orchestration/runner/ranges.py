@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hydro_core.errors import Code, DataError, Diagnostic, HydroError, TransientError
@@ -16,8 +15,8 @@ from hydro_core.faults import told_faults
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..project.ticks import TickWindow
-from .looking import After
+from ..flows.looking import After
+from ..project.ticks import TickWindow, times_of
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
@@ -156,11 +155,6 @@ def is_of_the_tick(error: HydroError) -> bool:
     the program, the data, the stored state, or what the flow's asset says is at fault.
     """
     return not isinstance(error, TransientError)
-
-
-def times_of(windows: Sequence[TickWindow]) -> dict[int, tuple[datetime, datetime]]:
-    """When the ticks begin and end."""
-    return {window.tick: (window.start, window.end) for window in windows}
 
 
 def span(windows: Sequence[TickWindow]) -> str:

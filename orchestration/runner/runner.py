@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 
+from ..flows.flows import Flows
+from ..flows.looking import LandingReads, look
+from ..flows.readiness import Ready
 from ..openlineage.events import Parent
 from ..openlineage.telling import begun, told
 from ..project.began import started_empty
@@ -22,14 +25,13 @@ from ..project.settings import ProjectSettings
 from ..project.ticks import TickWindow
 from ..quality.landed import landed_verdicts
 from ..quality.sample import Sample
-from .flows import Flows
-from .ranges import Log, is_of_the_tick
-from .readiness import Ready
-from .report import TickReport, report_of_committed
+from .correction import correct
+from .late import first_to_correct, forget_lists, says, seen_again
+from .ranges import Log, Ranges, is_of_the_tick
+from .report import TickReport, report_of_committed, report_of_error
 
 if TYPE_CHECKING:
     from ..quality.validate import Verdict
-    from .looking import LandingReads
 
 
 class TickRunner(Flows):
@@ -115,12 +117,10 @@ class TickRunner(Flows):
         If one of them fails, it alone is reported, and all is as it was. What is landed now is
         read, or what `reading` has seen. It is told that `parent` has started it.
         """
-        from .correction import correct
-
         self._reports.pop(flow.name, None)
         last = flow.ticks.calendar.window(max(first.tick, self.next_tick(flow) - 1))
         windows = (first,) if first == last else (first, last)
-        reports = correct(self, flow, first, log, reading)
+        reports = correct(self, flow, first, log, reading, self.computed_again)
         begin = partial(begun, self, flow, parent)
         for report in told(reports, windows, begin, self.project, log):
             self._reports[flow.name] = report
@@ -173,13 +173,66 @@ class TickRunner(Flows):
         ready: Ready,
         parent: Parent | None,
     ) -> Iterator[TickReport]:
-        from .late import run_open
-
         commit = self.pipeline(flow).ledger.refresh()
         if commit is not None and windows[0].tick <= commit.last:
             yield self._committed(flow, windows[0])
         else:
-            yield from run_open(self, flow, windows, log, ready.refuse, parent)
+            yield from self._run_open(flow, windows, log, ready, parent)
+
+    def _run_open(
+        self,
+        flow: FlowAsset,
+        windows: Sequence[TickWindow],
+        log: Log,
+        ready: Ready,
+        parent: Parent | None,
+    ) -> Iterator[TickReport]:
+        """Runs open ticks that follow each other, after what came for committed ones had its way.
+
+        Where these are computed again, they are reported first.
+        """
+        pipeline = self.pipeline(flow)
+        reading, first = LandingReads(self, flow, {}), None
+        if windows[0].tick == pipeline.next_tick:
+            try:
+                # What may not run is told as such, whatever has landed.
+                for window in (windows[0], windows[-1]):
+                    ready.refuse(window)
+                reading = look(self, flow)
+                first = first_to_correct(self.asset(flow), reading.seen)
+            except HydroError as error:
+                yield report_of_error(windows[0], error, judged=is_of_the_tick(error))
+                return
+        if first is not None:
+            for report in self._corrected(flow, reading, first, log, parent):
+                yield report
+                if not report.committed:
+                    return
+            reading = seen_again(self, flow, reading)
+        asset, sample = self.asset(flow), self.sample(flow)
+        ranges = Ranges(asset, pipeline, reading, log, ready.refuse, reading.after, sample)
+        for report in ranges.run(windows):
+            if report.committed and report.window == windows[0]:
+                for line in report.notices(flow.name):
+                    self.told(line)
+            yield report
+        forget_lists(self, flow)
+
+    def _corrected(
+        self, flow: FlowAsset, reading: LandingReads, first: int, log: Log, parent: Parent | None
+    ) -> Iterator[TickReport]:
+        """The ticks from `first` on, computed again with what is late, and what that has done."""
+        window = flow.ticks.calendar.window(first)
+        self.told(f"{window.key} and the ticks after it are corrected first:")
+        for line in says(flow, reading.seen):
+            log(f"for committed ticks: {line}")
+            self.told(f"  {line}")
+        report = None
+        for report in self.correct(flow, window, log, reading, parent):
+            yield report
+        if report is not None and report.corrected is not None:
+            for line in (str(report.corrected), *report.corrected.lines):
+                self.told(line)
 
     def _committed(self, flow: FlowAsset, window: TickWindow) -> TickReport:
         pipeline = self.pipeline(flow)

@@ -132,7 +132,6 @@ def test_state(template: Template) -> None:
         State.NONE: 1,
         State.LAST: 2,
         State.WINDOW: node.args.get("n"),
-        State.DELAY: node.args.get("n"),
         State.HISTORY: None,
         State.RESULT: None,
     }[node.spec.state]

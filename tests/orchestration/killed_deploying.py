@@ -7,8 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
-from hydrotick.deployment.changes import DeployOptions, change_of
+from hydrotick.deployment.changes import change_of
 from hydrotick.deployment.deploying import deploy
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import write_deltalake
 
+from hydrotick.flows.looking import look, missing, to_decide
+from hydrotick.flows.noticed import Noticed
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.late import accept
-from hydrotick.runner.looking import look, missing, to_decide
-from hydrotick.runner.noticed import Noticed
 from hydrotick.runner.report import TickReport
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, contents, small_flow

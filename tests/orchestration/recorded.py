@@ -11,12 +11,12 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Commit, Ledger
-from hydrotick.code_location.factory import last_key
 from hydrotick.code_location.next_run import NextRun, next_run
+from hydrotick.code_location.records import last_key
+from hydrotick.flows.readiness import Ready
 from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.project.ticks import TickAxis
-from hydrotick.runner.readiness import Ready
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
 

@@ -23,7 +23,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from hydro_core.settings import MEBIBYTE
-from hydrotick.deployment.changes import DeployOptions, change_of
+from hydrotick.deployment.changes import change_of
+from hydrotick.deployment.seams import DeployOptions
 from hydrotick.deployment.deploying import deploy
 from hydrotick.runner.runner import TickRunner
 from hydrotick.cli.ticking import run_ticks

@@ -21,7 +21,8 @@ from hydrotick.cli.glance import say_nothing_more
 from hydrotick.cli.init import put_project
 from hydrotick.cli.status import status_of
 from hydrotick.cli.ticking import open_instance
-from hydrotick.code_location.factory import asset_key, last_key
+from hydrotick.code_location.factory import asset_key
+from hydrotick.code_location.records import last_key
 from hydrotick.instance.run_tags import FLOW_TAG
 from hydrotick.project.project import project_at
 from tests.orchestration.recorded import RUN, Case

@@ -13,9 +13,10 @@ from deltalake import write_deltalake
 
 from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing, Ticks
 from hydrotick import commands
-from hydrotick.code_location.factory import flow_definitions, last_key
+from hydrotick.code_location.factory import flow_definitions
+from hydrotick.code_location.records import last_key
+from hydrotick.flows.readiness import Committed, Latest, ready
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.runner.readiness import Committed, Latest, ready
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, opened, serve
 

@@ -20,9 +20,9 @@ from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.frames.arrow import from_arrow, to_arrow
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, scope, to_column
+from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import canonical, conform

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.result_type import result_type
-from hydro_core.spark.frames.arrow import from_arrow
 from hydro_core.spark.functions.apply import apply, apply_predicate, truth
 from hydro_core.spark.functions.columns import NotCompilable, to_column
 from hydro_core.spark.lower.explained import runtime
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import UNKNOWN
 from hydro_core.types.values import conform

@@ -17,11 +17,14 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs import landing as batches_landing
+from hydro_core.files.arrived import arrive
+from hydro_core.files.cut import cut
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.spark.inputs import by_pieces
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.ticks.batches import InputFile, cut, land
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
@@ -96,9 +99,10 @@ FORMS: list[Write] = [_delta, _parquet, _two_types, _hive, _csv, _json]
 
 def by_run(path: Path, column: str = "day") -> list[list[Any]]:
     """The ticks as `run --input` has them, on the reference."""
-    (landing,) = landings = land([InputFile("x", str(path), column)], {"x": ITEM})
-    ticks = cut(landings, Every.parse("1d"), DAY)
-    found = [sorted(map(repr, t.batches["x"])) for t in ticks.ticks([landing], {"x": ITEM})]
+    arrived = arrive([InputFile("x", str(path), column)], {"x": ITEM})
+    inputs = [read_all(one) for one in arrived]
+    ticks = tick_inputs(inputs, cut(inputs, Every.parse("1d"), DAY))
+    found = [sorted(map(repr, tick.batches["x"])) for tick in ticks]
     return found + [[] for _ in range(TICKS - len(found))]
 
 
@@ -138,7 +142,7 @@ def test_the_rows_are_those_of_run(
 ) -> None:
     path = tmp_path / write(tmp_path, ROWS)
     if where == "workers":
-        monkeypatch.setattr(batches_landing, "_HERE", 0)
+        monkeypatch.setattr(by_pieces, "_HERE", 0)
     found = by_flow(path, spark, small=100 if where == "here" else 0)
     assert found == by_run(path)
     assert [len(tick) for tick in found] == [2, 0, 2]
@@ -155,13 +159,13 @@ def test_text_is_no_number_however_many_rows_there_are(
 ) -> None:
     rows = [{**row, "v": "12"} for row in ROWS]
     path = tmp_path / write(tmp_path, rows)
-    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     with pytest.raises(DataError) as by_reference:
         by_run(path)
     with pytest.raises(DataError) as by_landing:
         by_flow(path, spark, small=100 if where == "here" else 0)
-    assert "in tick 0, '12' is not of type long (row 0, column `v`)" in str(by_reference.value)
-    assert "'12' is not of type long (row 0, column `v`)" in str(by_landing.value)
+    assert "'12' is not of type long (row 0, column `v`)" in str(by_reference.value)
+    assert str(by_landing.value) == str(by_reference.value)
 
 
 def test_what_is_wrong_at_another_tick_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:
@@ -187,19 +191,19 @@ def test_a_field_of_csv_that_does_not_fit_is_told_by_line_and_column(
 def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / _hive(tmp_path, ROWS)
     inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark)
-    read = batches_landing.read_here
+    read = by_pieces.read_here
     seen: list[int] = []
 
     def counted(arrived: Any, columns: Any, axis: Any, files: Any) -> Any:
         seen.append(len(files))
         return read(arrived, columns, axis, files)
 
-    batches_landing.read_here = counted
+    by_pieces.read_here = counted
     try:
         for tick in range(TICKS):
             inputs.read(tick, tick, TIMES)
     finally:
-        batches_landing.read_here = read
+        by_pieces.read_here = read
     assert seen == [2, 0, 2]
 
 
@@ -280,7 +284,7 @@ def test_dates_are_those_of_the_zone(
     days = [date(2026, 10, day) for day in (24, 25, 26)]
     rows = [{"day": day, "user": str(day), "v": day.day} for day in days]
     path = tmp_path / write(tmp_path, rows)
-    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     calendar = Calendar(datetime(2026, 10, 24), zone="America/New_York")
     windows = {t: (w.start, w.end) for t in range(3) for w in [calendar.window(t)]}
     inputs = InputBatches(
@@ -306,7 +310,7 @@ def test_a_null_that_may_not_be_is_refused(
 ) -> None:
     path = tmp_path / write(tmp_path, ROWS)
     item = parse_ddl("user string, v long not null")
-    monkeypatch.setattr(batches_landing, "_HERE", 2**20 if where == "here" else 0)
+    monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     small = 100 if where == "here" else 0
     inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": item}, lambda: spark, small)
     assert inputs.read(0, 1, TIMES)["x"].read.rows == 2

@@ -20,7 +20,6 @@ from hydro_core.functions.read import read_function
 from hydro_core.functions.result_type import accumulator_type
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
-from hydro_core.spark.frames.arrow import from_arrow
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import MARK
@@ -29,6 +28,7 @@ from hydro_core.spark.lower.items import literal
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.partial import MergedResult
 from hydro_core.spark.lower.registry import Step
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.common import type_of
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import ItemType

@@ -84,7 +84,7 @@ def arguments(op: OpSpec, rng: Random, how: str) -> Args | None:  # noqa: C901, 
             aggregates = (("n", "count", ()), ("s", "sum", ("v",)), ("m", "min", ("v",)))
             made = tuple((n, Aggregate(f, a)) for n, f, a in aggregates)
             given |= {"by": None if "global" in how else ("k",), "aggregates": made}
-        case "window" | "leaving":
+        case "window":
             given["n"] = rng.randint(1, 3)
         case "join":
             given["how"] = how.partition(":")[2] or "inner"
@@ -175,11 +175,9 @@ def all_rules() -> tuple[Rule, ...]:
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
     *("parts", "moving", "moves", "distinct_of", "apart"),
-    *("padded", "padded_both", "opposite"),
+    "opposite",
 }
 HOWS = {
-    "padded": ("left", "inner", "semi", "anti"),
-    "padded_both": ("outer", "inner", "semi", "anti", "left", "right"),
     "opposite": ("semi", "anti"),
 }
 RUNNING = (
@@ -235,6 +233,8 @@ class Instance:
     def schema(self) -> str:
         """What items the rule's operators take."""
         names = {s.removesuffix("!") for s in self._shape_names()}
+        if self.rule.name == "aggregate-global-by-hand":
+            return "v long"
         rows = {"latest", "running_latest", "aggregate", "running_aggregate", "moving_aggregate"}
         rows |= {f"{r}:global" for r in rows}
         if "aggregate_result" in names and not names & rows:
@@ -266,6 +266,10 @@ class Instance:
                 continue
             if condition.name in KNOWN_TOGETHER:
                 self._arguments_of(condition)
+            elif condition.name == "absorbs" and "aggregate" in self.rule.name:
+                by = None if "global" in self.rule.name else ("k",)
+                made = (("v", Aggregate("sum", ("v",))),)
+                self.payloads["f"] = Args((("by", by), ("aggregates", made)))
             elif condition.name == "growing":
                 name = condition.args[0].name
                 defined = any(
@@ -279,12 +283,9 @@ class Instance:
         names = [a.name for a in condition.args]
         if condition.name in HOWS:
             found = [_join(how, None) for how in HOWS[condition.name]]
-            if condition.name == "padded":
-                shown = {s.removesuffix("!") for s in self._shape_names()}
-                found[0] = _join("left" if "join:left" in shown else "right", None)
         else:
             by = None if any(":global" in s for s in self._shape_names()) else ("k",)
-            moving = any("window" in s for s in self._shape_names())
+            moving = "moving" in self.rule.name
             if not self.known:
                 self.known = list(_known_of_aggregates(self.rng, by, moving=moving))
                 # what is known of the same aggregates over a window comes last

@@ -38,6 +38,7 @@ FUNCTIONS: Mapping[str, Fn] = {
     "add_second": _fn("lambda s, x: s + x[1], commutative=True", "fold", "0, "),
     "widen": _fn("lambda s, x: s + x[1] / 2, commutative=True", "fold", "0, "),
     "most": _fn("lambda x, y: max(x, y), commutative=True", "reduce"),
+    "greatest": _fn("lambda x, y: max(x, y), commutative=True, associative=True", "reduce"),
     "alive": _fn("lambda r: r.v != 0", "filter"),
 }
 

@@ -24,6 +24,19 @@ def _running(op: OpSpec, because: str, when: str = "", variant: str = "") -> Ite
     )
 
 
+def _by_hand(op: OpSpec, variant: str = "") -> Line:
+    """A result that takes the one of the tick before for one more item."""
+    over_all = running(op)
+    assert over_all is not None, f"{op.name} has no running result"
+    return (
+        f"{_title(op, variant)}-by-hand",
+        f"?x => ({over_all.name}{variant} ?f ?d)",
+        "by induction over ticks: a result counts for the items that it was made of",
+        f"?x = ({op.name}{variant} ?f (chain (prev ?x) ?d))",
+        "(absorbs ?f)",
+    )
+
+
 def _title(op: OpSpec, variant: str) -> str:
     return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
 
@@ -47,22 +60,19 @@ def _of_aggregates(variant: str = "") -> Iterator[Line]:
     )
 
 
-_MOVES = "counts and totals move with the window: what came is added, what left is taken away"
-
-
-def _of_windows(variant: str = "") -> Iterator[Line]:
-    """Aggregates of the last ticks, with keys or without."""
+def _of_changes(variant: str = "") -> Iterator[Line]:
+    """Aggregates of what is told by its changes, with keys or without."""
     op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
     yield (
-        f"{name}-window-parts",
-        f"({op} ?f (window ?n ?a)) => (aggregate_result ?h ({op} ?g (window ?n ?a)))",
+        f"{name}-moving-parts",
+        f"({op} ?f ?x) => (aggregate_result ?h ({op} ?g ?x))",
         "the aggregates are made of counts and exact totals",
         "(moving ?f ?g ?h)",
     )
     yield (
-        f"{name}-window",
-        f"({op} ?f (window ?n ?a)) => ({MOVING_AGGREGATE.name}{variant} ?f ?a (leaving ?n ?a))",
-        _MOVES,
+        f"{name}-moving",
+        f"({op} ?f ?x) => ({MOVING_AGGREGATE.name}{variant} ?f ?x)",
+        "counts and totals go on by changes: what comes is added, what goes is taken away",
         "(moves ?f)",
     )
 
@@ -122,7 +132,11 @@ RUNNING = (
         "(apart ?f ?g ?h ?j ?p)",
     ),
 )
-WINDOWS = (*_of_windows(), *_of_windows(_OF_ALL))
+BY_HAND = (
+    *(_by_hand(op) for op in (REDUCE, REDUCE_KEYED, LATEST, AGGREGATE)),
+    _by_hand(AGGREGATE, _OF_ALL),
+)
+MOVING = (*_of_changes(), *_of_changes(_OF_ALL))
 
 ORDERS = (
     (

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.catalog.classes import ByKey, Matching, Meets, Product, Summary
+from hydro_core.catalog.classes import ByKey, Matching, Summary
 from hydro_core.catalog.combine import JOIN
+from hydro_core.catalog.parts import MERGES
 from hydro_core.catalog.spec import Args, functions_of
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
@@ -57,6 +58,8 @@ def with_facts(loaded: Loaded) -> Problem:
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
         if folds and all(_resumes(loaded, n) for n in folds):
             facts.add("resumable", payload)
+        if all(_absorbs(n) for n in nodes):
+            facts.add("absorbs", payload)
     for node in _of_one_type(loaded):
         _of_node(loaded, node, facts)
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
@@ -65,7 +68,7 @@ def with_facts(loaded: Loaded) -> Problem:
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
 
 
-def _semi(on: tuple[str, ...] | None, how: str = "semi") -> Args:
+def _join(on: tuple[str, ...] | None, how: str) -> Args:
     return Args((("on", on), ("how", how), ("suffix", None)))
 
 
@@ -106,27 +109,14 @@ def _of_node(loaded: Loaded, node: Node, facts: _Facts) -> None:
             facts.add(name, *(facts.number(Payload(a)) for a in args))
             for fn in (fn for a in args for fn in functions_of(a)):
                 facts.uses.add(fn, item)
-    elif node.op is JOIN and node.cls != Product(Meets.KEY):
-        _of_join(node.args, facts)
+    elif node.op is JOIN and isinstance(node.cls, Matching):
+        on = node.args["on"]
+        facts.add("opposite", *(facts.number(Payload(_join(on, how))) for how in ("semi", "anti")))
 
 
 def _aggregates(node: Node) -> bool:
     cls = node.cls
     return isinstance(cls, ByKey) and cls.summary is Summary.AGGREGATES
-
-
-def _of_join(args: Args, facts: _Facts) -> None:
-    """The joins that one which keeps or drops rows without a match is made of."""
-    how, on = args["how"], args["on"]
-    own, semi, anti = (facts.number(Payload(a)) for a in (args, _semi(on), _semi(on, "anti")))
-    inner, left, right = (
-        facts.number(Payload(args.with_(how=h))) for h in ("inner", "left", "right")
-    )
-    facts.add("opposite", semi, anti)
-    if how in {"left", "right"}:
-        facts.add("padded", own, inner, semi, anti)
-    elif how == "outer":
-        facts.add("padded_both", own, inner, semi, anti, left, right)
 
 
 def _of_one_type(loaded: Loaded) -> Iterator[Node]:
@@ -135,9 +125,8 @@ def _of_one_type(loaded: Loaded) -> Iterator[Node]:
     uses: dict[object, set[object]] = {}
     nodes = [n for n in loaded.origins.values() if Endpoint(n.id) in types]
     for node in nodes:
-        for args in (node.args, *_joins_of(node)):
-            name, used = _use(node, args, types)
-            uses.setdefault(name, set()).add(used)
+        name, used = _use(node, node.args, types)
+        uses.setdefault(name, set()).add(used)
     for node in nodes:
         name, _ = _use(node, node.args, types)
         if len(uses[name]) == 1:
@@ -163,14 +152,6 @@ def _use(node: Node, args: Args, types: Mapping[Endpoint, StreamType]) -> tuple[
     return (node.op, args), (looked_at, output)
 
 
-def _joins_of(node: Node) -> tuple[Args, ...]:
-    """The joins that rules make of one that keeps rows without a match."""
-    if not isinstance(node.cls, Product) or not node.cls.keeps:
-        return ()
-    how = node.args["how"]
-    return tuple(node.args.with_(how=h) for h in ("inner", "left", "right") if h != how)
-
-
 def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, list[Node]]:
     """The nodes that have the same arguments."""
     found: dict[int, list[Node]] = {}
@@ -179,6 +160,19 @@ def _by_payload(loaded: Loaded, numbers: Mapping[Payload, int]) -> Mapping[int, 
         if number is not None and node.inputs:
             found.setdefault(number, []).append(node)
     return found
+
+
+def _absorbs(node: Node) -> bool:
+    """Whether a result counts for the items that it was made of, in any order."""
+    if not isinstance(node.cls, ByKey) or "init" in node.args:
+        return False
+    if "aggregates" in node.args:
+        return all(
+            MERGES.get(a.function) == a.function and a.arguments == (name,)
+            for name, a in node.args["aggregates"]
+        )
+    f = node.args.get("f")
+    return f is None or (f.algebra.associative and f.algebra.commutative)
 
 
 def _resumes(loaded: Loaded, node: Node) -> bool:

@@ -12,13 +12,11 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Gives,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     Nothing,
@@ -175,9 +173,9 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
             fact, view = "composed", _projected(node, cls, inputs[0], output)
         case Given() | Nothing() | Output() | PerItem() | Sum() | Product() | Matching():
             return
-        case Distinct() | ByKey() | Running() | Compared() | Ordering() | Positional():
+        case Distinct() | ByKey() | Running() | Ordering() | Positional():
             return
-        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+        case History() | Window() | Before() | Growth() | Commands():
             return
         case _:
             assert_never(cls)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from decimal import localcontext
 from typing import Any
 
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.routed import router
-from hydro_core.reference.bag import EMPTY, Bag
-from hydro_core.reference.keys import field, key_of
-from hydro_core.reference.meanings.aggregates import DIGITS, aggregated, long_sum, mean_of, value_of
+from hydro_core.reference.bag import Bag
+from hydro_core.reference.keys import field
+from hydro_core.reference.meanings.aggregates import long_sum, mean_of, value_of
 from hydro_core.reference.meanings.registry import SemiNaive, meaning_of, means
-from hydro_core.reference.meanings.state import changed
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import LONG
@@ -28,28 +26,10 @@ def running(site: Site, a: NodePast) -> Bag:
 
 
 @means("moving_aggregate", exact=True)
-def moving_aggregate(site: Site, came: NodePast, left: Bag) -> Bag:
-    """Counts and totals with those of what came and without those of what left."""
-    key = key_of(site)
-    names = [name for name, _ in site.args["aggregates"]]
-    rows = names[0]
-
-    def moved(stored: Any, new: list[Any], gone: list[Any]) -> RowItem:
-        of = next(iter((*new, *gone)), stored)
-        plus, minus = aggregated(site, new), aggregated(site, gone)
-        known = {n: 0 if stored is None else field(stored, n) for n in names}
-        with localcontext(prec=DIGITS):
-            now = {n: known[n] + plus[n] - minus[n] for n in names}
-        return RowItem({**{n: field(of, n) for n in key.names}, **now})
-
-    before = came.result_before
-    if not key.names:
-        return Bag([moved(next(iter(before), None), list(came.now), list(left))])
-    stored = {key(row): row for row in before}
-    new, gone = came.now.by(key), left.by(key)
-    for found in dict.fromkeys((*new, *gone)):
-        stored[found] = moved(stored.get(found), new.get(found, []), gone.get(found, []))
-    return Bag(row for row in stored.values() if field(row, rows))
+def moving_aggregate(site: Site, a: NodePast) -> Bag:
+    """The aggregate of what is there, whatever is stored of its result elsewhere."""
+    found = meaning_of(site.node.op.stands_for).function(site, a.now)
+    return found if isinstance(found, Bag) else Bag()
 
 
 @means("aggregate_result")
@@ -83,27 +63,3 @@ def of_shard(site: Site, a: Bag) -> Bag:
     args = site.args
     shard = router(args["by"], args["f"], site.inputs[0].item, args["shards"])
     return Bag(x for x in a if shard(x) == args["shard"])
-
-
-@means("leaving", exact=True)
-def leaving(site: Site, a: NodePast) -> Bag:
-    """`a_{t−n}`."""
-    return a.oldest
-
-
-@means("minus", exact=True)
-def minus(site: Site, pos: Bag, neg: Bag) -> Bag:
-    """`a ∸ b`."""
-    return pos.monus(neg)
-
-
-@means("changes_between", exact=True)
-def changes_between(site: Site, pos: Bag, neg: Bag) -> Bag:
-    """`(n, x)` where there are n more copies of x in pos than in neg."""
-    return changed(pos, neg)
-
-
-@means("counted", exact=True)
-def counted(site: Site, a: Bag) -> Bag:
-    """`(n, x)` where there are n copies of x."""
-    return changed(a, EMPTY)

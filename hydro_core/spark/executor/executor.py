@@ -192,6 +192,7 @@ class Run:
             source=setting.job.sources.get(str(node.args.get("name"))),
             times=setting.job.times,
             additions=node.id in setting.additions,
+            tells=node.id in plan.tells,
             settle=setting.job.settle,
         )
 

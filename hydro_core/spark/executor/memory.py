@@ -22,7 +22,6 @@ from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.shell import run_ticks
-from hydro_core.spark.frames.arrow import from_arrow
 from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
@@ -30,6 +29,7 @@ from hydro_core.spark.frames.settle import collected, exactly
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.ticks.tick import TickInput
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
 

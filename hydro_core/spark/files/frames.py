@@ -1,4 +1,4 @@
-"""Inputs as DataFrames of items with their ticks, and how many ticks there are."""
+"""Inputs as DataFrames of items with their ticks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial, reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark
 
-from hydro_core.spark.files.arrived import Arrived, is_exact
-from hydro_core.spark.files.axis import micros, step_of, window_of
-from hydro_core.spark.files.places import FoundFiles, find
-from hydro_core.spark.files.rows import (
+from hydro_core.files.arrived import Arrived, arrive, is_exact
+from hydro_core.files.cut import Cut, InputSummary, Misfit
+from hydro_core.files.inputs import (
+    NO_TICK,
+    FileRow,
+    InputFile,
+    demands,
+    refuse_early,
+    refuse_mixed,
+    refuse_untold,
+    require_columns,
+)
+from hydro_core.files.places import FoundFiles
+from hydro_core.files.rows import (
     CURE,
     FILE,
     MOMENT,
@@ -27,68 +39,33 @@ from hydro_core.spark.files.rows import (
     ROW,
     STAGE,
     Stage,
+    WantedColumns,
     input_error,
 )
-from hydro_core.spark.files.rows import WantedColumns as Made
+from hydro_core.spark.files.axis import tick_of
 from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.ticks.batches import (
-    InputFile,
-    TickColumn,
-    item_type_of,
-    refuse,
-    refuse_early,
-    refuse_untold,
-    refuse_untyped,
-    require_columns,
-    start_of,
-)
-from hydro_core.ticks.every import Every
-from hydro_core.ticks.landed import misfit
-from hydro_core.types.columns import declared_columns, required_columns
+from hydro_core.ticks.axis import Axis, micros
+from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
     DATE,
     TIMESTAMP_NTZ,
-    UNKNOWN,
+    Array,
     Field,
     ItemType,
     Row,
     Tuple,
     is_integer,
 )
-from hydro_core.types.values import UNFIT, ValueProblem
 
 
-def arrive(
+def arrived_on(
     session: SparkSession, files: Sequence[InputFile], declared: Mapping[str, ItemType]
 ) -> list[Arrived]:
-    """The inputs; what a program declares of them must be there. No row is made yet."""
-    arrived = []
-    for file in files:
-        of = declared.get(file.name, UNKNOWN)
-        columns = declared_columns(of) or {}
-        found = find(file, columns, partial(survey, session))
-        require_columns(file, columns, found.names)
-        arrived.append(Arrived(file, found, of if columns else _item_type(file, found)))
-    return arrived
-
-
-def _item_type(file: InputFile, found: FoundFiles) -> ItemType:
-    try:
-        return item_type_of(found.types or {}, file.column)
-    except ValueProblem as problem:
-        refuse_untyped(file, str(problem))
-
-
-@dataclass(frozen=True, slots=True)
-class InputSummary:
-    """What is known of the rows of an input when all of them have been seen once."""
-
-    rows: int
-    numbers: tuple[int, int] | None
-    moments: tuple[datetime, datetime] | None
+    """The inputs; Spark's workers look through files where only all of their rows tell types."""
+    return arrive(files, declared, partial(survey, session))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +78,31 @@ class InputRows:
     checked: bool
     """Whether problems stand beside the rows."""
 
-    def items(self, cut: FrameCut) -> DataFrame:
+    def items(self, cut: Cut) -> DataFrame:
         """The items with their ticks: (item, t)."""
-        columns = declared_columns(self.arrived.item) or {}
-        item = item_of(self.arrived.item, columns)
-        tick = cut.tick() if self.arrived.file.column else F.lit(0)
-        return self.frame.select(item, tick.cast("long").alias(TICK))
+        item = item_of(self.arrived.item, self.arrived.columns)
+        return self.frame.select(item, self._tick(cut).cast("long").alias(TICK))
+
+    def misfit(self, cut: Cut) -> Misfit | None:
+        """The first value that is no item."""
+        return first_misfit(self.frame, self._tick(cut)) if self.checked else None
+
+    def refuse_early(self, start: datetime | None) -> NoReturn:
+        """Names the first row that is of no tick, as the files have them."""
+        value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
+        frame = self.frame if self.checked else _placed(self.frame.sparkSession, self.arrived)
+        bound = 0 if start is None else micros(start)
+        early = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
+        if early is None:
+            raise ValueError("there is an early row")
+        place = FileRow(self.arrived.found.files[early[0]], early[1])
+        told = early[2] if start is None else _moment(early[2])
+        refuse_early(self.arrived.file, place, told, start)
+
+    def _tick(self, cut: Cut) -> Column:
+        if self.arrived.file.column is None:
+            return F.lit(0)
+        return tick_of(cut.axis, F.col(NUMBER), F.col(MOMENT))
 
     def release(self) -> None:
         """Forgets what was kept of them."""
@@ -116,60 +112,101 @@ class InputRows:
 
 def rows_of(session: SparkSession, arrived: Arrived) -> InputRows:
     """Sees all rows once: counts them, and refuses what is wrong with them."""
-    columns = declared_columns(arrived.item) or {}
-    native = arrived.found.native
-    if native is not None and is_exact(arrived, columns):
-        frame = _native(native(session), arrived, columns)
+    if arrived.found.is_plain and is_exact(arrived, arrived.columns):
+        frame = native_rows(session, arrived)
         # Where there are nulls that may not be, the workers tell their rows.
-        if not _has_nulls(arrived, frame):
+        if not lacks(frame, arrived.item):
             return InputRows(arrived, frame, _summary(arrived, frame), checked=False)
-    made = Made(columns, arrived.file.column, required_columns(arrived.item))
+    made = WantedColumns(arrived.columns, arrived.file.column, required_columns(arrived.item))
     frame = read_in_workers(session, arrived.found.files, arrived.found.form, made)
     # Parsed once, and then as often read as there are jobs.
     frame = frame.persist(StorageLevel.DISK_ONLY)
     try:
-        refuse_unread(arrived, frame, columns)
+        refuse_unread(arrived, frame, arrived.found.files)
         return InputRows(arrived, frame, _summary(arrived, frame), checked=True)
     except BaseException:
         frame.unpersist()
         raise
 
 
-def _has_nulls(arrived: Arrived, frame: DataFrame) -> bool:
-    """Whether there is a null in a column that the program declares `not null`."""
-    fields = arrived.item.fields if isinstance(arrived.item, Row) else ()
+def native_rows(session: SparkSession, arrived: Arrived, zone: str = "UTC") -> DataFrame:
+    """The rows of plain files of exact types as Spark reads them by itself: `c0 …` and their ticks.
+
+    Args:
+        session: reads them.
+        arrived: the input.
+        zone: that of dates, and of times that name none, in the tick column.
+    """
+    return _native(_stored(session, arrived.found), arrived, arrived.columns, zone)
+
+
+def _stored(session: SparkSession, found: FoundFiles) -> DataFrame:
+    """The columns as they are stored."""
+    if found.version is not None:
+        reader = session.read.format("delta").option("versionAsOf", found.version)
+        return reader.load(str(Path(found.form.base).absolute()))
+    fields = [spark.StructField(n, spark_type(t)) for n, t in (found.types or {}).items()]
+    reader = session.read.schema(spark.StructType(fields))
+    return reader.parquet(*(literal(file) for file in found.files))
+
+
+def lacks(frame: DataFrame, item: ItemType) -> bool:
+    """Whether there is a null in `c0 c1 …` where the item's type has a field that is `not null`."""
+    fields = item.fields if isinstance(item, Row) else ()
     tests = [test for i, field in enumerate(fields) for test in _nulls(F.col(f"c{i}"), field)]
-    return bool(tests) and not frame.filter(reduce(lambda a, b: a | b, tests)).isEmpty()
+    if isinstance(item, Tuple):
+        parts = [Field(f"c{i}", of) for i, of in enumerate(item.fields)]
+        tests = [test for part in parts for test in _nulls(F.col(part.name), part)]
+    elif isinstance(item, Array):
+        tests = list(_nulls(F.col("c0"), Field("c0", item)))
+    return bool(tests) and not frame.filter(reduce(or_, tests)).isEmpty()
 
 
 def _nulls(column: Column, field: Field) -> Iterator[Column]:
     """Tests of nulls that may not be, in columns within columns too."""
     if not field.nullable:
         yield column.isNull()
-    if isinstance(field.type, Row):
-        for inner in field.type.fields:
-            tests = _nulls(column.getField(inner.name), inner)
-            yield from (column.isNotNull() & test for test in tests)
+    match field.type:
+        case Row(fields):
+            inner = [(column.getField(one.name), one) for one in fields]
+        case Tuple(parts):
+            inner = [(column.getField(f"_{i + 1}"), Field("", of)) for i, of in enumerate(parts)]
+        case Array(element):
+            yield from _nulls_among(column, element)
+            return
+        case _:
+            return
+    for part, of in inner:
+        yield from (column.isNotNull() & test for test in _nulls(part, of))
+
+
+def _nulls_among(column: Column, element: ItemType) -> Iterator[Column]:
+    """The same of the elements of an array."""
+
+    def lack(value: Column) -> Column:
+        return reduce(or_, _nulls(value, Field("", element)), F.lit(False))
+
+    if demands(element):
+        yield column.isNotNull() & F.exists(column, lack)
 
 
 def _native(
-    native: DataFrame, arrived: Arrived, columns: Mapping[str, ItemType], *beside: Column
+    stored: DataFrame,
+    arrived: Arrived,
+    columns: Mapping[str, ItemType],
+    zone: str,
+    *beside: Column,
 ) -> DataFrame:
     items = [
         F.col(quoted(name)).cast(spark_type(to)).alias(f"c{i}")
         for i, (name, to) in enumerate(columns.items())
     ]
-    number, moment = tick_columns(arrived)
-    return native.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
+    number, moment = _tick_columns(arrived, zone)
+    return stored.select(*items, number.alias(NUMBER), moment.alias(MOMENT), *beside)
 
 
-def tick_columns(arrived: Arrived, zone: str = "UTC") -> tuple[Column, Column]:
-    """The number of a row's tick and the moment in UTC that its tick column holds, one of them.
-
-    Args:
-        arrived: the input, whose tick column is exact.
-        zone: that of dates, and of times that name none.
-    """
+def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
+    """The number of a row's tick and the moment in UTC that its tick column holds, one of them."""
     nothing, column = F.lit(None), arrived.file.column
     if column is None:
         return nothing.cast("long"), nothing.cast("timestamp")
@@ -181,6 +218,14 @@ def tick_columns(arrived: Arrived, zone: str = "UTC") -> tuple[Column, Column]:
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
 
 
+def within(rows: DataFrame, axis: Axis | None) -> DataFrame:
+    """The rows that are of the ticks of an axis, with their ticks; without one, all of tick 0."""
+    if axis is None:
+        return rows.withColumn(TICK, F.lit(0).cast("long"))
+    numbered = rows.withColumn(TICK, tick_of(axis, F.col(NUMBER), F.col(MOMENT)))
+    return numbered.where(F.col(TICK).between(axis.first, axis.last))
+
+
 def item_of(item: ItemType, columns: Iterable[str]) -> Column:
     """The item that the columns `c0 c1 …` make, by the names of its own columns."""
     made = [F.col(f"c{i}").alias(name) for i, name in enumerate(columns)]
@@ -188,18 +233,22 @@ def item_of(item: ItemType, columns: Iterable[str]) -> Column:
     return whole.cast(spark_type(item)).alias(ITEM)
 
 
-def first_misfit(rows: DataFrame, tick: Column) -> Any:
-    """Of the values that are no items the first by tick, column, file and row; None: all fit.
-
-    It is a row `at`, with these four, and the problem.
-    """
-    order = F.struct(tick.cast("long").alias(TICK), PLACE, FILE, ROW)
+def first_misfit(rows: DataFrame, tick: Column) -> Misfit | None:
+    """Of the values that are no items the first by tick, column, file and row; None: all fit."""
+    told = F.struct(tick.cast("long"), PLACE, FILE, ROW, PROBLEM)
     wrong = rows.where(F.col(STAGE) == Stage.VALUE.value)
-    return wrong.agg(F.min_by(F.struct(order.alias("at"), PROBLEM), order)).collect()[0][0]
+    found = wrong.agg(F.min(told)).collect()[0][0]
+    return None if found is None else Misfit(*found)
 
 
-def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, ItemType]) -> None:
-    """Refuses files that cannot be read, columns that are missing, rows that are of no tick."""
+def refuse_unread(arrived: Arrived, frame: DataFrame, files: Sequence[Path]) -> None:
+    """Refuses files that cannot be read, columns that are missing, rows that are of no tick.
+
+    Args:
+        arrived: the input.
+        frame: what the workers have read of it.
+        files: those that they have read.
+    """
     place = F.struct(FILE, ROW)
     said = F.struct(PROBLEM, CURE)
     stages = [
@@ -209,13 +258,23 @@ def refuse_unread(arrived: Arrived, frame: DataFrame, columns: Mapping[str, Item
     named = F.sort_array(
         F.collect_list(F.when(F.col(NAMES).isNotNull(), F.struct(FILE, ROW, NAMES)))
     )
-    unread, untold, names = frame.agg(*stages, named).collect()[0]
+    negative = F.when(F.col(NUMBER) < 0, F.struct(FILE, ROW, NUMBER))
+    counts = [F.count(F.lit(1)), F.count(NUMBER), F.count(MOMENT)]
+    told = frame.agg(*stages, named, F.min(negative), *counts).collect()[0]
+    unread, untold, names, early, rows, numbers, moments = told
     if unread is not None:
         raise input_error(unread[PROBLEM], unread[CURE])
     there = dict.fromkeys(name for each in names for name in each[NAMES].split("\n"))
-    require_columns(arrived.file, columns if arrived.found.form.declared else (), list(there))
-    if untold is not None:
-        refuse_untold(arrived.file, untold[PROBLEM])
+    declared = arrived.columns if arrived.found.form.declared else ()
+    require_columns(arrived.file, declared, list(there))
+    if arrived.file.column is None:
+        return
+    if untold is not None or numbers + moments < rows:
+        refuse_untold(arrived.file, NO_TICK if untold is None else untold[PROBLEM])
+    if numbers and moments:
+        refuse_mixed(arrived.file, arrived.file)
+    if early is not None:
+        refuse_early(arrived.file, FileRow(files[early[FILE]], early[ROW]), early[NUMBER], None)
 
 
 def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
@@ -224,7 +283,7 @@ def _summary(arrived: Arrived, frame: DataFrame) -> InputSummary:
     found = frame.agg(F.count(F.lit(1)), untold, *_as_longs(extremes)).collect()[0]
     rows, nulls, low, high, first, last = found
     if nulls and arrived.file.column is not None:
-        refuse_untold(arrived.file, "a row has no tick: it is null")
+        refuse_untold(arrived.file, NO_TICK)
     numbers = None if low is None else (low, high)
     moments = None if first is None else (_moment(first), _moment(last))
     return InputSummary(rows, numbers, moments)
@@ -242,108 +301,15 @@ def _moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-@dataclass(frozen=True, slots=True)
-class FrameCut:
-    """How many ticks there are, and which one a row is of."""
-
-    count: int
-    every: Every
-    start: datetime | None
-
-    def tick(self) -> Column:
-        """The tick of a row, of its `number` or `moment`."""
-        if self.start is None:
-            return F.col(NUMBER)
-        if self.every.unit != "mo":
-            length = micros(self.every.start_of(1, _EPOCH))
-            return step_of(F.col(MOMENT), micros(self.start), length)
-        starts = [self.every.start_of(t, self.start) for t in range(self.count + 1)]
-        return window_of(F.col(MOMENT), starts)
-
-    def times(self, first: int, last: int) -> dict[int, tuple[datetime, datetime]]:
-        """Start and end of ticks, where they have any."""
-        if self.start is None:
-            return {}
-        begin = self.every.start_of
-        ticks = range(first, last + 1)
-        return {t: (begin(t, self.start), begin(t + 1, self.start)) for t in ticks}
-
-
-def cut(inputs: Sequence[InputRows], every: Every, start: datetime | None) -> FrameCut:
-    """Cuts the inputs into ticks; refuses rows that are of none, and values that are no items."""
-    columns = [
-        TickColumn(
-            rows.arrived.file,
-            rows.summary.numbers is not None,
-            rows.summary.moments[0] if rows.summary.moments else None,
-        )
-        for rows in inputs
-    ]
-    start = start_of(columns, every, start)
-    last = -1
-    for rows in inputs:
-        last = max(last, _last_tick(rows, every, start))
-    found = FrameCut(last + 1, every, start)
-    _refuse_misfits([rows for rows in inputs if rows.checked], found)
-    return found
-
-
-def _last_tick(rows: InputRows, every: Every, start: datetime | None) -> int:
-    """The number of the last tick of an input."""
-    summary = rows.summary
-    if rows.arrived.file.column is None or not summary.rows:
-        return 0 if summary.rows else -1
-    if start is None:
-        low, high = summary.numbers or (0, -1)
-    else:
-        first, latest = summary.moments or (start, start)
-        low, high = every.tick_of(first, start), every.tick_of(latest, start)
-    if low < 0:
-        _refuse_first_early(rows, start)
-    return high
-
-
-def _refuse_first_early(rows: InputRows, start: datetime | None) -> None:
-    """Names the first row that is of no tick, as the files have them."""
-    value = F.col(NUMBER) if start is None else F.unix_micros(F.col(MOMENT))
-    frame, arrived = rows.frame, rows.arrived
-    if not rows.checked and arrived.found.native is not None:
-        numbers = F.create_map(*(F.lit(x) for pair in _file_numbers(arrived).items() for x in pair))
-        place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
-        row = F.col("_metadata.row_index").alias(ROW)
-        files = [literal(file) for file in arrived.found.files]
-        base = str(Path(arrived.found.form.base).absolute())
-        # Also of a Delta table: which row of which file it is, only the files tell.
-        whole = frame.sparkSession.read.option("basePath", base).parquet(*files)
-        frame = _native(whole, arrived, {}, place, row)
-    counts = dict(map(tuple, frame.groupBy(FILE).count().collect()))
-    bound = 0 if start is None else micros(start)
-    earliest = frame.where(value < bound).orderBy(FILE, ROW).select(FILE, ROW, value).first()
-    if earliest is None:
-        raise ValueError("there is an early row")
-    at = sum(c for n, c in counts.items() if n < earliest[0]) + earliest[1]
-    refuse_early(arrived.file, at, earliest[2] if start is None else _moment(earliest[2]), start)
-
-
-def _file_numbers(arrived: Arrived) -> dict[str, int]:
-    """The numbers of files by the names that Spark gives them."""
+def _placed(session: SparkSession, arrived: Arrived) -> DataFrame:
+    """The ticks of rows with their places in files, which only the files of a Delta table tell."""
     uris = (path.absolute().as_uri() for path in arrived.found.files)
-    return {uri.replace("file://", "file:", 1): n for n, uri in enumerate(uris)}
-
-
-def _refuse_misfits(inputs: Sequence[InputRows], found: FrameCut) -> None:
-    """Refuses the first value that is no item: of the earliest tick, input, column and row."""
-    first: tuple[int, int, Any] | None = None
-    for position, rows in enumerate(inputs):
-        tick = found.tick() if rows.arrived.file.column else F.lit(0)
-        told = first_misfit(rows.frame, tick)
-        if told is not None and (first is None or (told["at"][TICK], position) < first[:2]):
-            first = (told["at"][TICK], position, told)
-    if first is None:
-        return
-    tick_number, position, told = first
-    rows, at = inputs[position], told["at"]
-    before = rows.frame.where(F.col(FILE) < at[FILE]).count()
-    column = list(declared_columns(rows.arrived.item) or {})[at[PLACE]]
-    problem = misfit(told[PROBLEM], before + at[ROW], column)
-    refuse(rows.arrived.file, f"in tick {tick_number}, {problem}", UNFIT)
+    # As Spark calls them.
+    names = [uri.replace("file://", "file:", 1) for uri in uris]
+    numbers = F.create_map(*(F.lit(x) for n, name in enumerate(names) for x in (name, n)))
+    place = F.coalesce(numbers[F.col("_metadata.file_path")], F.lit(0)).alias(FILE)
+    row = F.col("_metadata.row_index").alias(ROW)
+    files = [literal(file) for file in arrived.found.files]
+    base = str(Path(arrived.found.form.base).absolute())
+    stored = session.read.option("basePath", base).parquet(*files)
+    return _native(stored, arrived, {}, "UTC", place, row)

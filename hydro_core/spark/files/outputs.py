@@ -11,13 +11,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.files.outputs import POSITION, OutputFolders, columns_of
+from hydro_core.files.outputs import TICK as OUTPUT_TICK
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.store.schema import stored
-from hydro_core.ticks.outputs import POSITION, OutputFolders, columns_of
-from hydro_core.ticks.outputs import TICK as OUTPUT_TICK
 from hydro_core.types.item import Row, Tuple
 
 Counts = Mapping[str, Mapping[int, int]]

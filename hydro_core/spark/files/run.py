@@ -13,6 +13,10 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.cut import Cut, cut
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.outputs import OutputFolders
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
@@ -20,16 +24,13 @@ from hydro_core.spark.executor.failed_job import told_failures
 from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
-from hydro_core.spark.files.arrived import Arrived
-from hydro_core.spark.files.frames import FrameCut, InputRows, arrive, cut, rows_of
+from hydro_core.spark.files.frames import InputRows, arrived_on, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.frames.few_rows import for_few_rows, together
 from hydro_core.spark.frames.relation import TICK, Relation
 from hydro_core.spark.frames.settle import checkpointed, released
 from hydro_core.spark.session.session import shared_session
-from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.every import Every
-from hydro_core.ticks.outputs import OutputFolders
 from hydro_core.types.item import ItemType
 
 _PARTITION = 16 * MEBIBYTE
@@ -56,7 +57,7 @@ class FileRun:
     plan: TickPlan
     spark: SparkSession
     inputs: Sequence[InputRows]
-    cut: FrameCut
+    cut: Cut
     settings: Settings
 
 
@@ -72,7 +73,7 @@ class Inputs:
     ) -> None:
         with told_failures():
             self.spark = _session(spark or shared_session(settings.spark))
-            self._arrived = arrive(self.spark, files, declared)
+            self._arrived = arrived_on(self.spark, files, declared)
         self.settings = settings
 
     @property

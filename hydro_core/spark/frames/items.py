@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as spark_types
 
-from hydro_core.spark.frames.arrow import from_arrow, to_arrow
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import LONG, ItemType
 
 ITEM = "item"

@@ -15,9 +15,9 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 
 from hydro_core.functions.evaluate import call_accumulate, call_pair
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.frames.arrow import from_arrow, to_arrow
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.udf import guarded, pack, unpack
+from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import Array, ItemType
 from hydro_core.types.values import conform
 

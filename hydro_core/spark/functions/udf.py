@@ -23,9 +23,9 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.failed_call import kind_of, shown
 from hydro_core.functions.fn import Fn
-from hydro_core.spark.frames.arrow import from_arrow, to_arrow
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.session.failures import failure_text
+from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import BOOLEAN, ItemType
 from hydro_core.types.values import conform
 

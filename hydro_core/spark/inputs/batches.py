@@ -19,16 +19,16 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.catalog.io import SOURCE
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.files.rows import column_of
-from hydro_core.spark.frames.arrow import arrow_type
+from hydro_core.files.landed import ArrowRows, misfit
+from hydro_core.files.plain import plain_table
+from hydro_core.files.rows import column_of
 from hydro_core.spark.frames.few_rows import together
 from hydro_core.spark.frames.paths import quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
-from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.landed import ArrowRows, misfit
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.values import ValueProblem

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.files.arrived import Arrived
-from hydro_core.spark.files.places import DELTA, FoundFiles
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.inputs import InputFile, refuse, require_columns, require_ticks
+from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.spark.store.delta_actions import data_files
 from hydro_core.spark.store.input_reads import InputRead
-from hydro_core.ticks.batches import InputFile, refuse, require_columns
-from hydro_core.types.columns import declared_columns
+from hydro_core.types.item import is_integer
 from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def told(file: InputFile) -> Iterator[None]:
 def refuse_unfit(arrived: Arrived, before: InputRead | None) -> None:
     """Refuses an input that cannot be what the ticks are read from."""
     _refuse_another_kind(arrived.file, arrived.found, before)
-    require_columns(arrived.file, declared_columns(arrived.item) or {}, arrived.found.names)
-    _refuse_no_ticks(arrived)
+    require_columns(arrived.file, arrived.columns, arrived.found.names)
+    require_ticks(arrived.file, arrived.found.types)
 
 
 def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead | None) -> None:
@@ -52,33 +52,15 @@ def _refuse_another_kind(file: InputFile, found: FoundFiles, before: InputRead |
         )
 
 
-def _refuse_no_ticks(arrived: Arrived) -> None:
-    """Refuses a tick column that tells no ticks, as far as its type says so."""
-    column, types = arrived.file.column, arrived.found.types
-    if column is None or types is None or column not in types:
-        return
-    if str(types[column]) in ("boolean", "float", "double", "binary"):
-        refuse(
-            arrived.file,
-            f"the tick column `{column}` is {types[column]}, which tells no tick",
-            "use a column with the tick's number, a date or a timestamp",
-        )
-
-
-def refuse_nulls(arrived: Arrived, rows: ds.Dataset, column: str) -> None:
-    """Rows without a tick would never arrive; the files' statistics tell of them."""
+def has_untold(arrived: Arrived, rows: ds.Dataset, column: str) -> bool:
+    """Whether a row would never arrive, without a tick or of a negative one; statistics tell."""
+    if is_integer((arrived.found.types or {})[column]):
+        return bool(rows.count_rows(filter=pc.field(column).is_null() | (pc.field(column) < 0)))
     if arrived.found.version is None:
-        nulls = rows.count_rows(filter=pc.field(column).is_null())
-    else:
-        table = DeltaTable(arrived.file.path, version=arrived.found.version)
-        count = f"null_count.{column}"
-        nulls = sum(row[count] or 0 for row in data_files(table, count))
-    if nulls:
-        refuse(
-            arrived.file,
-            f"{nulls:,} of its rows have a null in `{column}`",
-            "give every row its tick when it lands",
-        )
+        return bool(rows.count_rows(filter=pc.field(column).is_null()))
+    table = DeltaTable(arrived.file.path, version=arrived.found.version)
+    count = f"null_count.{column}"
+    return any(row[count] for row in data_files(table, count))
 
 
 def refuse_input(name: str, message: str, cure: str) -> NoReturn:

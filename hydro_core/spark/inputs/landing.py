@@ -20,36 +20,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.files.arrived import Arrived, is_exact
-from hydro_core.spark.files.axis import NONE, Axis, Numbers, Window
-from hydro_core.spark.files.frames import tick_columns
-from hydro_core.spark.files.places import DELTA, FoundFiles
-from hydro_core.spark.files.rows import WantedColumns as Made
-from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.inputs import demands
+from hydro_core.files.places import DELTA, FoundFiles
+from hydro_core.files.plain import plain_table
+from hydro_core.files.rows import WantedColumns as Made
+from hydro_core.files.unreadable import UNREADABLE
+from hydro_core.spark.files.frames import item_of, native_rows, within
+from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast, landings_of
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
-from hydro_core.spark.inputs.landed_by_workers import read_by_workers
-from hydro_core.spark.inputs.landed_pieces import read_here
-from hydro_core.spark.inputs.landed_refusals import (
-    refuse_input,
-    refuse_nulls,
-    told,
-)
+from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
+from hydro_core.spark.inputs.landed_refusals import has_untold, refuse_input, told
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
-from hydro_core.ticks.arrow import plain_table
-from hydro_core.ticks.batches import moment_of
+from hydro_core.ticks.axis import NONE, Axis, Numbers, Window
+from hydro_core.ticks.moments import moment_of
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
-
-_HERE = 64 * MEBIBYTE
-"""Files of more bytes than this, if Arrow cannot read them whole, are read by Spark's workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,47 +144,48 @@ class InputBatches:
             nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
             return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
         with told(file):
-            rows = part.found.dataset
-            if rows is None or not is_exact(part.arrived, part.columns) or _lacks(part, rows):
-                return self._by_pieces(part, source.zone)
-            return self._whole(part, rows)
+            try:
+                if _is_whole(part):
+                    return self._whole(part)
+            except FileNotFoundError:
+                raise
+            except UNREADABLE:
+                # Which file cannot be read, and why, its pieces tell.
+                pass
+            return self._by_pieces(part, source.zone)
 
-    def _whole(self, part: InputRange, rows: ds.Dataset) -> Batch:
+    def _whole(self, part: InputRange) -> Batch:
         """Arrow or Spark reads the rows by itself."""
-        axis, item = part.axis, part.arrived.item
+        axis, item, rows = part.axis, part.arrived.item, part.found.dataset
+        if rows is None:
+            raise ValueError("Arrow does not read them by itself")
         where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
-        if axis is not None:
-            refuse_nulls(part.arrived, rows, axis.column)
-        native = part.found.native
-        if native is None or rows.count_rows(filter=where) <= self._small:
+        if not part.found.is_plain or rows.count_rows(filter=where) <= self._small:
             columns = [*part.columns, *([axis.column] if axis else [])]
             names = list(dict.fromkeys(columns)) or None
             table = plain_table(rows.to_table(columns=names, filter=where))
             numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
             return _small(part, table.filter(pa.array(numbers != NONE)), numbers)
-        frame = native(self._spark())
         if axis is None:
             counts = Counter({0: rows.count_rows()})
-            return batch_of(part.name, frame, item, 0, _counted(part, counts))
-        counts = Counter[int]()
-        for batch in rows.to_batches(columns=[axis.column], filter=where):
-            counts.update(_count(axis.numbers(batch[axis.column])))
-        numbered = frame.withColumn("__tick", axis.number(*tick_columns(part.arrived, axis.zone)))
-        kept = numbered.where(F.col("__tick").between(axis.first, axis.last))
-        return batch_of(part.name, kept, item, "__tick", _counted(part, counts))
+        else:
+            counts = Counter[int]()
+            for batch in rows.to_batches(columns=[axis.column], filter=where):
+                counts.update(count_ticks(axis.numbers(batch[axis.column])))
+        zone = "UTC" if axis is None else axis.zone
+        kept = within(native_rows(self._spark(), part.arrived, zone), axis)
+        frame = kept.select(item_of(item, part.columns), TICK)
+        return Batch(frame, item, _counted(part, counts))
 
     def _by_pieces(self, part: InputRange, zone: str) -> Batch:
         """The rows are read piece by piece, as what they are is told by each of them."""
         files = _of_range(part)
         required = required_columns(part.arrived.item)
         made = Made(part.columns, part.arrived.file.column, required, zone)
-        if sum(file.stat().st_size for file in files) > _HERE:
-            frame, counts = read_by_workers(self._spark(), part.arrived, made, part.axis, files)
-            return Batch(frame, part.arrived.item, _counted(part, counts))
-        rows = read_here(part.arrived, made, part.axis, files)
-        read = _counted(part, _count(rows.numbers))
-        table = pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)})
-        return Batch(table, part.arrived.item, read)
+        rows, counts = read_by_pieces(
+            self._spark, part.arrived, made, files, part.axis, lambda: part.axis
+        )
+        return Batch(rows, part.arrived.item, _counted(part, counts))
 
 
 def range_of(
@@ -207,12 +200,27 @@ def range_of(
 
 def _small(part: InputRange, table: pa.Table, numbers: Numbers) -> Batch:
     kept = numbers[numbers != NONE]
-    read = _counted(part, _count(kept))
+    read = _counted(part, count_ticks(kept))
     return batch_of(part.name, table, part.arrived.item, pa.array(kept), read)
 
 
+def _is_whole(part: InputRange) -> bool:
+    """Whether Arrow and Spark read the rows by themselves; else they are read piece by piece.
+
+    So it is with nulls that may not be, and rows that are of no tick, of which the pieces tell.
+    """
+    rows, axis = part.found.dataset, part.axis
+    if rows is None or not is_exact(part.arrived, part.columns):
+        return False
+    if any(map(demands, part.columns.values())):
+        return False
+    if axis is not None and has_untold(part.arrived, rows, axis.column):
+        return False
+    return not _lacks(part, rows)
+
+
 def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
-    """Whether there are nulls that may not be, of which the rows tell piece by piece."""
+    """Whether there are nulls that may not be."""
     required = [ds.field(name).is_null() for name in required_columns(part.arrived.item)]
     if not required:
         return False
@@ -225,11 +233,6 @@ def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
 
 def _zeros(table: pa.Table) -> Numbers:
     return np.zeros(table.num_rows, np.int64)
-
-
-def _count(numbers: Numbers) -> Counter[int]:
-    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
-    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
 
 
 def _counted(part: InputRange, counts: Counter[int]) -> InputRead:

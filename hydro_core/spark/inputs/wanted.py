@@ -19,18 +19,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from hydro_core.spark.files.arrived import Arrived, is_exact
-from hydro_core.spark.files.axis import NONE, Axis, Window
-from hydro_core.spark.files.places import DELTA
-from hydro_core.spark.frames.arrow import from_arrow
+from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.places import DELTA
+from hydro_core.files.plain import plain_table
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
-from hydro_core.ticks.arrow import plain_table
+from hydro_core.ticks.axis import NONE, Axis, Window
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, Values, WantedRows
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
 

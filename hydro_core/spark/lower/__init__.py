@@ -2,11 +2,11 @@
 
 from hydro_core.spark.lower import (
     combine,
-    differences,
     group,
     io,
     itemwise,
     order,
+    results,
     shards,
     state,
     touched,
@@ -14,11 +14,11 @@ from hydro_core.spark.lower import (
 
 __all__ = [
     "combine",
-    "differences",
     "group",
     "io",
     "itemwise",
     "order",
+    "results",
     "shards",
     "state",
     "touched",

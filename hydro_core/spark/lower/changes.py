@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import copies
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.lower.algebra import all_of, with_keys_of, without_keys_of
 from hydro_core.spark.lower.registry import Lowered, Step, lower
 from hydro_core.types.item import ItemType
 
@@ -23,6 +27,67 @@ def changes_of(relation: Relation, first: int) -> Relation:
     one = F.lit(1).cast("long").alias(COUNT)
     frame = relation.unordered().new(first).frame.select(ITEM, TICK, one)
     return told(relation.item, frame)
+
+
+def came_and_left(relation: Relation, first: int) -> tuple[Relation, Relation]:
+    """The items that come in each tick, and those that go, a row for each copy."""
+    changes = changes_of(relation, first).frame
+    came, left = (
+        copies(changes.withColumn(COUNT, sign * F.col(COUNT)).where(F.col(COUNT) > 0))
+        for sign in (F.lit(1), F.lit(-1))
+    )
+    return Relation(Kind.E, came, relation.item), Relation(Kind.E, left, relation.item)
+
+
+def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
+    """The rows as changes (item, t, n), n of each, at the tick in the column `at`."""
+    return rows.select(ITEM, F.col(at).alias(TICK), F.lit(n).cast("long").alias(COUNT))
+
+
+def unmatched(
+    left: Relation,
+    right: Relation,
+    keys: tuple[Sequence[Column], Sequence[Column]],
+    first: int,
+) -> DataFrame:
+    """How a history's rows whose key is not in another history change: (item, t, n).
+
+    A row comes if it has no match then, and goes with its first match: of rows from before the
+    range only those are looked at that have it now.
+    """
+    new, mine, theirs = left.new(first), keys[0], keys[1]
+    of_new = with_keys_of(_keys(new.frame, mine), theirs)(right.frame)
+    met = _with_first(new.frame, mine, _firsts(of_new, theirs), "left")
+    stays = F.col(FIRST).isNull() | (F.col(FIRST) > F.col(TICK))
+    comes = met.where(stays)
+    later = comes.where(F.col(FIRST).isNotNull())
+    added = right.new(first).frame
+    before = with_keys_of(_keys(added, theirs), theirs)(right.past(first).frame)
+    firsts = _firsts(without_keys_of(_keys(before, theirs), theirs)(added), theirs)
+    earlier = _with_first(left.past(first).frame, mine, firsts, "inner")
+    return (
+        weighed(comes, 1).union(weighed(later, -1, at=FIRST)).union(weighed(earlier, -1, at=FIRST))
+    )
+
+
+FIRST = "met"
+"""The tick of the first match."""
+
+
+def _keys(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    return frame.select(*(k.alias(f"k{i}") for i, k in enumerate(keys)))
+
+
+def _firsts(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    """The tick at which each key is first there."""
+    named = [k.alias(f"k{i}") for i, k in enumerate(keys)]
+    return frame.groupBy(*named).agg(F.min(TICK).alias(FIRST))
+
+
+def _with_first(frame: DataFrame, keys: Sequence[Column], firsts: DataFrame, how: str) -> DataFrame:
+    """The rows, each with the tick `first` of its key."""
+    same = [k.eqNullSafe(F.col(f"k{i}")) for i, k in enumerate(keys)]
+    return frame.join(firsts, all_of(same), how)
 
 
 def told(item: ItemType, frame: DataFrame) -> Relation:

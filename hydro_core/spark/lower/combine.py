@@ -11,7 +11,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.algebra import (
     Range,
     anti_join,
@@ -25,6 +25,7 @@ from hydro_core.spark.lower.algebra import (
     semi_join,
 )
 from hydro_core.spark.lower.as_of import VERSION, as_of, is_there, pays
+from hydro_core.spark.lower.changes import told, unmatched, weighed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
@@ -155,9 +156,10 @@ def join(step: Step) -> Relation:
     if how == "semi":
         return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
     if how == "anti":
-        return anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
+        found = anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
+        return _telling(step, found, keys)
     if _keeps_events(step, how):
-        return _outer(step, how, keys)
+        return _telling_pairs(step, _outer(step, how, keys), keys)
     parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
     if how in ("left", "outer"):
         alone = anti_join(left, right, keys, ticks)
@@ -168,7 +170,35 @@ def join(step: Step) -> Relation:
     if len(parts) == 1:
         return parts[0].with_(lies_by=_lies_by(step))
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
-    return step.relation(step.kind, united(frames))
+    return _telling_pairs(step, step.relation(step.kind, united(frames)), keys)
+
+
+def _telling(step: Step, found: Relation, keys: Keys) -> Relation:
+    """The rows of a history without a match in another, with their changes if they are wanted."""
+    if not step.tells:
+        return found
+    left, right = step.inputs
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=told(step.item, unmatched(left, right, keys, step.first)))
+
+
+def _telling_pairs(step: Step, found: Relation, keys: Keys) -> Relation:
+    """A padded join of histories, with its changes if they are wanted: pairs never go."""
+    if not step.tells:
+        return found
+    left, right = step.inputs
+    new = Range(step.first, step.last, additions=True)
+    both = product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, new)
+    frames = [weighed(both.new(step.first).frame, 1)]
+    kept = _KEPT[step.arg("how")]
+    if 0 in kept:
+        alone = paired(step, F.col(ITEM), None).alias(ITEM)
+        frames.append(unmatched(left, right, keys, step.first).select(alone, TICK, COUNT))
+    if 1 in kept:
+        alone = paired(step, None, F.col(ITEM)).alias(ITEM)
+        frames.append(unmatched(right, left, keys[::-1], step.first).select(alone, TICK, COUNT))
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=told(step.item, united(frames)))
 
 
 def _keeps_events(step: Step, how: str) -> bool:
@@ -280,7 +310,7 @@ def anti_join_(step: Step) -> Relation:
     mine = type_at(pos.item, 0)
     to = common(mine, neg.item)
     keys = ([convert(at(F.col(ITEM), pos.item, 0), mine, to)], [convert(F.col(ITEM), neg.item, to)])
-    return anti_join(pos, neg, keys, ticks_of(step))
+    return _telling(step, anti_join(pos, neg, keys, ticks_of(step)), keys)
 
 
 @lowers("difference")
@@ -291,7 +321,7 @@ def difference(step: Step) -> Relation:
     if step.is_tick and pos.distinct is not None and pos.item == to:
         return _without(step, pos.distinct, convert(F.col(ITEM), neg.item, to))
     keys = ([convert(F.col(ITEM), pos.item, to)], [convert(F.col(ITEM), neg.item, to)])
-    return anti_join(pos, neg, keys, ticks_of(step))
+    return _telling(step, anti_join(pos, neg, keys, ticks_of(step)), keys)
 
 
 def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:

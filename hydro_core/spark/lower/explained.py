@@ -11,13 +11,11 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Gives,
     Growth,
     History,
-    Leaving,
     Matching,
     Nothing,
     Ordering,
@@ -117,9 +115,9 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return _fold(typed, node, cls, fn, item)
         case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
             return runtime(fn, (item,))
-        case Matching() | Distinct() | ByKey() | Running() | Compared() | Ordering():
+        case Matching() | Distinct() | ByKey() | Running() | Ordering():
             return runtime(fn, (item,))
-        case History() | Window() | Before() | Leaving() | Growth() | Commands():
+        case History() | Window() | Before() | Growth() | Commands():
             return runtime(fn, (item,))
         case _:
             assert_never(cls)

@@ -55,6 +55,8 @@ class Step:
     times: Times = field(default_factory=dict)
     additions: bool = False
     """Of the output, a history, only the rows of the range are needed."""
+    tells: bool = False
+    """Somebody wants the changes of the output."""
     settle: Settle = checkpointed
     """How streams are computed once that several read."""
 

@@ -29,7 +29,7 @@ from hydro_core.spark.lower.algebra import (
     with_keys_of,
     without_keys_of,
 )
-from hydro_core.spark.lower.changes import told
+from hydro_core.spark.lower.changes import told, weighed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
@@ -68,14 +68,16 @@ def _later(frame: DataFrame) -> DataFrame:
 
 @lowers("window")
 def window(step: Step) -> Relation:
-    """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks."""
-    added = additions(step)
-    rows = added.select(
-        ITEM,
-        F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK),
-        (F.col(TICK) + step.arg("n")).alias(UNTIL),
-    )
-    return step.relation(Kind.G, rows.where(F.col(UNTIL) > step.first))
+    """`Σ_{t−n<s≤t} a_s`: an addition is there for n ticks, and goes when they are over."""
+    added = additions(step).withColumn(UNTIL, F.col(TICK) + step.arg("n"))
+    start = F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK)
+    found = step.relation(Kind.G, added.where(F.col(UNTIL) > step.first).select(ITEM, start, UNTIL))
+    if not step.tells:
+        return found
+    comes = added.where(F.col(TICK) >= step.first)
+    goes = added.where(F.col(UNTIL).between(step.first, step.last))
+    changes = weighed(comes, 1).union(weighed(goes, -1, at=UNTIL))
+    return found.with_(changes=told(step.item, changes))
 
 
 @lowers("prev")

@@ -23,7 +23,7 @@ from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, 
 from hydro_core.spark.frames.settle import checkpointed, held
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
-from hydro_core.spark.lower.changes import told
+from hydro_core.spark.lower.changes import came_and_left, told
 from hydro_core.spark.lower.folds import scanned, wrapped
 from hydro_core.spark.lower.forms import STATE, Going, Holistic, form_of
 from hydro_core.spark.lower.group import ACC
@@ -63,8 +63,19 @@ class Keys:
 
 
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
-@lowers("running_latest", "running_aggregate", "moving_aggregate")
+@lowers("running_latest", "running_aggregate")
 @per_tick
+def running(step: Step) -> Relation:
+    """The result of all that came so far; the input is what is new."""
+    return goes_on(step)
+
+
+@lowers("moving_aggregate")
+def moving_aggregate(step: Step) -> Relation:
+    """The result of the input, which tells its changes."""
+    return goes_on(step.with_(inputs=came_and_left(step.input, step.first)))
+
+
 def goes_on(step: Step) -> Relation:
     """The result of an operator that goes on from its own.
 

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.plan.tick_plan import Mode
-from hydro_core.spark.frames.arrow import from_arrow
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.tables import refuse_another_program
 from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.schema import TableSpec, flattened, stored
+from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import ItemType, Row, Tuple
 from hydro_core.types.json import to_json
 from hydro_core.types.values import RowItem, Struct

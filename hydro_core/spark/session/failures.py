@@ -22,10 +22,10 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
+from hydro_core.files.unreadable import DAMAGED
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
-from hydro_core.ticks.unreadable import DAMAGED
 
 MARKER = "hydrotick-failure:"
 AS_JSON = {

@@ -21,10 +21,10 @@ from pyspark.sql import types as spark
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.plan.tick_plan import Mode, StateSlot
-from hydro_core.spark.frames.arrow import arrow_type
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.store.names import readable
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.ddl import parse_ddl, to_ddl
 from hydro_core.types.item import (
     BOOLEAN,

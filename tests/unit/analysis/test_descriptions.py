@@ -20,6 +20,8 @@ users = source(
 known = users -> persist()
 joined = payments -> join(right=known, on="user") -> rename(town="city")
 joined -> placed
+payments -> join(right=known, on="user", how="left") -> perhaps_placed
+payments -> join(right=known, on="user", how="outer") -> either_placed
 
 joined -> select("user", euros=lambda p: p.amount / 100, amount=lambda p: p.amount + 1) -> changed
 joined -> map(lambda p: (p.user, p.town)) -> pairs
@@ -52,6 +54,12 @@ def test_columns_of_inputs_and_what_comes_of_them_unchanged():
     }
     assert found.outputs == {
         "placed": {"user": "who pays", "amount": "in cents", "town": "where they live"},
+        "perhaps_placed": {
+            "user": "who pays",
+            "amount": "in cents",
+            "city": "where they live",
+        },
+        "either_placed": {"user": "who pays", "amount": "in cents", "city": "where they live"},
         "changed": {"user": "who pays"},
         "pairs": {},
         "sums": {"user": "who pays", "total": "all that was paid"},

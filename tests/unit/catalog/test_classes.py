@@ -12,12 +12,10 @@ from hydro_core.catalog.classes import (
     Before,
     ByKey,
     Commands,
-    Compared,
     Distinct,
     Given,
     Growth,
     History,
-    Leaving,
     Matching,
     Meets,
     OpClass,
@@ -106,7 +104,6 @@ def test_what_is_over_time_has_a_state(op: OpSpec) -> None:
         History: {State.HISTORY},
         Window: {State.WINDOW},
         Before: {State.LAST},
-        Leaving: {State.DELAY},
         Growth: {State.LAST},
         Commands: {State.RESULT},
         Running: {State.RESULT},
@@ -116,7 +113,7 @@ def test_what_is_over_time_has_a_state(op: OpSpec) -> None:
 
 @pytest.mark.parametrize("op", OPERATORS, ids=lambda op: op.name)
 def test_what_reads_the_past_alone_waits_for_the_tick(op: OpSpec) -> None:
-    reads = isinstance(op.cls, Before | Leaving) or op.cls == History(before=True)
+    reads = isinstance(op.cls, Before) or op.cls == History(before=True)
     assert reads == any(port.barrier is Barrier.TICK for port in op.inputs)
 
 
@@ -125,8 +122,8 @@ def test_what_runs_is_an_operator_over_all_that_came() -> None:
     for op in over_all:
         assert isinstance(op.cls, Running)
         assert CATALOG[op.stands_for].cls == op.cls.of
-        assert len(op.inputs) == 1 + op.cls.loses
-        if not op.cls.loses:
+        assert len(op.inputs) == 1
+        if not op.cls.changes:
             assert running(CATALOG[op.stands_for]) is op
     assert {op.stands_for for op in over_all} == {
         op.name for op in CATALOG.values() if isinstance(op.cls, ByKey)
@@ -141,12 +138,6 @@ def test_a_join_is_a_product_or_a_selection(how: str) -> None:
         assert cls.wanted == (how == "semi")
     else:
         assert cls == Product(Meets.KEY, frozenset(KEPT.get(how, ())))
-
-
-def test_differences_have_the_class_of_what_they_stand_for() -> None:
-    for op in INTERNAL.values():
-        if isinstance(op.cls, Compared):
-            assert CATALOG[op.stands_for].cls == Growth(op.cls.signed)
 
 
 @pytest.mark.parametrize(("op", "args"), USED)

@@ -57,7 +57,7 @@ def test_the_tick_before_of_a_history_is_not_stored() -> None:
 
 def test_a_window_says_how_far_back_it_looks() -> None:
     [slot] = planned("a -> window(3) -> out").slots
-    assert slot.keep == 2
+    assert slot.keep == 3, "what it loses in a tick came three ticks before"
 
 
 def test_meaning_does_not_depend_on_names() -> None:

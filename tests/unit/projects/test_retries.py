@@ -22,9 +22,9 @@ from hydro_core.faults import fault_of
 from hydro_core.project.flow_asset import FlowAsset, Landing, Ticks
 from hydro_core.spark.store.ledger import Commit, Ledger
 from hydro_core.spark.store.ledger_lock import WriterLock
+from hydrotick.flows.readiness import Ready
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.ranges import is_of_the_tick, overtaken
-from hydrotick.runner.readiness import Ready
 from hydrotick.runner.runner import TickRunner
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hydro_core.spark.files.axis import NONE, Axis, Numbers
-from hydro_core.ticks.batches import moment_of
+from hydro_core.ticks.axis import NONE, Axis, Numbers
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.moments import moment_of
 from hydro_core.types.values import ValueProblem
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hydro_core.spark.files.axis import Numbers
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.store.input_reads import ChangedRange
+from hydro_core.ticks.axis import Numbers
 
 Mask = npt.NDArray[np.bool_]
 

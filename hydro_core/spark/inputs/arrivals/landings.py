@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydro_core.files.inputs import InputFile
 from hydro_core.spark.inputs.arrivals.look import snapshot_read
 from hydro_core.spark.inputs.arrivals.seen import Seen, again, seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit, told
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Ledger
-from hydro_core.ticks.batches import InputFile
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.types.item import ItemType
 

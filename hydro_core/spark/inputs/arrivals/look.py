@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.kinds import base_of
 from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.files.arrived import Arrived
 from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.delta_log import AddedFile, FileChanges, changes_between
@@ -25,7 +26,6 @@ from hydro_core.spark.inputs.arrivals.difference import changes_of, joined, unma
 from hydro_core.spark.inputs.arrivals.listing import NOTHING, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
-from hydro_core.ticks.files import base_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

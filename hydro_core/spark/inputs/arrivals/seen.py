@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hydro_core.errors import Diagnostic, InfrastructureError
-from hydro_core.spark.files.arrived import Arrived
+from hydro_core.files.arrived import Arrived
 from hydro_core.spark.inputs.arrivals.difference import before, joined
 from hydro_core.spark.inputs.arrivals.look import (
     NOTHING_NEW,

@@ -18,30 +18,30 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.settings import MEBIBYTE
-from hydro_core.spark.files.arrived import Arrived, is_exact
-from hydro_core.spark.files.places import find
-from hydro_core.spark.files.rows import WantedColumns
-from hydro_core.spark.frames.arrow import arrow_type
+from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.inputs import InputFile, refuse_mixed, refuse_untold
+from hydro_core.files.kinds import base_of
+from hydro_core.files.pieces import pieces
+from hydro_core.files.places import find
+from hydro_core.files.reading import read_here
+from hydro_core.files.rows import WantedColumns
+from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.committed import Committed
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
-from hydro_core.spark.inputs.landed_pieces import read_here
+from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
-from hydro_core.ticks.batches import InputFile, moment_of, refuse_untold
+from hydro_core.ticks.axis import Axis
 from hydro_core.ticks.calendar import Calendar
-from hydro_core.ticks.files import base_of
-from hydro_core.ticks.pieces import pieces
+from hydro_core.ticks.moments import moment_of
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_HERE = 64 * MEBIBYTE
-"""Files of more bytes than this are read by Spark's workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,13 @@ class LandingSource:
             return None
         arrived = self.arrived()
         refuse_unfit(arrived, None)
-        rows = arrived.found.dataset
-        if rows is None or not is_exact(arrived, {}):
-            values = (v for file in arrived.found.files for v in _distinct(file, arrived, column))
-        else:
-            values = (pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column]))
-            values = (value for value in values if value is not None)
         try:
-            return max((moment_of(value, self.zone) for value in values), default=None)
+            moments = [moment_of(value, self.zone) for value in _tick_values(arrived, column)]
         except ValueProblem as problem:
             refuse_untold(self.file, str(problem))
+        if len({isinstance(moment, int) for moment in moments}) > 1:
+            refuse_mixed(self.file, self.file)
+        return max(moments, default=None)
 
     def snapshot(self, arrived: Arrived) -> Snapshot:
         """What is there now; of files without what is kept of each."""
@@ -140,15 +137,12 @@ class LandingSource:
         self, arrived: Arrived, files: Sequence[Path], until: int
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
-        if sum(file.stat().st_size for file in files) <= _HERE:
-            table = self.rows(arrived, files, until)
-            ticks: list[Any] = table[TICK].to_pylist()
-            return table, Counter(ticks)
-        from hydro_core.spark.inputs.landed_by_workers import read_by_workers
+        ticks = self.committed(until) if self.file.column else None
 
-        axis = self.committed(until).axis(0) if self.file.column else None
-        frame, counts = read_by_workers(self.spark(), arrived, self._made, axis, files)
-        return frame.select(ITEM, TICK), counts
+        def axis() -> Axis | None:
+            return None if ticks is None else ticks.axis(0)
+
+        return read_by_pieces(self.spark, arrived, self._made, files, ticks, axis)
 
     def hashed(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> Hashed:
         """The hashes of the same rows."""
@@ -219,6 +213,21 @@ class LandingSource:
 
     def _ticks(self, low: Any, high: Any) -> tuple[int | None, int | None]:
         return self.tick_of(low), self.tick_of(high)
+
+
+def _tick_values(arrived: Arrived, column: str) -> list[Any]:
+    """Values of the tick column, with the last one among them."""
+    rows = arrived.found.dataset
+    if rows is not None and is_exact(arrived, {}):
+        try:
+            latest = [pc.max(batch[column]).as_py() for batch in rows.to_batches(columns=[column])]
+            return [value for value in latest if value is not None]
+        except FileNotFoundError:
+            raise
+        except UNREADABLE:
+            # Which file cannot be read, and why, its pieces tell.
+            pass
+    return [v for file in arrived.found.files for v in _distinct(file, arrived, column)]
 
 
 def _distinct(file: Path, arrived: Arrived, column: str) -> Iterator[Any]:

@@ -1,8 +1,7 @@
 """What lies at a path, and how it is read: whole by Arrow or Spark where they read exactly that.
 
-Both read Delta tables, and Parquet of plain types, by themselves; the rest is read piece by piece,
-by Spark's workers where there is much of it. Either way a `FoundFiles` says what the columns are
-before any row is read.
+Both read Delta tables, and Parquet of plain types, by themselves; the rest is read piece by piece.
+Either way a `Found` says what the columns are before any row is read.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from hydro_core.errors import DataError
-from hydro_core.spark.frames.paths import literal
-from hydro_core.ticks.arrow import item_type, plain_type
-from hydro_core.ticks.batches import InputFile
-from hydro_core.ticks.files import (
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.kinds import (
     Declared,
     Wanted,
     among,
@@ -36,17 +33,25 @@ from hydro_core.ticks.files import (
     parquet_file,
     wanted_of,
 )
-from hydro_core.ticks.pieces import Form, surveyed_csv, surveyed_json
-from hydro_core.ticks.unreadable import UNREADABLE, refuse, refuse_delta, refuse_file, refuse_text
+from hydro_core.files.pieces import FileForm, surveyed_csv, surveyed_json
+from hydro_core.files.plain import item_type, plain_type
+from hydro_core.files.unreadable import (
+    UNREADABLE,
+    refuse,
+    refuse_delta,
+    refuse_file,
+    refuse_text,
+    refuse_untyped,
+)
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType, Row
+from hydro_core.types.values import ValueProblem
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
-    from pyspark.sql import DataFrame, SparkSession
 
-# Arrow's datasets (with pandas) and Spark are loaded where they read something: what lies in a
-# landing is asked without them, too.
+# Arrow's datasets (with pandas) are loaded where they read something: what lies in a landing is
+# asked without them, too.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +59,15 @@ class FoundFiles:
     """The files of an input, and what is known of their columns."""
 
     files: Sequence[Path]
-    form: Form
+    form: FileForm
     names: Sequence[str]
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
     types: Mapping[str, ItemType] | None = None
     """The types of the columns that were read; None: not known, and not needed."""
     dataset: Dataset | None = None
     """The rows as Arrow reads them by itself, where it does."""
-    native: Callable[[SparkSession], DataFrame] | None = None
-    """The rows as Spark reads them by itself, where it does."""
+    is_plain: bool = False
+    """Whether Spark reads the rows by itself as Arrow does."""
     bytes: int = 0
     """What the files take."""
     version: int | None = None
@@ -113,7 +118,7 @@ def find(
             refuse(
                 f"the files that were at `{file.path}` went away", "let them stay, and try again"
             )
-    form = Form(kind, base_of(file.path), declared, wanted)
+    form = FileForm(kind, base_of(file.path), declared, wanted)
     match kind:
         case "CSV":
             return _csv(survey, files, form)
@@ -129,21 +134,15 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
         names = [field.name for field in table.schema().fields]
         rows: Any = table.to_pyarrow_dataset()
         fields = [(n, plain_type(rows.schema.field(n).type)) for n in among(names, wanted)]
-        types = {name: item_type(of) for name, of in fields}
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
-    at_version = table.version()
-
-    def native(session: SparkSession) -> DataFrame:
-        reader = session.read.format("delta").option("versionAsOf", at_version)
-        return reader.load(str(Path(path).absolute()))
-
     constants = _constants(path, rows)
-    form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    form = FileForm("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    types = _item_types(path, pa.schema(fields))
     size = sum(file.stat().st_size for file in constants)
     identity = str(table.metadata().id)
     files = list(constants)
-    return FoundFiles(files, form, names, types, rows, native, size, at_version, DELTA, identity)
+    return FoundFiles(files, form, names, types, rows, True, size, table.version(), DELTA, identity)
 
 
 def _constants(path: str, rows: Any) -> dict[Path, Mapping[str, Any]]:
@@ -172,7 +171,7 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
+def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
@@ -185,7 +184,7 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
             found.append(stored)
     schema = common_schema(path, [stored.wanted for stored in found])
     types = {field.name: item_type(field.type) for field in schema}
-    rows, native = None, None
+    rows, is_plain = None, False
     if all(stored.wanted.equals(schema) for stored in found):
         rows = dataset.dataset(
             [str(file) for file in files],
@@ -193,14 +192,13 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
             partitioning=dataset.partitioning(flavor="hive"),
             partition_base_dir=form.base,
         )
-        plain = all(stored.plain for stored in found)
-        native = partial(_by_spark, files, types) if plain else None
-    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+        is_plain = all(stored.plain for stored in found)
+    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
-    return FoundFiles(files, form, names, types, rows, native, _size(files), kind=form.kind)
+    return FoundFiles(files, form, names, types, rows, is_plain, _size(files), kind=form.kind)
 
 
-def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
+def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
     """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
 
     A landing may have thousands of files, so each is opened once.
@@ -215,22 +213,22 @@ def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
     if before is not None and (before.own, before.whole, before.plain) == (own, whole, plain):
         return before
     wanted = pa.schema([(name, plain_type(whole.field(name).type)) for name in columns])
-    for field in wanted:
-        item_type(field.type)  # so that the error names the file
+    _item_types(file, wanted)
     return _Stored(own, whole, wanted, plain)
 
 
-def _by_spark(
-    files: Sequence[Path], types: Mapping[str, ItemType], session: SparkSession
-) -> DataFrame:
-    """Parquet files as Spark reads them by itself."""
-    from pyspark.sql import types as spark
-
-    from hydro_core.spark.frames.types import spark_type
-
-    fields = [spark.StructField(n, spark_type(t)) for n, t in types.items()]
-    reader = session.read.schema(spark.StructType(fields))
-    return reader.parquet(*(literal(file) for file in files))
+def _item_types(place: Path | str, columns: pa.Schema) -> Mapping[str, ItemType]:
+    """The types of columns; one that no item has is refused."""
+    types = {}
+    for field in columns:
+        try:
+            types[field.name] = item_type(field.type)
+        except ValueProblem:
+            refuse(
+                f"`{place}`: its column `{field.name}` is of type {field.type}, which no item has",
+                "write it as a struct, an array or text, or leave it out of the schema",
+            )
+    return types
 
 
 def _is_plain(own: pa.Schema, opened: pyarrow.parquet.ParquetFile, columns: Sequence[str]) -> bool:
@@ -256,10 +254,10 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
+def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     for name, declared in form.declared.items():
         csv_type(name, declared)
-    headers = [_header(file) for file in files]
+    headers = [_header(file, form.wanted) for file in files]
     names = list(dict.fromkeys(name for header in headers for name in header))
     open_names = among(names, form.wanted)
     if all(name in form.declared for name in open_names):
@@ -270,27 +268,30 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
         schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own
         schema = common_schema(str(files[0].parent), schemas)
     types = {field.name: item_type(field.type) for field in schema}
-    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
-def _header(file: Path) -> list[str]:
+def _header(file: Path, wanted: Wanted) -> list[str]:
     try:
-        return header_of(file)
+        return header_of(file, wanted)
     except UNREADABLE as problem:
         refuse_text(file, problem)
 
 
-def _surveyed_csv(file: Path, form: Form) -> bytes:
+def _surveyed_csv(file: Path, form: FileForm) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
+def _json(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     if form.declared:
         return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
     names = list(dict.fromkeys(name for _, found in answers for name in found))
-    common: Any = merge(t for t, _ in answers)
+    try:
+        common: Any = merge(t for t, _ in answers)
+    except ValueProblem as problem:
+        refuse_untyped(form.base, problem)
     types = {f.name: f.type for f in common.fields} if isinstance(common, Row) else {}
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 

@@ -20,7 +20,7 @@ from hydro_core.types.columns import declared_columns
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
-from ..project.ticks import TickWindow
+from ..project.ticks import TickWindow, times_of
 from .readiness import Ready, ready
 
 if TYPE_CHECKING:
@@ -136,8 +136,6 @@ class Flows:
         self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, Seen]
     ) -> Mapping[str, Batch]:
         """What had landed for ticks when the inputs were looked at, by the inputs' names."""
-        from .ranges import times_of
-
         first, last = windows[0].tick, windows[-1].tick
         return self.inputs(flow).read(first, last, times_of(windows), seen)
 

@@ -13,17 +13,17 @@ from hydro_core.project.flow_asset import FlowAsset
 if TYPE_CHECKING:
     from hydro_core.spark.store.ledger import Commit
 
-    from .runner import TickRunner
+    from .flows import Flows
 
 
 def lost_past(
-    flow: FlowAsset, runner: TickRunner, plan: TickPlan, inputs: Iterable[str]
+    flow: FlowAsset, flows: Flows, plan: TickPlan, inputs: Iterable[str]
 ) -> Mapping[str, str]:
     """The inputs of a plan of which rows are gone that committed ticks have read, and what says so.
 
     An input that no tick has read yet has lost nothing.
     """
-    ledger = runner.pipeline(flow).ledger
+    ledger = flows.pipeline(flow).ledger
     read = {one.name: one for one in ledger.last_reads()}
     rows = rows_read(ledger.commits(), 0)
     lost = {}
@@ -31,7 +31,7 @@ def lost_past(
         if name not in read:
             continue
         try:
-            there = runner.inputs(flow, plan, [name]).rows_there(name, read[name].version)
+            there = flows.inputs(flow, plan, [name]).rows_there(name, read[name].version)
         except HydroError as error:
             lost[name] = error.diagnostics[0].message
             continue

@@ -1,4 +1,4 @@
-"""The rows of a file, read with Arrow piece by piece, as the reference reads them.
+"""The rows of a file as items in Arrow, with what their tick column holds, piece by piece.
 
 What is wrong with a row does not end the reading but stands beside the row, so that the error that
 is told is that of the earliest row, however the work is shared out. Neither this process nor a
@@ -17,22 +17,21 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.spark.frames.arrow import arrow_type, to_arrow
-from hydro_core.ticks.arrow import item_type
-from hydro_core.ticks.batches import moment_of
-from hydro_core.ticks.landed import ArrowRows, Landed, asked
-from hydro_core.ticks.pieces import Form, pieces
+from hydro_core.files.inputs import demands, fits_whole
+from hydro_core.files.landed import ArrowRows, Landed, asked
+from hydro_core.files.pieces import FileForm, pieces
+from hydro_core.files.plain import item_type
+from hydro_core.ticks.moments import moment_of
+from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import Required
 from hydro_core.types.item import (
-    DATE,
-    DOUBLE,
-    FLOATS,
     LONG,
     STRING,
     TIMESTAMP,
-    TIMESTAMP_NTZ,
+    Array,
     ItemType,
-    is_integer,
+    Row,
+    Tuple,
 )
 from hydro_core.types.values import LONG_MAX, LONG_MIN, NOT_NULL, ValueProblem
 
@@ -103,13 +102,14 @@ class RowPlaces:
 
 
 def rows_of_file(
-    path: Path, number: int, form: Form, wanted: WantedColumns
+    path: Path, number: int, form: FileForm, wanted: WantedColumns
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file, which is the one with this number: `c0 …` and what stands beside them."""
     seen = dict[str, None]()
     at = 0
     try:
-        for piece in pieces(path, form):
+        # Of a file without rows, it is known before what columns it has.
+        for piece in filter(len, pieces(path, form)):
             new = [name for name in piece.names if name not in seen]
             seen.update(dict.fromkeys(new))
             places = RowPlaces(
@@ -175,7 +175,7 @@ def _made(piece: Landed, wanted: WantedColumns, places: RowPlaces) -> pa.RecordB
 
 
 def _ticks(piece: Landed, wanted: WantedColumns, problems: _Problems) -> list[pa.Array[Any]]:
-    """The numbers and the times that the tick column holds."""
+    """The numbers and the times that the tick column holds; a piece without it has only nulls."""
     rows, column = len(piece), wanted.tick
     if column is None or column not in piece.names:
         return [_nulls(rows, pa.int64()), _nulls(rows, arrow_type(TIMESTAMP))]
@@ -213,7 +213,7 @@ def column_of(
     if isinstance(piece, ArrowRows):
         of = item_type(piece.table.schema.field(name).type)
         column = piece.table.column(name).combine_chunks()
-        if fits_whole(of, to) and not (required and column.null_count):
+        if fits_whole(of, to) and not (required and column.null_count) and not _lacks(column, to):
             return column.cast(arrow_type(to), safe=False)
     read, items = asked(piece.reading(name, to), required), []
     for row, value in enumerate(piece.values(name)):
@@ -222,21 +222,39 @@ def column_of(
         except ValueProblem as found:
             problem(row, str(found))
             items.append(None)
-    return to_arrow(items, to)
+    return _text_checked(items, to, problem)
 
 
-_SIZES = ("byte", "short", "integer", "long")
+def _text_checked(
+    items: list[Any], to: ItemType, problem: Callable[[int, str], None]
+) -> pa.Array[Any]:
+    """The items in Arrow, whose texts are UTF-8: JSON may hold a half of a surrogate pair."""
+    try:
+        return to_arrow(items, to)
+    except UnicodeEncodeError:
+        for row, item in enumerate(items):
+            try:
+                to_arrow([item], to)
+            except UnicodeEncodeError:
+                problem(row, f"{item!r} holds half a surrogate pair, which is no text")
+                items[row] = None
+        return to_arrow(items, to)
 
 
-def fits_whole(of: ItemType, to: ItemType) -> bool:
-    """Whether each value of one type is an item of the other, as a cast makes it."""
-    if of == to:
-        return True
-    if is_integer(of) and is_integer(to):
-        return _SIZES.index(str(of)) < _SIZES.index(str(to))
-    return to == DOUBLE and (is_integer(of) or str(of) in FLOATS)
-
-
-def tells_ticks(of: ItemType) -> bool:
-    """Whether each value of a type but null is the number of a tick, or a time."""
-    return is_integer(of) or of in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+def _lacks(column: Any, of: ItemType) -> bool:
+    """Whether there is a null in a column where its type has a field that is `not null`."""
+    match of:
+        case _ if not demands(of):
+            return False
+        case Row(fields):
+            there = column.drop_null()
+            return any(
+                (not field.nullable and part.null_count) or _lacks(part, field.type)
+                for field, part in zip(fields, there.flatten(), strict=True)
+            )
+        case Tuple(parts):
+            return any(map(_lacks, column.drop_null().flatten(), parts))
+        case Array(element):
+            return _lacks(column.drop_null().flatten(), element)
+        case _:
+            return False

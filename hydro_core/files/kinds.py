@@ -1,10 +1,11 @@
-"""Reads Parquet, CSV, JSON lines and Delta tables: a file, a folder or a glob."""
+"""What lies at a path, a file, a folder or a glob, and how files of each kind are opened."""
 
 from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,15 @@ import pyarrow as pa
 import pyarrow.csv
 
 from hydro_core.delta_path import refuse_path
-from hydro_core.ticks.arrow import arrow_type, plain_table
-from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
-from hydro_core.ticks.unreadable import (
+from hydro_core.files.unreadable import (
     UNREADABLE,
     is_utf8,
     refuse,
-    refuse_bytes,
-    refuse_csv,
-    refuse_delta,
     refuse_file,
     refuse_not_utf8,
     text_of,
 )
+from hydro_core.types.arrow import arrow_type
 from hydro_core.types.item import BINARY, BOOLEAN, FLOATS, INTEGERS, ItemType, Scalar
 from hydro_core.types.item import Decimal as DecimalType
 from hydro_core.types.json import parse_json
@@ -49,20 +46,6 @@ _KINDS = {
 _WILD = frozenset("*?[")
 _AN_OBJECT = "each line is one JSON object"
 NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
-
-
-def read(path: str, declared: Declared, tick_column: str | None = None) -> Landed:
-    """The rows at a path: of what is declared, only that and the tick column; else everything."""
-    wanted = wanted_of(declared, tick_column)
-    if is_delta(path):
-        return _read_delta(path, wanted)
-    kind, files = files_at(path)
-    readers: Mapping[str, Callable[[], Landed]] = {
-        "Parquet": lambda: _read_parquet(path, files, wanted),
-        "CSV": lambda: _read_csv(files, declared, wanted),
-        "JSON lines": lambda: _read_json(files),
-    }
-    return readers[kind]()
 
 
 def wanted_of(declared: Declared, tick_column: str | None) -> Wanted:
@@ -140,32 +123,6 @@ def _kind(file: Path) -> str:
     return kind
 
 
-def _read_delta(path: str, wanted: Wanted) -> Landed:
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
-    try:
-        table = DeltaTable(path)
-        names = [field.name for field in table.schema().fields]
-        found = table.to_pyarrow_table(columns=among(names, wanted))
-        return ArrowRows(plain_table(found), names)
-    except (DeltaError, *UNREADABLE) as problem:
-        refuse_delta(path, problem)
-
-
-def _read_parquet(path: str, files: list[Path], wanted: Wanted) -> Landed:
-    tables, names = [], dict[str, None]()
-    base = base_of(path)
-    for file in files:
-        try:
-            data = parquet_file(file, base)
-            names |= dict.fromkeys(data.schema.names)
-            tables.append(plain_table(data.to_table(columns=among(data.schema.names, wanted))))
-        except UNREADABLE as problem:
-            refuse_file(file, problem)
-    return ArrowRows(together(path, tables), list(names))
-
-
 def parquet_file(file: Path, base: str) -> Dataset:
     """A Parquet file, whose columns are also those that folders below `base` name."""
     from pyarrow.dataset import dataset
@@ -190,22 +147,6 @@ def base_of(path: str) -> str:
     return str(Path(*parts)) if parts else "."
 
 
-def _read_csv(files: list[Path], declared: Declared, wanted: Wanted) -> Landed:
-    types = {name: csv_type(name, t) for name, t in declared.items()}
-    tables, names = [], dict[str, None]()
-    for file in files:
-        try:
-            header = header_of(file)
-            options = csv_options(types, among(header, wanted) if wanted else None)
-            table = pyarrow.csv.read_csv(str(file), convert_options=options)
-            refuse_bytes(file, table.schema)
-            tables.append(plain_table(table))
-            names |= dict.fromkeys(header)
-        except UNREADABLE as problem:
-            refuse_csv(file, problem)
-    return ArrowRows(together(str(files[0].parent), tables), list(names))
-
-
 def csv_options(
     types: Mapping[str, pa.DataType], columns: list[str] | None
 ) -> pyarrow.csv.ConvertOptions:
@@ -220,10 +161,17 @@ def csv_options(
     )
 
 
-def header_of(file: Path) -> list[str]:
-    """The names of the columns of a CSV file."""
+def header_of(file: Path, wanted: Wanted) -> list[str]:
+    """The names of the columns of a CSV file, each of which that is read stands there once."""
     with text_of(file) as lines:
-        return next(csv.reader(lines), [])
+        header = next(csv.reader(lines), [])
+    twice = [name for name, count in Counter(among(header, wanted)).items() if count > 1]
+    if twice:
+        refuse(
+            f"`{file}` has several columns `{twice[0]}`",
+            "give each a name of its own in the file's first line",
+        )
+    return header
 
 
 def csv_type(name: str, item: ItemType) -> pa.DataType:
@@ -238,22 +186,12 @@ def csv_type(name: str, item: ItemType) -> pa.DataType:
     return pa.string()
 
 
-def together(path: str, tables: list[pa.Table]) -> pa.Table:
-    """The rows of several files, whose columns have the types that hold all of them."""
-    schema = common_schema(path, [table.schema for table in tables])
-    return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
-
-
 def common_schema(path: str, schemas: list[pa.Schema]) -> pa.Schema:
     """The columns of several files, in the types that hold what is in all of them."""
     try:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except pa.ArrowException as problem:
         refuse(f"the files of `{path}` have columns of different types: {problem}", UNFIT)
-
-
-def _read_json(files: list[Path]) -> Landed:
-    return JsonRows([row for file in files for row in json_lines(file)])
 
 
 def json_lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 import pyarrow as pa
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import item_type
+from hydro_core.files.plain import item_type
 from hydro_core.types.values import ValueProblem
 
 UNREADABLE = (
@@ -102,6 +102,12 @@ def refuse_text(file: Path, problem: Exception) -> NoReturn:
                 if not is_utf8(line):
                     refuse_not_utf8(file, number)
     refuse_file(file, problem)
+
+
+def refuse_untyped(place: str, problem: Exception) -> NoReturn:
+    """Refuses data that tell no type of their items."""
+    cure = 'declare its type: `name = source("…")`, or `--schema`'
+    refuse(f"`{place}`: {str(problem).splitlines()[0]}", cure)
 
 
 def refuse_file(file: Path, problem: Exception) -> NoReturn:

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.ticks.outputs import OutputFiles
+from hydro_core.files.outputs import OutputFiles
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import LONG, UNKNOWN, Array, Row, Tuple
 from hydro_core.types.stream import Order, StreamType

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hydro_core.spark.files.places import FoundFiles, find
-from hydro_core.ticks.batches import InputFile
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.places import FoundFiles, find
 from hydro_core.types.ddl import parse_ddl
 
 MOMENTS = pa.table({"at": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})
@@ -30,7 +30,7 @@ def test_spark_reads_moments_that_every_file_has_in_its_own_old_form(
         pq.write_table(MOMENTS, file, use_deprecated_int96_timestamps=old)
     found = _found(tmp_path)
     assert found.dataset is not None
-    assert (found.native is not None) == all(int96)
+    assert found.is_plain == all(int96)
 
 
 def test_a_column_is_named_by_a_folder_or_by_the_file(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_column_is_named_by_a_folder_or_by_the_file(tmp_path: Path) -> None:
     found = _found(tmp_path / "*" / "*.parquet")
     assert list(found.names) == ["n", "day"]
     assert found.types == {"n": parse_ddl("long"), "day": parse_ddl("int")}
-    assert found.native is None
+    assert not found.is_plain
     pq.write_table(NUMBERS, tmp_path / "c.parquet")
     assert list(_found(tmp_path / "c.parquet").names) == ["n"]
 

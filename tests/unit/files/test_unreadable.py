@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,12 +13,14 @@ import pytest
 from deltalake import write_deltalake
 
 from hydro_core.errors import DataError
-from hydro_core.spark.files.places import find
-from hydro_core.ticks.batches import InputFile
-from hydro_core.ticks.files import files_at, read
-from hydro_core.ticks.pieces import Form, pieces, surveyed_csv, surveyed_json
+from hydro_core.files.arrived import arrive
+from hydro_core.files.cut import cut
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.places import find
+from hydro_core.files.reading import read_all, tick_inputs
+from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
-from hydro_core.types.item import Row
+from hydro_core.types.item import ItemType
 
 ROWS = '{"name": "ann", "n": 1}\n{"name": "bé", "n": 2}\n'
 TABLE = "name,n\nann,1\nbé,2\n"
@@ -67,16 +70,14 @@ def test_an_unreadable_file(tmp_path: Path, name: str, declared: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     item = parse_ddl(declared) if declared else None
-    columns = {f.name: f.type for f in item.fields} if isinstance(item, Row) else {}
-    for reading in (_whole, _in_pieces):
-        with pytest.raises(DataError) as caught:
-            reading(file, columns)
-        (told,) = caught.value.diagnostics
-        assert told.code == "input"
-        assert str(file) in told.message
-        assert message in told.message
-        assert cure in told.help
-        assert "\n" not in told.message
+    with pytest.raises(DataError) as caught:
+        _read(file, item)
+    (told,) = caught.value.diagnostics
+    assert told.code == "input"
+    assert str(file) in told.message
+    assert message in told.message
+    assert cure in told.help
+    assert "\n" not in told.message
 
 
 @pytest.mark.parametrize("features", [["deletionVectors"], ["columnMapping", "deletionVectors"]])
@@ -87,7 +88,7 @@ def test_a_delta_table_with_a_feature_that_is_not_read_is_told_by_its_name(
     write_deltalake(path, pa.table({"n": [1, 2]}))
     _demand(tmp_path / "_delta_log" / f"{0:020}.json", features)
     readings = (
-        lambda: read(path, {}),
+        lambda: arrive([InputFile("rows", path)], {}),
         lambda: find(InputFile("rows", path), {}),
         lambda: find(InputFile("rows", path), {}, version=0),
     )
@@ -111,29 +112,23 @@ def _demand(entry: Path, features: list[str]) -> None:
     entry.write_text("\n".join(map(json.dumps, actions)))
 
 
-def _whole(file: Path, columns: dict) -> None:
-    read(str(file), columns)
-
-
-def _in_pieces(file: Path, columns: dict) -> None:
-    kind, _ = files_at(str(file))
-    form = Form(kind, str(file.parent), columns, frozenset(columns) or None)
-    if not columns and kind == "CSV":
-        surveyed_csv(file, form)
-    elif not columns and kind == "JSON lines":
-        surveyed_json(file)
-    for piece in pieces(file, form):
-        assert len(piece)
+def _read(file: Path, item: ItemType | None = None) -> list[Any]:
+    """The rows of a file, all of tick 0."""
+    arrived = arrive([InputFile("rows", str(file))], {"rows": item} if item else {})
+    inputs = [read_all(one) for one in arrived]
+    (tick,) = tick_inputs(inputs, cut(inputs, Every.parse("1d"), None))
+    return list(tick.batches["rows"])
 
 
 @pytest.mark.parametrize("name", ["mark.jsonl", "mark.csv"])
 def test_a_mark_at_the_start_is_no_part_of_the_text(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes((ROWS if name.endswith("jsonl") else TABLE).encode("utf-8-sig"))
-    assert list(read(str(file), {}).names) == ["name", "n"]
+    assert list(_read(file)[0]) == ["name", "n"]
 
 
-def test_a_line_may_be_longer_than_a_line_of_the_same_text_elsewhere(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_is_no_text_and_no_byte_that_is_not_utf8(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text('{"name": "\U0010ffff\\udc80"}\n', encoding="utf-8")
-    assert read(str(file), {}).values("name") == ["\U0010ffff\udc80"]
+    file.write_text('{"name": "a"}\n{"name": "\U0010ffff\\udc80"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"surrogate.* \(row 1, column `name`\)"):
+        _read(file)

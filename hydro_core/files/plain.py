@@ -1,4 +1,4 @@
-"""Item types and items in Arrow, for what is read from files and written to them."""
+"""What other writers' types and values in Arrow are as ours."""
 
 from __future__ import annotations
 
@@ -7,15 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hydro_core.types.arrow import SCALARS
 from hydro_core.types.item import (
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    LONG,
-    STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     UNKNOWN,
     Array,
     Decimal,
@@ -24,26 +17,10 @@ from hydro_core.types.item import (
     Row,
     Scalar,
     Tuple,
-    Unknown,
 )
 from hydro_core.types.values import RowItem, Struct, ValueProblem
 
-_SCALARS: tuple[tuple[Scalar, pa.DataType], ...] = (
-    (BOOLEAN, pa.bool_()),
-    (Scalar("byte"), pa.int8()),
-    (Scalar("short"), pa.int16()),
-    (Scalar("integer"), pa.int32()),
-    (LONG, pa.int64()),
-    (Scalar("float"), pa.float32()),
-    (DOUBLE, pa.float64()),
-    (STRING, pa.string()),
-    (BINARY, pa.binary()),
-    (DATE, pa.date32()),
-    (TIMESTAMP, pa.timestamp("us", "UTC")),
-    (TIMESTAMP_NTZ, pa.timestamp("us")),
-)
-_ARROW = dict(_SCALARS)
-_ITEM = {arrow: scalar for scalar, arrow in _SCALARS}
+_ITEM: dict[pa.DataType, ItemType] = {arrow: Scalar(name) for name, arrow in SCALARS.items()}
 _WIDER: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -56,23 +33,6 @@ _WIDER: dict[pa.DataType, pa.DataType] = {
     pa.binary_view(): pa.binary(),
     pa.date64(): pa.date32(),
 }
-
-
-def arrow_type(item: ItemType) -> pa.DataType:
-    """The Arrow type of items of the type."""
-    match item:
-        case Unknown():
-            return pa.null()
-        case Scalar():
-            return _ARROW[item]
-        case Decimal(precision, scale):
-            return pa.decimal128(precision, scale)
-        case Tuple(fields):
-            return pa.struct([(f"_{i + 1}", arrow_type(t)) for i, t in enumerate(fields)])
-        case Row(fields):
-            return pa.struct([(field.name, arrow_type(field.type)) for field in fields])
-        case Array(element):
-            return pa.list_(arrow_type(element))
 
 
 def item_type(arrow: pa.DataType) -> ItemType:
@@ -149,21 +109,3 @@ def item_of(value: Any, of: ItemType) -> Any:
             return [item_of(x, element) for x in value]
         case _:
             return value
-
-
-def value_of(item: Any, of: ItemType) -> Any:
-    """What Arrow makes an item of the type from."""
-    match of:
-        case _ if item is None:
-            return None
-        case Tuple(fields):
-            return {
-                f"_{i + 1}": value_of(x, t)
-                for i, (x, t) in enumerate(zip(item, fields, strict=True))
-            }
-        case Row(fields):
-            return {f.name: value_of(item[f.name], f.type) for f in fields}
-        case Array(element):
-            return [value_of(x, element) for x in item]
-        case _:
-            return item

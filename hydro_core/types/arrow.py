@@ -16,7 +16,7 @@ import pyarrow as pa
 from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, Unknown
 from hydro_core.types.values import RowItem, Struct
 
-_SCALARS: dict[str, pa.DataType] = {
+SCALARS: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "byte": pa.int8(),
     "short": pa.int16(),
@@ -30,6 +30,7 @@ _SCALARS: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+"""The Arrow types of scalars, by their names."""
 
 
 def arrow_type(item: ItemType) -> pa.DataType:
@@ -38,7 +39,7 @@ def arrow_type(item: ItemType) -> pa.DataType:
         case Unknown():
             return pa.null()
         case Scalar(name):
-            return _SCALARS[name]
+            return SCALARS[name]
         case Decimal(precision, scale):
             return pa.decimal128(precision, scale)
         case Tuple() | Row():

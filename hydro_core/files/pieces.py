@@ -15,8 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from hydro_core.ticks.arrow import plain_table, plain_type
-from hydro_core.ticks.files import (
+from hydro_core.files.kinds import (
     Declared,
     Wanted,
     among,
@@ -26,18 +25,27 @@ from hydro_core.ticks.files import (
     json_lines,
     parquet_file,
 )
-from hydro_core.ticks.landed import ArrowRows, JsonRows, Landed
-from hydro_core.ticks.unreadable import MISFIT, UNREADABLE, refuse_bytes, refuse_csv, refuse_file
+from hydro_core.files.landed import ArrowRows, JsonRows, Landed
+from hydro_core.files.plain import plain_table, plain_type
+from hydro_core.files.unreadable import (
+    MISFIT,
+    UNREADABLE,
+    refuse_bytes,
+    refuse_csv,
+    refuse_file,
+    refuse_untyped,
+)
 from hydro_core.types.common import merge
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import infer
+from hydro_core.types.values import ValueProblem
 
 ROWS = 10_000
 """The rows of a piece: a few MiB of usual ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FileForm:
     """How the files of an input are read."""
 
     kind: str
@@ -50,7 +58,7 @@ class Form:
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
 
-def pieces(file: Path, form: Form) -> Iterator[Landed]:
+def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
@@ -65,7 +73,7 @@ def pieces(file: Path, form: Form) -> Iterator[Landed]:
         refuse_file(file, problem)
 
 
-def _parquet(file: Path, form: Form) -> Iterator[Landed]:
+def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -77,16 +85,22 @@ def _parquet(file: Path, form: Form) -> Iterator[Landed]:
         yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
 
 
-def _csv(file: Path, form: Form) -> Iterator[Landed]:
-    header = header_of(file)
+def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
+    header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
         {name: types[name] for name in header if name in types},
         among(header, form.wanted) if form.wanted else None,
     )
-    for batch in pyarrow.csv.open_csv(str(file), convert_options=options):
+    for batch in _opened_csv(file, options):
         table = plain_table(pa.Table.from_batches([batch]))
         yield ArrowRows(_as_all(table, form.schema), header)
+
+
+def _opened_csv(file: Path, options: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
+    # One thread knows the number of a row that has too many fields, or too few.
+    one_thread = pyarrow.csv.ReadOptions(use_threads=False)
+    return pyarrow.csv.open_csv(str(file), read_options=one_thread, convert_options=options)
 
 
 def _as_all(table: pa.Table, schema: pa.Schema | None) -> pa.Table:
@@ -102,7 +116,7 @@ def _json(file: Path) -> Iterator[JsonRows]:
         yield JsonRows(piece)
 
 
-def surveyed_csv(file: Path, form: Form) -> pa.Schema:
+def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
@@ -110,8 +124,8 @@ def surveyed_csv(file: Path, form: Form) -> pa.Schema:
         refuse_csv(file, problem)
 
 
-def _csv_schema(file: Path, form: Form) -> pa.Schema:
-    header = header_of(file)
+def _csv_schema(file: Path, form: FileForm) -> pa.Schema:
+    header = header_of(file, form.wanted)
     declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
     columns = among(header, form.wanted) if form.wanted else header
     found: dict[str, pa.DataType] = dict(declared)
@@ -119,7 +133,7 @@ def _csv_schema(file: Path, form: Form) -> pa.Schema:
     while missing:
         options = csv_options({n: t for n, t in found.items() if n in missing}, missing)
         try:
-            with pyarrow.csv.open_csv(str(file), convert_options=options) as rows:
+            with _opened_csv(file, options) as rows:
                 # The first rows say what may be; all rows must agree.
                 refuse_bytes(file, rows.schema)
                 found |= {f.name: f.type for f in rows.schema if f.name not in found}
@@ -156,7 +170,10 @@ def surveyed_json(file: Path) -> tuple[ItemType, list[str]]:
     """What the rows of a file of JSON lines have in common, and all of their columns."""
     names = dict[str, None]()
     types: list[ItemType] = []
-    for piece in _json(file):
-        names |= dict.fromkeys(piece.names)
-        types.append(infer(piece.objects))
-    return merge(types), list(names)
+    try:
+        for piece in _json(file):
+            names |= dict.fromkeys(piece.names)
+            types.append(infer(piece.objects))
+        return merge(types), list(names)
+    except ValueProblem as problem:
+        refuse_untyped(str(file), problem)

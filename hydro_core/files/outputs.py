@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from hydro_core.errors import DataError, Diagnostic
-from hydro_core.ticks.arrow import arrow_type, value_of
+from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.columns import declared_columns
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 from hydro_core.types.stream import Order, StreamType
@@ -118,8 +118,7 @@ class _File:
             return
         arrays: list[Any] = [pa.array([tick] * len(items), pa.int64())]
         for place, (name, of) in enumerate(self._columns.items()):
-            values = [value_of(_part(item, self._item, place, name), of) for item in items]
-            arrays.append(pa.array(values, arrow_type(of)))
+            arrays.append(to_arrow([_part(item, self._item, place, name) for item in items], of))
         if self._ordered:
             arrays.append(pa.array(range(len(items)), pa.int64()))
         self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))

@@ -13,10 +13,14 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.errors import HydroError
-from hydro_core.ticks.batches import InputFile, cut, land
+from hydro_core.files.arrived import Arrived, arrive
+from hydro_core.files.cut import cut
+from hydro_core.files.inputs import InputFile
+from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.ticks.every import Every, parse_time
 from hydro_core.ticks.tick import TickInput
 from hydro_core.types.ddl import parse_ddl, to_ddl
+from hydro_core.types.item import ItemType
 
 DAYS = [date(2024, 1, 1), date(2024, 1, 3), date(2024, 1, 1)]
 TABLE = pa.table({"day": DAYS, "k": ["a", "", None], "v": pa.array([1, 2, None], pa.int32())})
@@ -29,10 +33,13 @@ def ticks_of(
     start: str | None = None,
 ) -> list[TickInput]:
     declared = {name: parse_ddl(text) for name, text in (schemas or {}).items()}
-    landings = land([InputFile.parse(file) for file in files], declared)
-    types = {x.file.name: declared.get(x.file.name) or x.item_type() for x in landings}
+    inputs = [read_all(arrived) for arrived in arrived_of(*files, declared=declared)]
     parsed = parse_time(start) if start else None
-    return list(cut(landings, Every.parse(every), parsed).ticks(landings, types))
+    return list(tick_inputs(inputs, cut(inputs, Every.parse(every), parsed)))
+
+
+def arrived_of(*files: str, declared: Mapping[str, ItemType] | None = None) -> list[Arrived]:
+    return arrive([InputFile.parse(file) for file in files], declared or {})
 
 
 def batches(ticks: Sequence[TickInput]) -> list[Mapping[str, Any]]:
@@ -64,9 +71,9 @@ def test_without_a_column_everything_is_in_tick_0(parquet: str) -> None:
 
 
 def test_an_undeclared_input_has_the_columns_and_types_of_its_data(parquet: str) -> None:
-    landing = land([InputFile.parse(f"o={parquet}:day")], {})[0]
-    assert to_ddl(landing.item_type()) == "day date, k string, v integer"
-    assert landing.items([1], landing.item_type(), 0) == [{"day": DAYS[1], "k": "", "v": 2}]
+    (arrived,) = arrived_of(f"o={parquet}:day")
+    assert to_ddl(arrived.item) == "day date, k string, v integer"
+    assert ticks_of(f"o={parquet}:day")[2].batches["o"] == [{"day": DAYS[1], "k": "", "v": 2}]
 
 
 def test_a_start_of_its_own(parquet: str) -> None:
@@ -173,8 +180,8 @@ def test_csv_is_typed_by_the_schema(tmp_path: Path) -> None:
 def test_csv_without_a_schema(tmp_path: Path) -> None:
     path = tmp_path / "o.csv.gz"
     path.write_bytes(gzip.compress(b"a,b,c\n1,2.5,x\n"))
-    landing = land([InputFile.parse(f"o={path}")], {})[0]
-    assert to_ddl(landing.item_type()) == "a long, b double, c string"
+    (arrived,) = arrived_of(f"o={path}")
+    assert to_ddl(arrived.item) == "a long, b double, c string"
 
 
 def test_a_csv_value_that_does_not_fit(tmp_path: Path) -> None:
@@ -215,8 +222,8 @@ def test_folders_globs_and_delta_tables(tmp_path: Path) -> None:
         (folder / f"month={month}").mkdir(parents=True)
         pyarrow.parquet.write_table(TABLE, folder / f"month={month}" / "x.parquet")
     (folder / "_SUCCESS").write_text("")
-    landing = land([InputFile.parse(f"o={folder}")], {})[0]
-    assert to_ddl(landing.item_type()) == "day date, k string, v integer, month integer"
+    (arrived,) = arrived_of(f"o={folder}")
+    assert to_ddl(arrived.item) == "day date, k string, v integer, month integer"
     assert len(ticks_of(f"o={folder}/*=1/*.parquet")[0].batches["o"]) == 3
 
 
@@ -258,7 +265,9 @@ def test_a_null_where_none_may_be(tmp_path: Path) -> None:
     path = tmp_path / "o.jsonl"
     path.write_text('{"t": 0, "x": 1}\n{"t": 1}\n')
     assert ticks_of(f"o={path}:t", schemas={"o": "x long"})
-    with pytest.raises(HydroError, match=r"in tick 1, null, .*`not null` \(row 1, column `x`\)"):
+    with pytest.raises(
+        HydroError, match=r"in tick 1, `o.jsonl`: null, .*`not null` \(row 1, column `x`\)"
+    ):
         ticks_of(f"o={path}:t", schemas={"o": "x long not null"})
 
 
@@ -280,3 +289,17 @@ def test_a_delta_table_where_its_library_cannot_open_it_is_refused(
         ticks_of(f"o={place}:day")
     assert f"its path has `{sign[0]}`" in str(caught.value)
     assert caught.value.diagnostics[0].help
+
+
+@pytest.mark.parametrize("files", [{"a": (1, "x")}, {"a": (1,), "b": ("x",)}])
+def test_json_lines_whose_values_have_no_type_in_common(
+    tmp_path: Path, files: Mapping[str, Sequence[Any]]
+) -> None:
+    for name, values in files.items():
+        (tmp_path / f"{name}.jsonl").write_text(
+            "".join(f'{{"v": {json.dumps(v)}}}\n' for v in values)
+        )
+    with pytest.raises(HydroError, match="have no common type") as caught:
+        ticks_of(f"o={tmp_path}")
+    assert caught.value.code == "input"
+    assert "declare its type" in caught.value.diagnostics[0].help

@@ -1,0 +1,130 @@
+"""Values and changes: the two forms in which a stream over ticks is told, and what gives which.
+
+A stream is told by its items at each tick (*values*), or by how much it differs from the tick
+before (*changes*: items that come, and items that go). A history is told by what is added alone
+(*growth*): changes of which none takes anything away. Whoever wants changes never looks at the rows
+that stay, of which there may be many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import assert_never
+
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Given,
+    Growth,
+    History,
+    Matching,
+    Meets,
+    Nothing,
+    OpClass,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
+
+
+class Form(Enum):
+    """How a stream over ticks is told."""
+
+    VALUES = "its items at each tick"
+    CHANGES = "what comes and what goes at each tick"
+    GROWTH = "what comes at each tick, where nothing goes"
+
+    def serves(self, wanted: Form) -> bool:
+        """Whether a stream in this form will do for who wants another."""
+        if wanted is Form.CHANGES:
+            return self is not Form.VALUES
+        return wanted in (Form.VALUES, self)
+
+
+def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a closed set of cases
+    """The form that an operator needs all its inputs in, to give its result in the form `wanted`.
+
+    None where it cannot. The inputs are in no order.
+    """
+    if wanted is Form.VALUES:
+        return Form.CHANGES if isinstance(cls, Running) and cls.changes else Form.VALUES
+    grows = wanted is Form.GROWTH
+    match cls:
+        case PerItem() | Projection() | Sum() | Output():
+            return wanted
+        case History():
+            return Form.VALUES if not cls.before or grows else None
+        case Window() | Commands():
+            return None if grows else Form.VALUES
+        case Running(changes=changes):
+            return None if grows else Form.CHANGES if changes else Form.VALUES
+        case Product(meets, keeps):
+            alike = grows is not bool(keeps) and meets is not Meets.SINGLE
+            return Form.GROWTH if alike else None
+        case Matching(wanted=matched):
+            return Form.GROWTH if grows is matched else None
+        case Distinct() | Before():
+            return Form.GROWTH if grows else None
+        case Given() | Nothing() | Ordering() | Positional() | Growth() | ByKey():
+            return None
+        case _:
+            assert_never(cls)
+
+
+def given(cls: OpClass, inputs: Iterable[Form]) -> Form:
+    """The best form in which an operator gives its result, of inputs in these forms."""
+    forms = tuple(inputs)
+    for wanted in (Form.GROWTH, Form.CHANGES):
+        of = needed(cls, wanted)
+        if of is not None and all(form.serves(of) for form in forms):
+            return wanted
+    return Form.VALUES
+
+
+def hands_on(cls: OpClass) -> bool:
+    """Whether an operator does the same with changes as with items."""
+    return needed(cls, Form.CHANGES) is Form.CHANGES and not reads_changes(cls)
+
+
+def reads_changes(cls: OpClass) -> bool:
+    """Whether an operator looks at the changes of its input alone, where it is told by them."""
+    match cls:
+        case Running(changes=changes):
+            return changes
+        case Growth():
+            return True
+        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+            return False
+        case Matching() | Distinct() | ByKey() | Ordering() | Positional():
+            return False
+        case History() | Window() | Before() | Commands():
+            return False
+        case _:
+            assert_never(cls)
+
+
+def takes_changes(cls: OpClass) -> bool:
+    """Whether the changes of its input serve an operator as well as its values, or better.
+
+    What is stored of a stream that is told by its changes is a log of them.
+    """
+    match cls:
+        case Growth() | Before() | Output():
+            return True
+        case Given() | Nothing() | PerItem() | Projection() | Sum() | Product() | Matching():
+            return False
+        case Distinct() | ByKey() | Running() | Ordering() | Positional():
+            return False
+        case History() | Window() | Commands():
+            return False
+        case _:
+            assert_never(cls)

@@ -1,0 +1,66 @@
+"""Inputs of which it is known what lies at their paths, before a row of them is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hydro_core.files.inputs import (
+    InputFile,
+    fits_whole,
+    item_type_of,
+    require_columns,
+    require_ticks,
+    tells_ticks,
+)
+from hydro_core.files.places import FoundFiles, Survey, find, survey_here
+from hydro_core.types.columns import declared_columns
+from hydro_core.types.item import UNKNOWN, ItemType
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An input: what lies at its path, and the type of its items."""
+
+    file: InputFile
+    found: FoundFiles
+    item: ItemType
+
+    @property
+    def columns(self) -> Mapping[str, ItemType]:
+        """The columns that the items are made of."""
+        return declared_columns(self.item) or {}
+
+
+def arrive(
+    files: Sequence[InputFile], declared: Mapping[str, ItemType], survey: Survey = survey_here
+) -> list[Arrived]:
+    """The inputs; what a program declares of them must be there. No row is made yet.
+
+    Args:
+        files: the inputs.
+        declared: the types of their items, where a program declares them.
+        survey: how files are asked for what only all of their rows tell.
+
+    Raises:
+        DataError: one is not there, cannot be read, or lacks a column (code `input`).
+    """
+    arrived = []
+    for file in files:
+        of = declared.get(file.name, UNKNOWN)
+        columns = declared_columns(of) or {}
+        found = find(file, columns, survey)
+        require_columns(file, columns, found.names)
+        require_ticks(file, found.types)
+        item = of if columns else item_type_of(found.types or {}, file.column)
+        arrived.append(Arrived(file, found, item))
+    return arrived
+
+
+def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
+    """Whether casts make the items, and tell the ticks."""
+    types = arrived.found.types or {}
+    column = arrived.file.column
+    return all(fits_whole(types[n], to) for n, to in columns.items()) and (
+        column is None or tells_ticks(types[column])
+    )

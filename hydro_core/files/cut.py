@@ -1,0 +1,124 @@
+"""Inputs cut into ticks: a column holds the tick's number, or a time that a length cuts into ticks.
+
+An input without such a column arrives whole at tick 0. Ticks without rows are ticks, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, NoReturn, Protocol
+
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, refuse_mixed
+from hydro_core.ticks.axis import Axis, Window
+from hydro_core.ticks.every import Every
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many ticks there are, and when they begin if a time tells them."""
+
+    count: int
+    axis: Axis
+
+    def times(self, first: int, last: int) -> dict[int, Window]:
+        """Start and end of ticks, where they have any."""
+        starts = self.axis.starts
+        return {t: (starts[t], starts[t + 1]) for t in range(first, last + 1)} if starts else {}
+
+
+@dataclass(frozen=True, slots=True)
+class InputSummary:
+    """What is known of the rows of an input when all of them have been seen once."""
+
+    rows: int
+    numbers: tuple[int, int] | None
+    moments: tuple[datetime, datetime] | None
+
+
+class Misfit(NamedTuple):
+    """A value that is no item: its tick, its column and file by their numbers, its row there."""
+
+    tick: int
+    place: int
+    file: int
+    row: int
+    problem: str
+
+
+class UncutRows(Protocol):
+    """The rows of an input, wherever they are."""
+
+    @property
+    def arrived(self) -> Arrived:
+        """The input."""
+
+    @property
+    def summary(self) -> InputSummary:
+        """What is known of its rows."""
+
+    def misfit(self, cut: Cut) -> Misfit | None:
+        """The first value that is no item: of the earliest tick, column, file and row."""
+
+    def refuse_early(self, start: datetime | None) -> NoReturn:
+        """Names the first row that is before `start`, or has a negative number."""
+
+
+def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cut:
+    """Cuts the inputs into ticks.
+
+    Raises:
+        DataError: a row is of no tick, or a value is no item of its type (code `input`).
+    """
+    start = _start_of(inputs, every, start)
+    count = 1 + max((_last_tick(rows, every, start) for rows in inputs), default=-1)
+    starts = [] if start is None else [every.start_of(t, start) for t in range(count + 1)]
+    found = Cut(count, Axis("", 0, count - 1, starts))
+    _refuse_misfits(inputs, found)
+    return found
+
+
+def _start_of(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> datetime | None:
+    """When tick 0 begins, None where ticks are numbered; numbers and times do not go together."""
+    times = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.moments}
+    numbers = {x.arrived.file.name: x.arrived.file for x in inputs if x.summary.numbers}
+    if times and numbers:
+        refuse_mixed(_first(numbers), _first(times))
+    if numbers and start is not None:
+        message = "`--start` is a time, but the tick column holds numbers"
+        refuse(_first(numbers), message, "leave `--start` out: ticks are numbered from 0")
+    if times and start is None:
+        return every.floor(min(x.summary.moments[0] for x in inputs if x.summary.moments))
+    return start
+
+
+def _first(files: Mapping[str, InputFile]) -> InputFile:
+    return files[min(files)]
+
+
+def _last_tick(rows: UncutRows, every: Every, start: datetime | None) -> int:
+    """The number of the last tick of an input."""
+    summary = rows.summary
+    if rows.arrived.file.column is None or not summary.rows:
+        return 0 if summary.rows else -1
+    if start is None:
+        low, high = summary.numbers or (0, -1)
+    else:
+        first, last = summary.moments or (start, start)
+        low, high = every.tick_of(first, start), every.tick_of(last, start)
+    if low < 0:
+        rows.refuse_early(start)
+    return high
+
+
+def _refuse_misfits(inputs: Sequence[UncutRows], found: Cut) -> None:
+    """Refuses the first value that is no item: of the earliest tick, input, column and row."""
+    misfits = [(rows.misfit(found), rows.arrived) for rows in inputs]
+    there = [(misfit, of) for misfit, of in misfits if misfit is not None]
+    if there:
+        misfit, of = min(there, key=lambda each: each[0].tick)
+        place = FileRow(of.found.files[misfit.file], misfit.row)
+        column = list(of.columns)[misfit.place]
+        refuse_misfit(of.file, misfit.tick, misfit.problem, place, column)

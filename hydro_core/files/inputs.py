@@ -1,0 +1,177 @@
+"""An input: its name, where its rows lie, which column tells their ticks, and what they are.
+
+What is wrong with it is told here, in one way, whoever reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from hydro_core.errors import DataError, Diagnostic
+from hydro_core.files.landed import misfit
+from hydro_core.types.item import (
+    DATE,
+    DOUBLE,
+    FLOATS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    Array,
+    Field,
+    ItemType,
+    Row,
+    Tuple,
+    is_integer,
+)
+from hydro_core.types.moments import print_moment
+from hydro_core.types.values import UNFIT
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """`NAME=PATH[:COLUMN]`."""
+
+    name: str
+    path: str
+    column: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> InputFile:
+        """The input that an argument names.
+
+        >>> InputFile.parse("orders=data/orders.parquet:day")
+        InputFile(name='orders', path='data/orders.parquet', column='day')
+        """
+        name, equals, path = text.partition("=")
+        before, colon, column = path.rpartition(":")
+        has_column = (
+            colon and before and column and not Path(path).exists() and not set(column) & set("/\\")
+        )
+        if not (name.strip() and equals and path):
+            raise DataError(
+                Diagnostic(
+                    "config",
+                    f"`--input {text}` is not NAME=PATH[:COLUMN]",
+                    help="for example `--input orders=data/orders.parquet:day`",
+                )
+            )
+        return InputFile(
+            name.strip(), before if has_column else path, column if has_column else None
+        )
+
+
+def item_type_of(types: Mapping[str, ItemType], tick_column: str | None) -> ItemType:
+    """The type of the items that columns make: the tick's column is part of a row."""
+    rest = {name: t for name, t in types.items() if name != tick_column}
+    if list(rest) == ["item"]:
+        return rest["item"]
+    if rest and list(rest) == [f"_{i + 1}" for i in range(len(rest))]:
+        return Tuple(tuple(rest.values()))
+    return Row(tuple(Field(name, t) for name, t in types.items()))
+
+
+_SIZES = ("byte", "short", "integer", "long")
+
+
+def fits_whole(of: ItemType, to: ItemType) -> bool:
+    """Whether each value of one type is an item of the other, as a cast makes it; nulls apart."""
+    if of == to:
+        return True
+    if is_integer(of) and is_integer(to):
+        return _SIZES.index(str(of)) < _SIZES.index(str(to))
+    return to == DOUBLE and (is_integer(of) or str(of) in FLOATS)
+
+
+def tells_ticks(of: ItemType) -> bool:
+    """Whether each value of a type but null is the number of a tick, or a time."""
+    return is_integer(of) or of in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def demands(of: ItemType) -> bool:
+    """Whether values of a type hold fields that are declared `not null`."""
+    match of:
+        case Row(fields):
+            return any(not field.nullable or demands(field.type) for field in fields)
+        case Tuple(parts):
+            return any(map(demands, parts))
+        case Array(element):
+            return demands(element)
+        case _:
+            return False
+
+
+def require_columns(file: InputFile, declared: Iterable[str], there: Sequence[str]) -> None:
+    """Refuses a file that lacks a declared column, or the tick column."""
+    for name in (*declared, *((file.column,) if file.column else ())):
+        # An empty file of JSON lines has no columns, and needs none.
+        if there and name not in there:
+            what = "tick column" if name == file.column else "column"
+            refuse(file, f"the {what} `{name}` is missing", f"there are {', '.join(there)}")
+
+
+def require_ticks(file: InputFile, types: Mapping[str, ItemType] | None) -> None:
+    """Refuses a tick column that tells no ticks, as far as its type says so."""
+    column = file.column
+    if column is None or types is None or column not in types:
+        return
+    if str(types[column]) in ("boolean", "float", "double", "binary"):
+        refuse(
+            file,
+            f"the tick column `{column}` is {types[column]}, which tells no tick",
+            "use a column with the tick's number, a date or a timestamp",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A row: its file, and its number in it from 0 on."""
+
+    file: Path
+    row: int
+
+
+def refuse_misfit(
+    file: InputFile, tick: int, problem: str, place: FileRow, column: str
+) -> NoReturn:
+    """Refuses a value that is no item; it is told by its file, its row there and its column."""
+    told = misfit(problem, place.row, column)
+    refuse(file, f"in tick {tick}, `{place.file.name}`: {told}", UNFIT)
+
+
+def refuse_early(
+    file: InputFile, place: FileRow, value: int | datetime, start: datetime | None
+) -> NoReturn:
+    """Refuses a row that is of no tick."""
+    row = f"`{place.file.name}`: row {place.row}"
+    if start is None or isinstance(value, int):
+        refuse(file, f"{row} is of tick {value}", "ticks are numbered from 0")
+    refuse(
+        file,
+        f"{row} is of {print_moment(value)}, before the first tick, "
+        f"which begins at {print_moment(start)}",
+        "let `--start` be earlier, or leave the row out",
+    )
+
+
+NO_TICK = "a row has no tick: it is null"
+
+
+def refuse_untold(file: InputFile, problem: str) -> NoReturn:
+    """Refuses a row whose tick column tells no tick."""
+    cure = "give every row the number of its tick, a date or a timestamp (ISO 8601)"
+    refuse(file, f"the tick column `{file.column}`: {problem}", cure)
+
+
+def refuse_mixed(file: InputFile, other: InputFile) -> NoReturn:
+    """Refuses numbers of ticks where other rows, or another input, have times."""
+    of, which = (f"that of `{other.name}`", "inputs") if other != file else ("other rows", "rows")
+    message = f"`{file.column}` holds numbers of ticks, but {of} times"
+    refuse(file, message, f"let all {which} have numbers of ticks, or all have times")
+
+
+def refuse(file: InputFile, message: str, cure: str) -> NoReturn:
+    """Raises an error of an input's data (code `input`)."""
+    raise DataError(Diagnostic("input", f"input `{file.name}` ({file.path}): {message}", help=cure))

@@ -1,0 +1,143 @@
+"""Values and changes among the plans to choose from: the form of a stream is a property of a plan.
+
+A class of equal streams may be wanted by its values, by its changes, or as a history by its growth.
+Each is a class of its own here, with the nodes that give that form of inputs in the forms that they
+need; so what a stream costs is what it costs in the form in which it is wanted. Two things lead
+from one form to the other. An operator that stores its result knows its changes, and *integrates*
+them where somebody wants the values. `delta` and `changes` *differentiate*: they read the changes
+where they are told, else they compare the values with those of the tick before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hydro_core.catalog.classes import Running
+from hydro_core.catalog.forms import Form, needed, takes_changes
+from hydro_core.optimize.extract import Plan
+from hydro_core.optimize.shape import INTEGRATE, FeedbackShape, Sort
+from hydro_core.optimize.space import ClassId, ENode, Space
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """A space with the classes of streams in further forms, after those of the values."""
+
+    space: Space
+    streams: tuple[tuple[ClassId, Form], ...]
+    """Of each class: the class of its values, and the form."""
+    nodes: tuple[int, ...]
+    """Of each node: the node in the space of values that it is; -1 for one that integrates."""
+
+    def plan(self, found: Plan) -> Plan:
+        """The plan in the space of values, with the classes that are wanted by changes alone.
+
+        A stream that is wanted in several forms is computed once, by what gives them all.
+        """
+        best: dict[ClassId, tuple[int, int]] = {}
+        for cls, chosen in found.choice.items():
+            stream, form = self.streams[cls]
+            node = self.nodes[chosen]
+            if node >= 0:
+                best[stream] = max(best.get(stream, (-1, -1)), (_RANK.index(form), node))
+        choice = {stream: node for stream, (_, node) in best.items()}
+        values = {c for c in found.choice if self.streams[c][1] is not Form.CHANGES}
+        wanted = {self.streams[c][0] for c in values}
+        return replace(found, choice=choice, in_changes=frozenset(choice.keys() - wanted))
+
+
+_RANK = (Form.VALUES, Form.CHANGES, Form.GROWTH)
+"""What a later form gives serves who wants an earlier one."""
+
+
+@dataclass(slots=True)
+class _Building:
+    space: Space
+    nodes: list[ENode]
+    origins: list[int]
+    of: list[list[int]]
+    streams: list[tuple[ClassId, Form]]
+    ids: dict[tuple[ClassId, Form], ClassId] = field(default_factory=dict)
+    todo: list[tuple[ClassId, Form]] = field(default_factory=list)
+
+    def cls(self, stream: ClassId, form: Form) -> ClassId:
+        """The class of a stream in a form."""
+        if form is Form.VALUES:
+            return stream
+        if (stream, form) not in self.ids:
+            self.ids[stream, form] = len(self.of)
+            self.of.append([])
+            self.streams.append((stream, form))
+            self.todo.append((stream, form))
+        return self.ids[stream, form]
+
+    def add(self, node: ENode, origin: int) -> None:
+        """One more way to have a class."""
+        self.of[node.cls].append(len(self.nodes))
+        self.nodes.append(node)
+        self.origins.append(origin)
+
+
+def values_only(space: Space) -> Forms:
+    """The space in which nothing is told by its changes."""
+    of = tuple(
+        tuple(i for i in options if not _reads_changes_alone(space.nodes[i]))
+        for options in space.of
+    )
+    streams = tuple((cls, Form.VALUES) for cls in range(len(of)))
+    return Forms(replace(space, of=of), streams, tuple(range(len(space.nodes))))
+
+
+def with_forms(space: Space) -> Forms:
+    """The space with all forms that somebody may want."""
+    streams = [(cls, Form.VALUES) for cls in range(len(space.of))]
+    origins = list(range(len(space.nodes)))
+    work = _Building(space, list(space.nodes), origins, [[] for _ in space.of], streams)
+    for cls, options in enumerate(space.of):
+        stored = [i for i in options if isinstance(space.nodes[i].shape.cls, Running)]
+        work.of[cls] += [i for i in options if i not in stored]
+        if stored:
+            work.add(ENode(INTEGRATE, None, (work.cls(cls, Form.CHANGES),), cls), -1)
+        for i in options:
+            node = space.nodes[i]
+            if _takes_changes(node):
+                told = (work.cls(node.inputs[0], Form.CHANGES),)
+                work.add(replace(node, inputs=told), i)
+    while work.todo:
+        _give(work, *work.todo.pop())
+    return _alive(work)
+
+
+def _give(work: _Building, stream: ClassId, form: Form) -> None:
+    """The ways to have a stream in a form."""
+    for i in work.space.of[stream]:
+        node = work.space.nodes[i]
+        cls = node.shape.cls
+        if isinstance(cls, FeedbackShape) or node.shape.output is not Sort.BAG:
+            continue
+        wanted = needed(cls, form)
+        if wanted is None or not (wanted is Form.VALUES or node.shape.is_bags):
+            continue
+        inputs = tuple(work.cls(c, wanted) for c in node.inputs)
+        work.add(replace(node, inputs=inputs, cls=work.cls(stream, form)), i)
+
+
+def _alive(work: _Building) -> Forms:
+    """Without nodes that need a form which nothing gives."""
+    of = [tuple(options) for options in work.of]
+    changed = True
+    while changed:
+        left = [tuple(i for i in o if all(of[c] for c in work.nodes[i].inputs)) for o in of]
+        changed, of = left != of, left
+    space = Space(tuple(work.nodes), tuple(of), work.space.roots, work.space.named)
+    return Forms(space, tuple(work.streams), tuple(work.origins))
+
+
+def _takes_changes(node: ENode) -> bool:
+    cls = node.shape.cls
+    return not isinstance(cls, FeedbackShape) and node.shape.is_bags and takes_changes(cls)
+
+
+def _reads_changes_alone(node: ENode) -> bool:
+    cls = node.shape.cls
+    return isinstance(cls, Running) and cls.changes

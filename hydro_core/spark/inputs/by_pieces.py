@@ -1,0 +1,60 @@
+"""Rows of landed files that are read piece by piece: by this process, or by Spark's workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from hydro_core.files.arrived import Arrived
+from hydro_core.files.reading import read_here
+from hydro_core.files.rows import WantedColumns
+from hydro_core.settings import MEBIBYTE
+from hydro_core.spark.frames.column_names import ITEM, TICK
+from hydro_core.ticks.axis import NONE, Axis, Numbers, TickLookup
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_HERE = 64 * MEBIBYTE
+"""Files of more bytes than this are read by Spark's workers."""
+
+
+def read_by_pieces(
+    spark: Callable[[], SparkSession],
+    arrived: Arrived,
+    made: WantedColumns,
+    files: Sequence[Path],
+    ticks: TickLookup | None,
+    axis: Callable[[], Axis | None],
+) -> tuple[pa.Table | DataFrame, Counter[int]]:
+    """The rows (item, t) of some files that are of the ticks, and how many each tick has.
+
+    Args:
+        spark: gives the session, where there is much to read.
+        arrived: the input.
+        made: the columns of its items, and the tick column.
+        files: those that may have rows of the ticks.
+        ticks: which ones; None: all rows are of tick 0.
+        axis: the same, as Spark is told of them.
+
+    Raises:
+        DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
+    """
+    if sum(file.stat().st_size for file in files) > _HERE:
+        # Whoever only looks at what has landed does without Spark.
+        from hydro_core.spark.inputs.by_workers import read_by_workers
+
+        return read_by_workers(spark(), arrived, made, files, axis())
+    rows = read_here(arrived, made, ticks, files)
+    return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
+
+
+def count_ticks(numbers: Numbers) -> Counter[int]:
+    """How many rows each tick has."""
+    found, counts = np.unique(numbers[numbers != NONE], return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))

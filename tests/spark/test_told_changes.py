@@ -1,0 +1,108 @@
+"""Streams that are told by their changes, and what goes on by them: ticks and ranges in any cut."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hydro_core.catalog.forms import reads_changes
+from hydro_core.compile import optimized
+from hydro_core.plan.planner import plan
+from tests.spark.engines import cuts, on_reference, on_spark, program
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SCHEMAS = {"a": "k string, v long", "b": "k string, w long"}
+BOTH = "pa = a -> persist()\npb = b -> persist()\n"
+
+
+def _reads(x: str) -> str:
+    """A stream as it is, what is new, what changes, and an aggregate of what is made of it."""
+    return (
+        f"{x} -> now\n{x} -> delta() -> new\n{x} -> changes() -> changed\n"
+        f'{x} -> map(lambda r: {{"k": r.k}}) -> aggregate(by="k", n=count()) -> by_key\n'
+        f"{x} -> aggregate(n=count()) -> all\n"
+    )
+
+
+PROGRAMS = {
+    "window": "x = a -> window(2)\n" + _reads("x"),
+    "longer window": "x = a -> filter(lambda r: r.v != 1) -> window(3)\n" + _reads("x"),
+    "left join": BOTH + 'x = pa -> join(right=pb, on="k", how="left")\n' + _reads("x"),
+    "right join": BOTH + 'x = pa -> join(right=pb, on="k", how="right")\n' + _reads("x"),
+    "outer join": BOTH + 'x = pa -> join(right=pb, on="k", how="outer")\n' + _reads("x"),
+    "no match": BOTH + 'x = pa -> join(right=pb, on="k", how="anti")\n' + _reads("x"),
+    "no match of keys": BOTH
+    + "keys = pb -> map(lambda r: r.k)\n"
+    + "x = anti_join()\npa -> map(lambda r: (r.k, r.v)) -> [pos]x\nkeys -> [neg]x\n"
+    + "x -> now\nx -> delta() -> new\nx -> changes() -> changed\n",
+    "difference": BOTH
+    + "x = difference()\npa -> map(lambda r: r.k) -> [pos]x\npb -> map(lambda r: r.k) -> [neg]x\n"
+    + "x -> now\nx -> delta() -> new\nx -> changes() -> changed\n",
+    "aggregate of aggregates": """
+        x = a -> persist() -> aggregate(by="k", total=sum("v"), n=count())
+        y = x -> aggregate(by="n", keys=count(), sum=sum("total"))
+        y -> now
+        y -> changes() -> changed
+        y -> aggregate(groups=count(), most=sum("keys")) -> all
+    """,
+    "aggregate of commands": """
+        x = a -> sort() -> map(lambda r: ("delete" if r.v == 0 else "persist", r.k, r.v))
+          -> persist_mut_keyed()
+        x -> map(lambda k, v: {"v": v}) -> aggregate(by="v", n=count()) -> now
+    """,
+    "sum": """
+        x = union()
+        a -> window(2) -> select("k") -> x
+        a -> persist() -> select("k") -> x
+        counted = a -> persist() -> aggregate(by="k", n=count())
+        counted -> filter(lambda r: r.n > 1) -> select("k") -> x
+        x -> now
+        x -> aggregate(by="k", n=count()) -> by_key
+        x -> changes() -> changed
+    """,
+}
+SIZES = (2, 3, 0, 1, 0, 3)
+
+
+def batches(seed: int, sizes: Sequence[int] = SIZES) -> list[dict[str, list[Any]]]:
+    """Few keys, null among them, that come back on either side; copies, and ticks without rows."""
+    rng = random.Random(seed)
+
+    def rows(n: int, value: str) -> list[dict[str, Any]]:
+        keys, values = ["x", "y", "z", None], [None, 0, 1, 2]
+        return [{"k": rng.choice(keys), value: rng.choice(values)} for _ in range(n)]
+
+    return [{"a": rows(n, "v"), "b": rows(m, "w")} for n, m in zip(sizes, sizes[::-1], strict=True)]
+
+
+def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSession) -> None:
+    text, given = PROGRAMS[name], batches(seed)
+    names = {"a", "b"} if text.startswith(BOTH) else {"a"}
+    given = [{n: items for n, items in tick.items() if n in names} for tick in given]
+    compiled = program(text, {n: schema for n, schema in SCHEMAS.items() if n in names}, given)
+    wanted, found = on_reference(compiled, given), optimized(compiled)
+    made = plan(found.typed)
+    told = {e.node for n in made.graph if reads_changes(n.cls) for e in n.inputs}
+    assert told & made.tells, "changes are read where they are told"
+    for lengths in ranges:
+        for which in (found, compiled):
+            assert repr(on_spark(which, given, lengths, spark)) == repr(wanted), (seed, lengths)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSession) -> None:
+    check(name, 1, [(2, 3, 1)], spark)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_cut_gives_the_same(name: str, seed: int, spark: SparkSession) -> None:
+    check(name, seed, list(cuts(len(SIZES))), spark)
