@@ -45,7 +45,7 @@ ROWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FileForm:
     """How the files of an input are read."""
 
     kind: str
@@ -58,7 +58,7 @@ class Form:
     """Columns that a file does not hold, since they are the same in all of its rows."""
 
 
-def pieces(file: Path, form: Form) -> Iterator[Landed]:
+def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
     """The rows of a file; a `DataError` as soon as they cannot be read."""
     readers: Mapping[str, Callable[[], Iterator[Landed]]] = {
         "Parquet": lambda: _parquet(file, form),
@@ -73,7 +73,7 @@ def pieces(file: Path, form: Form) -> Iterator[Landed]:
         refuse_file(file, problem)
 
 
-def _parquet(file: Path, form: Form) -> Iterator[Landed]:
+def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:
     constants = form.constants.get(file, {})
     data = parquet_file(file, form.base)
     names = [name for name in data.schema.names if name not in constants]
@@ -85,7 +85,7 @@ def _parquet(file: Path, form: Form) -> Iterator[Landed]:
         yield ArrowRows(_as_all(plain_table(rows), form.schema), [*names, *constants])
 
 
-def _csv(file: Path, form: Form) -> Iterator[Landed]:
+def _csv(file: Path, form: FileForm) -> Iterator[Landed]:
     header = header_of(file, form.wanted)
     types = {field.name: field.type for field in form.schema or ()}
     options = csv_options(
@@ -116,7 +116,7 @@ def _json(file: Path) -> Iterator[JsonRows]:
         yield JsonRows(piece)
 
 
-def surveyed_csv(file: Path, form: Form) -> pa.Schema:
+def surveyed_csv(file: Path, form: FileForm) -> pa.Schema:
     """The wanted columns of a CSV file and their types: those that all of its rows have."""
     try:
         return _csv_schema(file, form)
@@ -124,7 +124,7 @@ def surveyed_csv(file: Path, form: Form) -> pa.Schema:
         refuse_csv(file, problem)
 
 
-def _csv_schema(file: Path, form: Form) -> pa.Schema:
+def _csv_schema(file: Path, form: FileForm) -> pa.Schema:
     header = header_of(file, form.wanted)
     declared = {name: csv_type(name, t) for name, t in form.declared.items() if name in header}
     columns = among(header, form.wanted) if form.wanted else header

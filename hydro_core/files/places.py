@@ -33,7 +33,7 @@ from hydro_core.files.kinds import (
     parquet_file,
     wanted_of,
 )
-from hydro_core.files.pieces import Form, surveyed_csv, surveyed_json
+from hydro_core.files.pieces import FileForm, surveyed_csv, surveyed_json
 from hydro_core.files.plain import item_type, plain_type
 from hydro_core.files.unreadable import (
     UNREADABLE,
@@ -59,7 +59,7 @@ class FoundFiles:
     """The files of an input, and what is known of their columns."""
 
     files: Sequence[Path]
-    form: Form
+    form: FileForm
     names: Sequence[str]
     """The columns; none of JSON lines with a schema, where only reading all rows tells them."""
     types: Mapping[str, ItemType] | None = None
@@ -118,7 +118,7 @@ def find(
             refuse(
                 f"the files that were at `{file.path}` went away", "let them stay, and try again"
             )
-    form = Form(kind, base_of(file.path), declared, wanted)
+    form = FileForm(kind, base_of(file.path), declared, wanted)
     match kind:
         case "CSV":
             return _csv(survey, files, form)
@@ -137,7 +137,7 @@ def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -
     except (DeltaError, *UNREADABLE) as problem:
         refuse_delta(path, problem, version)
     constants = _constants(path, rows)
-    form = Form("Parquet", path, declared, wanted, pa.schema(fields), constants)
+    form = FileForm("Parquet", path, declared, wanted, pa.schema(fields), constants)
     types = _item_types(path, pa.schema(fields))
     size = sum(file.stat().st_size for file in constants)
     identity = str(table.metadata().id)
@@ -171,7 +171,7 @@ class _Stored:
     """Whether Spark reads these as Arrow does."""
 
 
-def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
+def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
     from pyarrow import dataset
 
     found: list[_Stored] = []
@@ -193,12 +193,12 @@ def _parquet(path: str, files: Sequence[Path], form: Form) -> FoundFiles:
             partition_base_dir=form.base,
         )
         is_plain = all(stored.plain for stored in found)
-    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     names = list(dict.fromkeys(name for stored in found for name in stored.whole.names))
     return FoundFiles(files, form, names, types, rows, is_plain, _size(files), kind=form.kind)
 
 
-def _stored(file: Path, form: Form, before: _Stored | None) -> _Stored:
+def _stored(file: Path, form: FileForm, before: _Stored | None) -> _Stored:
     """The columns of a file; those of the one `before` it, if they are the same: mostly they are.
 
     A landing may have thousands of files, so each is opened once.
@@ -254,7 +254,7 @@ def _spark_has(found: pa.DataType) -> bool:
     )
 
 
-def _csv(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
+def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     for name, declared in form.declared.items():
         csv_type(name, declared)
     headers = [_header(file, form.wanted) for file in files]
@@ -268,7 +268,7 @@ def _csv(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
         schemas = [pickle.loads(_told(a)) for a in answers]  # noqa: S301 - our own
         schema = common_schema(str(files[0].parent), schemas)
     types = {field.name: item_type(field.type) for field in schema}
-    form = Form(form.kind, form.base, form.declared, form.wanted, schema)
+    form = FileForm(form.kind, form.base, form.declared, form.wanted, schema)
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
@@ -279,11 +279,11 @@ def _header(file: Path, wanted: Wanted) -> list[str]:
         refuse_text(file, problem)
 
 
-def _surveyed_csv(file: Path, form: Form) -> bytes:
+def _surveyed_csv(file: Path, form: FileForm) -> bytes:
     return pickle.dumps(surveyed_csv(file, form))
 
 
-def _json(survey: Survey, files: Sequence[Path], form: Form) -> FoundFiles:
+def _json(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     if form.declared:
         return FoundFiles(files, form, [], bytes=_size(files), kind=form.kind)
     answers = [pickle.loads(_told(a)) for a in survey(files, _surveyed_json)]  # noqa: S301
