@@ -3,15 +3,25 @@ decimals keep their digits."""
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 
+from hydro_core.catalog.spec import Aggregate
 from hydro_core.compile import compile_graph, optimized
 from hydro_core.engines import Options
 from hydro_core.errors import HydroError
+from hydro_core.ir.graph import Node
 from hydro_core.lang.resolve import parse
 from hydro_core.running import run_json
+from hydro_core.spark.frames.few_rows import few_rows_session
+from hydro_core.spark.lower.by_key import partial_results
+from hydro_core.spark.lower.grouping import GroupKeys
+from hydro_core.spark.lower.merged_aggregates import merged_aggregate
+from hydro_core.spark.lower.merging import Merging
+from hydro_core.types.ddl import parse_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,3 +115,27 @@ def test_a_decimal_sum_may_pass_through_more_digits_than_it_has(spark: SparkSess
     assert run_json(parse(text), {}, ticks, Options("reference"))[0]["out"] == [{"total": most}]
     found = run_json(parse(text), {}, ticks, Options("spark", spark=spark))
     assert found[0]["out"] == [{"total": most}]
+
+
+@pytest.mark.parametrize("of", ["long", "decimal(10,2)", "decimal(28,9)", "decimal(38,12)"])
+def test_several_copies_come_and_go(spark: SparkSession, of: str) -> None:
+    """As exact as one by one, whatever room the type leaves for a product."""
+    value = Decimal("1" * 22 + "." + "9" * 12) if of.startswith("decimal(38") else Decimal(7)
+    item = parse_ddl(f"v {of}")
+    total = Aggregate("total", ("v",))
+    merged = merged_aggregate(total, item, parse_ddl("decimal(38,12)"), a_node(), goes=True)
+    assert merged is not None
+    along = Merging({"total": merged}).of_changes()
+    assert along is not None
+    few = few_rows_session(spark)
+    rows = few.createDataFrame([(0, 5), (1, -3), (1, 1)], "t long, n long")
+    item_column = F.struct(F.lit(value).cast(of).alias("v")).alias("item")
+    parts = partial_results(along, GroupKeys(), rows.select(item_column, "t", "n"))
+    found = along.along(GroupKeys(), parts).select("t", along.made()["total"])
+    with localcontext(prec=38):
+        wanted = [(0, 5 * value), (1, 3 * value)]
+    assert sorted(tuple(row) for row in found.collect()) == wanted
+
+
+def a_node() -> Node:
+    return next(node for node in parse(PROGRAM) if node.op.name == "aggregate")

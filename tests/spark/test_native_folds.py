@@ -120,7 +120,7 @@ def _run(spark: SparkSession, items: list[Any], item: Any, running: MergedResult
     )
     merged = [p.merge(F.col(n)) for p, n in zip(running.partials, names, strict=True)]
     joined = parts.drop("(n % 3)").unionByName(empty)
-    again = joined.agg(running.final(merged).cast(spark_type(acc)).alias("r"))
+    again = joined.agg(running.result(merged).cast(spark_type(acc)).alias("r"))
     one, other = from_arrow(whole.unionAll(again).toArrow().column(0), acc)
     assert canonical(one) == canonical(other)
     return one

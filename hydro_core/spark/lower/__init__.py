@@ -1,6 +1,7 @@
 """From relations to a relation: one function for each operator, by families."""
 
 from hydro_core.spark.lower import (
+    by_key_changes,
     combine,
     group,
     io,
@@ -9,10 +10,10 @@ from hydro_core.spark.lower import (
     results,
     shards,
     state,
-    touched,
 )
 
 __all__ = [
+    "by_key_changes",
     "combine",
     "group",
     "io",
@@ -21,5 +22,4 @@ __all__ = [
     "results",
     "shards",
     "state",
-    "touched",
 ]

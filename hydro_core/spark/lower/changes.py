@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import copies
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
 from hydro_core.spark.lower.algebra import all_of, with_keys_of, without_keys_of
 from hydro_core.spark.lower.registry import Lowered, Step, lower
@@ -27,16 +26,6 @@ def changes_of(relation: Relation, first: int) -> Relation:
     one = F.lit(1).cast("long").alias(COUNT)
     frame = relation.unordered().new(first).frame.select(ITEM, TICK, one)
     return told(relation.item, frame)
-
-
-def came_and_left(relation: Relation, first: int) -> tuple[Relation, Relation]:
-    """The items that come in each tick, and those that go, a row for each copy."""
-    changes = changes_of(relation, first).frame
-    came, left = (
-        copies(changes.withColumn(COUNT, sign * F.col(COUNT)).where(F.col(COUNT) > 0))
-        for sign in (F.lit(1), F.lit(-1))
-    )
-    return Relation(Kind.E, came, relation.item), Relation(Kind.E, left, relation.item)
 
 
 def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:

@@ -40,7 +40,7 @@ from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
 from hydro_core.spark.lower.folds import wrapped
-from hydro_core.spark.lower.group import accumulator_type, keyed_value
+from hydro_core.spark.lower.keyed import accumulator_type, keyed_value
 from hydro_core.spark.lower.native import native_fold, native_reduction
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
@@ -132,8 +132,8 @@ def _fold(typed: Typed, node: Node, cls: ByKey, fn: Fn, item: ItemType) -> Runti
     step = Step(node, (given,), out.item, out.order is Order.TOTAL, Kind.E, 0, 0, nothing)
     try:
         with dry_run():
-            value, of = keyed_value(step) if cls.keyed else (BLANK, item)
-            acc = accumulator_type(step) if cls.keyed else out.item
+            value, of = keyed_value(step)
+            acc = accumulator_type(step)
             if cls.summary is Summary.REDUCTION:
                 native = native_reduction(step, acc, wrapped(value), of)
             else:

@@ -8,7 +8,7 @@ right for it already, and would send them through another exchange.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -27,6 +27,12 @@ class GroupKeys:
     parts: tuple[Column, ...] = ()
     defaults: tuple[Column | None, ...] = ()
     """In place of a null, of the parts by which a join has brought the rows together."""
+
+    @classmethod
+    def of(cls, parts: Iterable[Column]) -> GroupKeys:
+        """Of rows that nothing has brought together."""
+        found = tuple(parts)
+        return cls(found, (None,) * len(found))
 
     @property
     def names(self) -> list[str]:
@@ -66,18 +72,21 @@ class GroupKeys:
         self, frame: DataFrame, beside: Sequence[str], results: Sequence[Column]
     ) -> DataFrame:
         """(k0 …, beside, the results) of each group of rows."""
-        found = frame.groupBy(*self.columns, *beside).agg(*(results or [F.lit(0)]))
+        return self.plainly(frame.groupBy(*self.columns, *beside).agg(*(results or [F.lit(0)])))
+
+    def plainly(self, frame: DataFrame) -> DataFrame:
+        """The frame with the parts, in place of what rows have been grouped by."""
         if self.by == self.names:
-            return found
-        others = [name for name in found.columns if name not in self.by]
-        return found.select(*self.back, *map(F.col, others))
+            return frame
+        others = [name for name in frame.columns if name not in self.by]
+        return frame.select(*self.back, *map(F.col, others))
 
 
 def group_keys(relation: Relation, by: Sequence[str] | None) -> GroupKeys:
     """The key of the relation's items: the columns `by`, or the first field of a tuple."""
     parts = tuple(key_of(F.col(ITEM), relation.item, by))
     fields, lies_by = key_fields(relation.item, by), relation.lies_by
-    plain = GroupKeys(parts, (None,) * len(parts))
+    plain = GroupKeys.of(parts)
     if lies_by is None or bool(lies_by) != bool(by) or not set(lies_by) <= set(by or ()):
         return plain
     lie = [not lies_by or field.name in lies_by for field in fields]

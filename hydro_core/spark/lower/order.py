@@ -9,9 +9,9 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.lower.folds import scanned
-from hydro_core.spark.lower.group import ACC, accumulator_type, keyed_item, keyed_value
-from hydro_core.spark.lower.items import key_fields, key_of, literal, make_tuple, reversed_order
+from hydro_core.spark.lower.items import key_of, literal, make_tuple, reversed_order
 from hydro_core.spark.lower.itemwise import evaluated, fn_type
+from hydro_core.spark.lower.keyed import ACC, accumulator_type, keyed_item, keyed_value
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
 from hydro_core.types.item import ItemType
 
@@ -104,7 +104,5 @@ def _scan(step: Step, keys: list[Column], value: Column, of: ItemType, acc: Item
     rows = both.select(TICK, *names, zipped).select(
         TICK, *names, F.col("z.accs").alias(ACC), F.col("z.orders").alias(ORD)
     )
-    made = (
-        keyed_item(step, key_fields(step.input.item, step.arg("by")), acc) if keys else F.col(ACC)
-    )
+    made = keyed_item(step, acc) if keys else F.col(ACC)
     return step.relation(Kind.E, rows.select(made.alias(ITEM), TICK, ORD), ordered=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, WindowSpec
 
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import COUNT
 
 Merge = Callable[[Column], Column]
 """The aggregate that makes one partial result of several."""
@@ -20,23 +21,21 @@ class Partial:
     of_rows: Column
     merge: Merge
     of_changes: Callable[[Column], Column] | None = None
-    """By how much it changes where rows come (the sign is 1) and go (-1); None: that is not known.
+    """The aggregate of rows of which n copies come, or go where n is negative, given n.
 
-    An aggregate of these rows and of their signs, which are merged by adding them.
+    MergedResult as the others are, which is by adding; None: what goes cannot be taken out.
     """
+    copies: bool = True
+    """Whether n may be any number; else it is 1 or -1."""
     beyond: Column | None = None
     """Fails the tick, where merging values may give null because the result does not fit."""
 
-    def merged(self, column: Column, window: WindowSpec | None = None) -> Column:
-        """The partial results of a column as one, or as one up to each row of a window."""
-
-        def over(aggregate: Column) -> Column:
-            return aggregate if window is None else aggregate.over(window)
-
-        found = over(self.merge(column))
+    def merged(self, column: Column, window: WindowSpec) -> Column:
+        """The partial results of a column as one, up to each row of a window."""
+        found = self.merge(column).over(window)
         if self.beyond is None:
             return found
-        lost = found.isNull() & (over(F.count(column)) > 0)
+        lost = found.isNull() & (F.count(column).over(window) > 0)
         return F.when(lost, self.beyond).otherwise(found)
 
 
@@ -45,16 +44,20 @@ class MergedResult:
     """A result that is made of merged partial results."""
 
     partials: tuple[Partial, ...]
-    final: Callable[[Sequence[Column]], Column]
-
-    @property
-    def is_invertible(self) -> bool:
-        """Whether it is known what becomes of the result when rows go."""
-        return all(partial.of_changes is not None for partial in self.partials)
+    result: Callable[[Sequence[Column]], Column]
 
     def of_rows(self) -> Column:
         """The result of the rows of a group, without a merge."""
-        return self.final([partial.of_rows for partial in self.partials])
+        return self.result([partial.of_rows for partial in self.partials])
+
+    def of_changes(self) -> MergedResult | None:
+        """The same of rows of which `n` copies come or go; None if some partial has no inverse."""
+        found = []
+        for partial in self.partials:
+            if partial.of_changes is None:
+                return None
+            found.append(replace(partial, of_rows=partial.of_changes(F.col(COUNT))))
+        return MergedResult(tuple(found), self.result)
 
 
 def counted(is_counted: Column) -> Partial:
@@ -62,13 +65,11 @@ def counted(is_counted: Column) -> Partial:
     return Partial(
         F.count_if(is_counted),
         F.sum,
-        lambda sign: F.coalesce(F.sum(F.when(is_counted, sign)), F.lit(0)),
+        lambda n: F.coalesce(F.sum(F.when(is_counted, n)), F.lit(0)),
     )
 
 
 def exact_sum(value: Column) -> Partial:
-    """The sum of decimals, of which none is lost when others go."""
-    # A product with the sign would round a decimal that has many digits after the point.
-    return Partial(
-        F.sum(value), F.sum, lambda sign: F.sum(F.when(sign > 0, value).otherwise(-value))
-    )
+    """The sum of decimals that have at most 28 digits, of which none is lost when others go."""
+    # Such a product has room for all digits, so that Spark rounds none away.
+    return Partial(F.sum(value), F.sum, lambda n: F.sum(value * n.cast("decimal(9,0)")))

@@ -12,7 +12,7 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.failure import NUMBER, fail
-from hydro_core.spark.lower.partial import Partial
+from hydro_core.spark.lower.partial import Partial, exact_sum
 from hydro_core.types.item import LONG, Decimal, ItemType
 from hydro_core.types.values import LONG_MAX, LONG_MIN
 
@@ -34,9 +34,15 @@ def checked_sum(total: Column, result: ItemType, node: Node, tick: Column) -> Co
 def sum_of_decimals(column: Column, item: Decimal, node: Node) -> Partial:
     """The sum of decimals, which must have 38 digits."""
     if item.precision <= ROOMY:
-        return Partial(F.sum(column), F.sum)
+        return exact_sum(column)
     beyond = _beyond("sum", Decimal(38, item.scale), node)
-    return Partial(or_fails(F.try_sum, column, beyond), F.try_sum, beyond=beyond(F.col(TICK)))
+    return Partial(
+        or_fails(F.try_sum, column, beyond),
+        F.try_sum,
+        lambda n: or_fails(F.try_sum, F.when(n > 0, column).otherwise(-column), beyond),
+        copies=False,
+        beyond=beyond(F.col(TICK)),
+    )
 
 
 def mean_of_decimals(column: Column, item: Decimal, result: ItemType, node: Node) -> Column:

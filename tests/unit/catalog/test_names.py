@@ -92,7 +92,6 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
-    "spark/lower/emitting.py": {"last": COLUMN},
     "spark/lower/native.py": {"min": PYTHON},
     "spark/lower/state.py": {"first": COLUMN},
     "spark/lower/sums.py": {"mean": "what a message tells", "sum": "what a message tells"},
