@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 
 from hydro_core.catalog.classes import ByKey, Running
+from hydro_core.catalog.results import made_by_key
 from hydro_core.catalog.type_rules import accumulated
 from hydro_core.ir.graph import Node
 from hydro_core.plan.kinds import Kind
@@ -33,13 +34,7 @@ ACC = "acc"
 
 def by_key_of(node: Node) -> ByKey | None:
     """What an operator makes of the items of a key, be it of all or of what is new."""
-    match node.cls:
-        case ByKey():
-            return node.cls
-        case Running(own):
-            return own
-        case _:
-            return None
+    return made_by_key(node.cls)
 
 
 def rows_go(step: Step) -> bool:
