@@ -190,7 +190,7 @@ class Decoder:
             reads=record["reads"],
             in_changes=frozenset(record["in_changes"]),
             notes=tuple(record["notes"]),
-            hashes=record["meanings"],
+            hashes=record["hashes"],
         )
 
     def _slot(self, record: Mapping[str, Any]) -> StateSlot:
@@ -201,7 +201,7 @@ class Decoder:
             item=self.types[record["item"]],
             ordered=record["ordered"],
             mode=Mode(record["mode"]),
-            semantic_hash=record["meaning"],
+            semantic_hash=record["semantic_hash"],
             keep=record["keep"],
         )
 

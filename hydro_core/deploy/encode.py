@@ -231,7 +231,7 @@ class Encoder:
             "reads": dict(plan.reads),
             "in_changes": sorted(plan.in_changes),
             "notes": list(plan.notes),
-            "meanings": dict(plan.hashes),
+            "hashes": dict(plan.hashes),
         }
 
     def _slot(self, slot: StateSlot) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Encoder:
             "item": self.type(slot.item),
             "ordered": slot.ordered,
             "mode": slot.mode.value,
-            "meaning": slot.semantic_hash,
+            "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
         }
 
