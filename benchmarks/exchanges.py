@@ -27,8 +27,8 @@ from hydro_core.plan.tick_plan import StateSlot, TickPlan
 from hydro_core.spark.executor.executor import Run, run_range
 from hydro_core.spark.executor.job import Job
 from hydro_core.spark.executor.past import NoPast, Past
+from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
-from hydro_core.spark.frames.settle import checkpointed, released
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.registry import Step
 
@@ -59,14 +59,20 @@ class Case:
         """Computes the output: the exchanges of all jobs, and what tells of its rows."""
         placed = 0
 
-        def settle(frame: DataFrame) -> tuple[DataFrame, int]:
+        def materialize(frame: DataFrame) -> tuple[DataFrame, int]:
             nonlocal placed
             placed += exchanges(frame)
             return checkpointed(frame)
 
         with released(spark):
             job = Job(
-                self.plan, self.first, self.last, spark, self.sources, self.past, settle=settle
+                self.plan,
+                self.first,
+                self.last,
+                spark,
+                self.sources,
+                self.past,
+                materialize=materialize,
             )
             found = run_range(job)
             rows = found.outputs["totals"].frame

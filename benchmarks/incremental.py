@@ -40,8 +40,8 @@ from hydro_core.catalog.classes import (
 from hydro_core.catalog.forms import reads_changes
 from hydro_core.compile import Compiled, compile_text, optimized, planned
 from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.changes import changes_suffice
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.running import in_changes
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, run_ticks
 from hydro_core.running import read_ticks
@@ -168,8 +168,8 @@ class Reader:
         self.rows: dict[str, int] = {}
         made = planned(program)
         grows = {n for n, kind in made.kinds.items() if kind is Kind.H}
-        self._told = {*made.tells, *grows} if told else set()
-        self._in_changes = in_changes(made.graph, self._told, made.kinds) if told else set()
+        self._told = {*made.in_changes, *grows} if told else set()
+        self._in_changes = changes_suffice(made.graph, self._told, made.kinds) if told else set()
         self._before: dict[NodeId, Bag] = {}
         self._changed: dict[NodeId, int] = {}
 

@@ -39,7 +39,7 @@ SLOT = StateSlot(
     parse_ddl("k long, total long, n long"),
     ordered=False,
     mode=Mode.CHANGES,
-    meaning="00000000",
+    semantic_hash="00000000",
 )
 
 

@@ -16,8 +16,8 @@ from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.ir import render
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.lang.resolve import parse
-from hydro_core.plan.meaning import NOTHING
 from hydro_core.plan.planner import plan, plan_of
+from hydro_core.plan.semantic_hash import NOTHING
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
@@ -124,7 +124,7 @@ def planned(
     Args:
         program: the program.
         best: its optimized plan, if it has one.
-        known: the meanings of streams of that plan that are none of the program.
+        known: the hashes of streams of that plan that are none of the program.
     """
     if best is None:
         return plan(program.typed, known)

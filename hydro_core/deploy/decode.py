@@ -188,9 +188,9 @@ class Decoder:
             slots=tuple(map(self._slot, record["slots"])),
             components=tuple(map(_component, record["components"])),
             reads=record["reads"],
-            tells=frozenset(record["tells"]),
+            in_changes=frozenset(record["in_changes"]),
             notes=tuple(record["notes"]),
-            meanings=record["meanings"],
+            hashes=record["hashes"],
         )
 
     def _slot(self, record: Mapping[str, Any]) -> StateSlot:
@@ -201,7 +201,7 @@ class Decoder:
             item=self.types[record["item"]],
             ordered=record["ordered"],
             mode=Mode(record["mode"]),
-            meaning=record["meaning"],
+            semantic_hash=record["semantic_hash"],
             keep=record["keep"],
         )
 

@@ -38,10 +38,10 @@ class Table:
     kind: str
     """How rows come and go: the mode of a state slot, the kind of an output's stream."""
     ordered: bool
-    meaning: str
+    semantic_hash: str
     """The stored stream's identity: the same in every plan that stores it in the same way."""
     version: str = ""
-    """Its meaning when its rows were made: another program that is proved the same keeps it."""
+    """Its semantic hash when its rows were made: a program that is proved the same keeps it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ class Difference:
         equal = self.streams.same(
             ComparedStream(OLD_PLAN, old.stream), ComparedStream(NEW_PLAN, new.stream)
         )
-        return alike and long_enough and (equal or old.meaning == new.meaning)
+        return alike and long_enough and (equal or old.semantic_hash == new.semantic_hash)
 
 
 PROBE = "narrowed"

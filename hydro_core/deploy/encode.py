@@ -229,9 +229,9 @@ class Encoder:
             "slots": [self._slot(slot) for slot in plan.slots],
             "components": [component(c) for c in plan.components],
             "reads": dict(plan.reads),
-            "tells": sorted(plan.tells),
+            "in_changes": sorted(plan.in_changes),
             "notes": list(plan.notes),
-            "meanings": dict(plan.meanings),
+            "hashes": dict(plan.hashes),
         }
 
     def _slot(self, slot: StateSlot) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Encoder:
             "item": self.type(slot.item),
             "ordered": slot.ordered,
             "mode": slot.mode.value,
-            "meaning": slot.meaning,
+            "semantic_hash": slot.semantic_hash,
             "keep": slot.keep,
         }
 

@@ -190,7 +190,7 @@ def _files(deployment: Deployment) -> dict[str, str]:
             "item": encoder.type(t.item),
             "kind": t.kind,
             "ordered": t.ordered,
-            "meaning": t.meaning,
+            "semantic_hash": t.semantic_hash,
             "version": t.version,
         }
         for t in deployment.tables

@@ -23,8 +23,8 @@ from hydro_core.deploy.functions import stored_call
 from hydro_core.ir.graph import Endpoint, NodeId
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.meaning import meaning_of
 from hydro_core.plan.planner import plan_of
+from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.types.stream import Order
 
@@ -40,7 +40,7 @@ class DeploymentMetadata:
     statistics: Mapping[str, Any] = field(default_factory=dict)
     validated: Validated | None = None
     sharding: Sharding | None = None
-    meanings: Mapping[NodeId, str] = field(default_factory=dict)
+    hashes: Mapping[NodeId, str] = field(default_factory=dict)
     """Of a plan in shards, what streams of it mean; of others that is found by their names."""
 
 
@@ -53,7 +53,7 @@ def deployment_of(
         ProgramError: a function cannot be stored (code `config`).
     """
     given = given or DeploymentMetadata()
-    made = plan_of(program, optimized.typed, optimized.streams, given.meanings)
+    made = plan_of(program, optimized.typed, optimized.streams, given.hashes)
     return Deployment(
         flow=flow,
         program=WrittenProgram(given.texts, program),
@@ -76,20 +76,20 @@ def deployment_of(
 def tables_of(made: TickPlan) -> Iterator[Table]:
     """What the plan stores: its state, then its outputs."""
     for slot in made.slots:
-        meant = slot.meaning
+        meant = slot.semantic_hash
         yield Table(slot.id, "state", slot.item, slot.mode.value, slot.ordered, meant, meant)
     for name, sinks in made.graph.sinks.items():
         streams = [sink.inputs[0] for sink in sinks]
         stream = made.typed.outputs[name]
         kinds = {_kind(made, end) for end in streams}
         kind = kinds.pop() if len(kinds) == 1 else Kind.E
-        meaning = ".".join(sorted(meaning_of(end, made.meanings) for end in streams))
+        semantic_hash = ".".join(sorted(hash_of(end, made.hashes) for end in streams))
         ordered = stream.order is Order.TOTAL
-        yield Table(name, "output", stream.item, kind.value, ordered, meaning, meaning)
+        yield Table(name, "output", stream.item, kind.value, ordered, semantic_hash, semantic_hash)
 
 
 def _kind(made: TickPlan, end: Endpoint) -> Kind:
-    return Kind.G if end.node in made.tells else made.kinds[end.node]
+    return Kind.G if end.node in made.in_changes else made.kinds[end.node]
 
 
 def _referred(typed: Typed) -> Iterator[str]:

@@ -146,4 +146,4 @@ def _given_as(plan: TickPlan, output: str) -> tuple[object, ...]:
     sinks = plan.graph.sinks.get(output, ())
     streams = [sink.inputs[0] for sink in sinks]
     kinds: list[Kind] = [plan.kinds[s.node] for s in streams]
-    return (plan.typed.outputs.get(output), kinds, [s.node in plan.tells for s in streams])
+    return (plan.typed.outputs.get(output), kinds, [s.node in plan.in_changes for s in streams])

@@ -19,6 +19,7 @@ from hydro_core.catalog.classes import History
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
+from hydro_core.plan.changes import changes_suffice, given_as_changes, needs_the_past
 from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
@@ -26,8 +27,7 @@ from hydro_core.plan.feedback import (
     without_false_hopes,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.plan.meaning import NOTHING, meaning_of, meanings, program_meanings
-from hydro_core.plan.running import in_changes, needs_the_past, telling
+from hydro_core.plan.semantic_hash import NOTHING, hash_of, hashes, program_hashes
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -44,9 +44,9 @@ def plan_of(
         program: the program as it is written.
         optimized: the same optimized.
         streams: the nodes of it that compute a stream of the program, and their names there.
-        known: the meanings of further nodes.
+        known: the hashes of further nodes.
     """
-    own = program_meanings(program)
+    own = program_hashes(program)
     return plan(optimized, {**{node: own[stream] for node, stream in streams.items()}, **known})
 
 
@@ -55,7 +55,7 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
 
     Args:
         typed: the program, or an optimized plan of it.
-        known: of an optimized plan, the meanings of nodes that compute streams of the program.
+        known: of an optimized plan, the hashes of nodes that compute streams of the program.
     """
     graph = typed.graph
     reading = predecessors(graph)
@@ -66,12 +66,14 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     events = last_only | {c.nodes[0] for c in parts if c.how == "first seen"}
     kinds = kinds_of(typed, events)
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
-    tells = telling(typed, groups, kinds)
-    found = meanings(typed, groups, known)
-    slots = _slots(typed, _Kept(kinds, last_only, tells, in_changes(graph, tells, kinds)), found)
+    in_changes = given_as_changes(typed, groups, kinds)
+    found = hashes(typed, groups, known)
+    alone = changes_suffice(graph, in_changes, kinds)
+    slots = _slots(typed, _Kept(kinds, last_only, in_changes, alone), found)
     reads = {reader: slot.id for slot in slots for reader in slot.readers}
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
-    return TickPlan(graph, typed, stratify(typed), kinds, slots, parts, reads, tells, found, notes)
+    strata = stratify(typed)
+    return TickPlan(graph, typed, strata, kinds, slots, parts, reads, in_changes, found, notes)
 
 
 def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:
@@ -99,8 +101,8 @@ class _Kept:
 
     kinds: Mapping[NodeId, Kind]
     feedback: Collection[NodeId]
-    tells: Collection[NodeId]
     in_changes: Collection[NodeId]
+    changes_suffice: Collection[NodeId]
     """The streams of which nobody needs more than the changes."""
 
 
@@ -117,7 +119,7 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
         stream, mode, keep = needed
         kind = typed.types.get(stream) or typed.of(stream.node)
         changes = mode.value if mode is Mode.CHANGES else ""
-        key = meaning_of(stream, found, str(kind), changes)
+        key = hash_of(stream, found, str(kind), changes)
         new = StateSlot(
             str(stream), stream, (node.id,), kind.item, kind.order is Order.TOTAL, mode, key, keep
         )
@@ -127,11 +129,11 @@ def _slots(typed: Typed, kept: _Kept, found: Mapping[NodeId, str]) -> tuple[Stat
 
 
 def _named(slot: StateSlot, found: Mapping[NodeId, str], *, taken: Collection[str]) -> StateSlot:
-    """The slot with its final meaning: what is stored, and in which way."""
+    """The slot with its final semantic hash: what is stored, and in which way."""
     order = "ordered" if slot.ordered else ""
-    meaning = meaning_of(slot.stream, found, str(slot.item), order, slot.mode.value)
+    semantic_hash = hash_of(slot.stream, found, str(slot.item), order, slot.mode.value)
     both = slot.mode is Mode.CHANGES and slot.id in taken
-    return replace(slot, meaning=meaning, id=f"{slot.id} changes" if both else slot.id)
+    return replace(slot, semantic_hash=semantic_hash, id=f"{slot.id} changes" if both else slot.id)
 
 
 def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
@@ -141,7 +143,7 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
             return None
         case State.HISTORY:
             # What it adds in a tick is what it reads.
-            additions = node.id in kept.in_changes and node.cls == History()
+            additions = node.id in kept.changes_suffice and node.cls == History()
             return None if additions else (node.inputs[0], Mode.APPEND, None)
         case State.WINDOW:
             # What it loses in a tick came n ticks before.
@@ -149,12 +151,13 @@ def _need(node: Node, kept: _Kept) -> tuple[Endpoint, Mode, int | None] | None:
         case State.LAST:
             # The rows of a history carry their ticks: it has its tick before in itself.
             stream = node.inputs[0]
-            if stream.node in kept.tells:
-                return (stream, Mode.CHANGES, None) if needs_the_past(node, kept.tells) else None
+            if stream.node in kept.in_changes:
+                needed = needs_the_past(node, kept.in_changes)
+                return (stream, Mode.CHANGES, None) if needed else None
             told = kept.kinds[stream.node] is Kind.H and node.id not in kept.feedback
             return None if told else (stream, Mode.LAST, 1)
         case State.RESULT:
-            if node.id in kept.tells:
+            if node.id in kept.in_changes:
                 return Endpoint(node.id), Mode.CHANGES, None
             return Endpoint(node.id), Mode.LAST, 1
 

@@ -42,7 +42,7 @@ class StateSlot:
     """Rows that a plan keeps from tick to tick: the items of `stream`, as it was in the ticks
     before.
 
-    `id` is printable and unique within the plan; `meaning` is a hash of the sub-program that
+    `id` is printable and unique within the plan; `semantic_hash` is a hash of the sub-program that
     computes the stream, the same in every plan that stores the same stream in the same way, so it
     is what a stored table is known by.
     """
@@ -55,7 +55,7 @@ class StateSlot:
     ordered: bool
     """The position of each item within its tick is stored too, as `ord`."""
     mode: Mode
-    meaning: str
+    semantic_hash: str
     keep: int | None = None
     """How many ticks before the next one a reader may still look at; None: all of them."""
 
@@ -101,9 +101,9 @@ class TickPlan:
     """Every node once, what is read before what reads it."""
     reads: Mapping[NodeId, str]
     """The id of the slot that a node reads."""
-    tells: frozenset[NodeId] = frozenset()
+    in_changes: frozenset[NodeId] = frozenset()
     """The nodes whose outputs are general and tell by how much they change."""
-    meanings: Mapping[NodeId, str] = field(default_factory=dict)
+    hashes: Mapping[NodeId, str] = field(default_factory=dict)
     """What each node's streams are: stored ones are known by it."""
     notes: tuple[str, ...] = ()
     """What a user should know: which part runs tick by tick, and why."""

@@ -17,7 +17,7 @@ from hydro_core.compile import Compiled, compile_graph
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, predecessors, reachable
 from hydro_core.optimize.optimizer import Optimized
-from hydro_core.plan.meaning import meaning_of, program_meanings
+from hydro_core.plan.semantic_hash import hash_of, program_hashes
 from hydro_core.shards.program import Sharded
 
 
@@ -71,16 +71,16 @@ class Together:
             tuple(limit for part in once for limit in part.limits),
         )
 
-    def meanings(self, program: Mapping[NodeId, str]) -> Mapping[NodeId, str]:
+    def hashes(self, program: Mapping[NodeId, str]) -> Mapping[NodeId, str]:
         """What streams of `graph` mean, whatever plan was found for a shard.
 
         Args:
-            program: the meanings of the streams of the whole program.
+            program: the hashes of the streams of the whole program.
         """
         found: dict[NodeId, str] = {}
         # As they are written, and together: what is exchanged is what was made before it.
         plain = Together.of(self.cut, as_written)
-        own = program_meanings(plain.compiled.typed)
+        own = program_hashes(plain.compiled.typed)
         for number in range(self.cut.count):
             for node, stream in self.shard.streams.items():
                 meant = own.get(plain.name_in(stream, number))
@@ -96,9 +96,9 @@ class Together:
                 while reads is not None and written[reads.node].op is OF_SHARD:
                     reads = written[reads.node].inputs[0]
                 if reads is not None and reads.node in program:
-                    meaning = meaning_of(reads, program) if reads.port else program[reads.node]
-                    found[_whole(sink)] = meaning
-        return {node: meaning for node, meaning in found.items() if node in self.graph.nodes}
+                    found_hash = hash_of(reads, program) if reads.port else program[reads.node]
+                    found[_whole(sink)] = found_hash
+        return {node: found[node] for node in found if node in self.graph.nodes}
 
     def name_in(self, node: NodeId, number: int) -> NodeId:
         """The name that a node of a shard's plan has in the graph, for one of the shards."""

@@ -115,6 +115,6 @@ def _listed(notes: tuple[str, ...]) -> str:
 def code_versions(written: WrittenDeployment) -> Mapping[str, str]:
     """The code version of each asset; it stays where another program is proved the same."""
     return {
-        f"state/{t.name}" if t.role == "state" else t.name: (t.version or t.meaning)[:SHOWN]
+        f"state/{t.name}" if t.role == "state" else t.name: (t.version or t.semantic_hash)[:SHOWN]
         for t in written.deployment.tables
     }

@@ -21,7 +21,7 @@ from hydro_core.deploy.files import (
     remove,
     write,
 )
-from hydro_core.deploy.meaning import said
+from hydro_core.deploy.said import said
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.plan.tick_plan import Mode, TickPlan
 from hydro_core.project.cutting import served, sharding_of

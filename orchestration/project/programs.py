@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from hydro_core.deploy.deployment import PACKAGE, Costs, Deployment, Validated
 from hydro_core.deploy.files import WrittenDeployment
-from hydro_core.deploy.meaning import Said, said
+from hydro_core.deploy.said import Said, said
 from hydro_core.errors import Diagnostic
-from hydro_core.plan.meaning import program_meanings
+from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.check import check_declaration
 from hydro_core.project.cutting import in_shards, sharding_of
@@ -85,7 +85,7 @@ def plan_as_written(flow: FlowAsset) -> TickPlan:
     if cut is None:
         return planned(program)
     _, shards = cut
-    known = shards.meanings(program_meanings(program.typed))
+    known = shards.hashes(program_hashes(program.typed))
     return planned(program, shards.optimized(), known)
 
 
@@ -145,8 +145,8 @@ def _planned(
     if cut is None:
         return plan(program), DeploymentMetadata(texts_of(flow))
     sharding, shards = cut
-    known = shards.meanings(program_meanings(program.typed))
-    return shards.optimized(), DeploymentMetadata(texts_of(flow), sharding=sharding, meanings=known)
+    known = shards.hashes(program_hashes(program.typed))
+    return shards.optimized(), DeploymentMetadata(texts_of(flow), sharding=sharding, hashes=known)
 
 
 def _in_a_line(warning: Diagnostic) -> str:

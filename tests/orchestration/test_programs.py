@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hydro_core.deploy.deployment import PACKAGE, Deployment
-from hydro_core.deploy.meaning import said
+from hydro_core.deploy.said import said
 from hydro_core.errors import ProgramError
 from hydro_core.project.flow_asset import Expect, FlowAsset
 from hydro_core.project.program import program_of

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 
 from hydro_core.cli.main import main
-from hydro_core.spark.frames import settle
+from hydro_core.spark.frames import materialize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +81,7 @@ def test_plans_do_not_grow_and_nothing_stays(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    checkpointed = settle.checkpointed
+    checkpointed = materialize.checkpointed
 
     def noted(frame: DataFrame) -> tuple[DataFrame, int]:
         plan: Any = frame._jdf

@@ -90,7 +90,7 @@ def check(name: str, seed: int, ranges: list[tuple[int, ...]], spark: SparkSessi
     wanted, found = on_reference(compiled, given), optimized(compiled)
     made = plan(found.typed)
     told = {e.node for n in made.graph if reads_changes(n.cls) for e in n.inputs}
-    assert told & made.tells, "changes are read where they are told"
+    assert told & made.in_changes, "changes are read where they are told"
     for lengths in ranges:
         for which in (found, compiled):
             assert repr(on_spark(which, given, lengths, spark)) == repr(wanted), (seed, lengths)

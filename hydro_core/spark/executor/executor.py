@@ -24,10 +24,10 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import Overlay, Past
 from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
+from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.frames.settle import exactly, held, settled
 from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.lower.changes import changes_of, told, with_changes
+from hydro_core.spark.lower.changes import as_changes, changes_of, with_changes
 from hydro_core.spark.lower.combine import united, written_as
 from hydro_core.spark.lower.io import empty_frame
 from hydro_core.spark.lower.registry import (
@@ -136,7 +136,7 @@ class Run:
 
     def _fixpoint(self, component: Component, settings: Settings) -> None:
         setting = self.setting
-        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.settle)
+        cycle = Cycle(component.nodes, setting.plan, self.step, self.empty, setting.job.materialize)
         known = {e: self.stream(e) for e in self._entering(component)}
         self.streams.update(fixpoint(cycle, known, settings))
 
@@ -169,7 +169,7 @@ class Run:
             step = self._with_past(step)
         found = lower(step)
         is_told = isinstance(found, Relation) and found.changes is not None
-        if node.id in self.setting.plan.tells and not is_told:
+        if node.id in self.setting.plan.in_changes and not is_told:
             found = with_changes(step, found)
         if isinstance(found, Relation):
             return {Endpoint(node.id): found}
@@ -192,8 +192,8 @@ class Run:
             source=setting.job.sources.get(str(node.args.get("name"))),
             times=setting.job.times,
             additions=node.id in setting.additions,
-            tells=node.id in plan.tells,
-            settle=setting.job.settle,
+            in_changes=node.id in plan.in_changes,
+            materialize=setting.job.materialize,
         )
 
     def _with_past(self, step: Step) -> Step:
@@ -219,16 +219,17 @@ class Run:
         found = [self.stream(Endpoint(sink.id)) for sink in sinks]
         if len(found) == 1:
             return found[0]
-        tells = all(r.changes or r.kind is Kind.H for r in found) and any(r.changes for r in found)
+        known = all(r.changes or r.kind is Kind.H for r in found)
+        in_changes = known and any(r.changes for r in found)
         kinds = {r.kind for r in found}
         kind = kinds.pop() if len(kinds) == 1 else Kind.G
         item = self.setting.plan.typed.outputs[name].item
         parts = [as_kind(written_as(r.unordered(), item), kind, self.first) for r in found]
         whole = Relation(kind, united([p.frame for p in parts]), item)
-        if not tells:
+        if not in_changes:
             return whole
         changes = [written_as(changes_of(r, self.first), item) for r in found]
-        return whole.with_(changes=told(item, united([c.frame for c in changes])))
+        return whole.with_(changes=as_changes(item, united([c.frame for c in changes])))
 
     def kept(self, slot: StateSlot) -> DataFrame:
         """The rows of a slot that the range adds or leaves."""
@@ -259,7 +260,7 @@ class Run:
         plan, members = self.setting.plan, set(component.nodes)
         slots = [s for s in plan.slots if members & set(s.readers)]
         outside = self._read_outside(members)
-        overlay = Overlay(self.past, self.setting.job.settle)
+        overlay = Overlay(self.past, self.setting.job.materialize)
         found: dict[Endpoint, list[Relation]] = {e: [] for e in outside}
         for t in range(self.first, self.last + 1):
             known = {e: at_tick(self.stream(e), t) for e in self._entering(component)}
@@ -292,15 +293,16 @@ class Run:
     def _held(self, relation: Relation) -> Relation:
         """The stream, or of one that tells its changes these, for several readers."""
         one = relation if relation.changes is None else relation.changes
-        frame, _ = held(exactly(one.frame, one.item), self.setting.job.settle)
+        frame, _ = held(exactly(one.frame, one.item), self.setting.job.materialize)
         new = one.with_(frame=frame)
         return new if relation.changes is None else relation.with_(changes=new)
 
     def _settled(self, relation: Relation) -> Relation:
         if relation.changes is None:
-            return settled(relation, self.setting.job.settle)[0]
+            return materialized(relation, self.setting.job.materialize)[0]
         # Its other rows may be all there is; who reads it may do without them.
-        return relation.with_(changes=settled(relation.changes, self.setting.job.settle)[0])
+        changes, _ = materialized(relation.changes, self.setting.job.materialize)
+        return relation.with_(changes=changes)
 
 
 def at_tick(relation: Relation, t: int) -> Relation:

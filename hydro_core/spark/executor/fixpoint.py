@@ -24,8 +24,8 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.endless import endless
+from hydro_core.spark.frames.materialize import Materialize, materialized
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL, Relation
-from hydro_core.spark.frames.settle import Settle, settled
 
 Streams = Mapping[Endpoint, Relation]
 
@@ -54,7 +54,7 @@ class Cycle:
     apply: Apply
     empty: Callable[[Endpoint], Relation]
     """The stream without rows."""
-    settle: Settle
+    materialize: Materialize
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -171,10 +171,10 @@ class _News:
         known = self.pieces if self.new is None else self.pieces[:-1]
         return _sum([piece for piece, _ in known] or [self.empty])
 
-    def add(self, new: Relation, rows: int, settle: Settle) -> None:
+    def add(self, new: Relation, rows: int, materialize: Materialize) -> None:
         """Adds a piece; many pieces become one."""
         if len(self.pieces) >= MANY_PIECES:
-            self.pieces = [settled(self.total, settle)]
+            self.pieces = [materialized(self.total, materialize)]
         self.pieces.append((new, rows))
         self.new = new
 
@@ -320,9 +320,9 @@ def _keep(rounds: _Rounds, stream: Endpoint, relation: Relation | None) -> Relat
         return None
     if rounds.cycle.is_set(stream) and news.pieces:
         relation = _unknown(relation, news.total)
-    new, rows = settled(relation, rounds.cycle.settle)
+    new, rows = materialized(relation, rounds.cycle.materialize)
     if rows:
-        news.add(new, rows, rounds.cycle.settle)
+        news.add(new, rows, rounds.cycle.materialize)
     return news.new
 
 
@@ -349,7 +349,7 @@ def _naive(cycle: Cycle, known: Streams, settings: Settings) -> Streams:
         before, counts = dict(sizes), dict[Endpoint, int]()
         for stream in cycle.closing:
             relation = _of(streams, stream)
-            totals[stream], counts[stream] = settled(relation, cycle.settle)
+            totals[stream], counts[stream] = materialized(relation, cycle.materialize)
             sizes[stream] = _size(totals[stream], counts[stream])
         _limit([(totals[e], n) for e, n in counts.items()], cycle, settings)
         if sizes == before:

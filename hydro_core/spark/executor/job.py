@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.spark.executor.past import NoPast, Past
+from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import Relation
-from hydro_core.spark.frames.settle import Settle, checkpointed
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.lower.registry import Times
 
@@ -37,7 +37,7 @@ class Job:
     past: Past = field(default_factory=NoPast)
     settings: Settings = field(default_factory=Settings)
     times: Times = field(default_factory=dict)
-    settle: Settle = checkpointed
+    materialize: Materialize = checkpointed
     added: Collection[str] = ()
     """The outputs of which `Relation.new(first)` will be read and nothing else, if histories."""
     in_python: Sequence[GuardedFunction] = ()

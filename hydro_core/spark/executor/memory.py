@@ -24,8 +24,8 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.shell import run_ticks
 from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.items import frame_of
+from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
-from hydro_core.spark.frames.settle import collected, exactly
 from hydro_core.spark.lower.algebra import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.ticks.tick import TickInput
@@ -103,7 +103,7 @@ class Memory:
             past=self,
             settings=self.settings,
             times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
-            settle=collected,
+            materialize=collected,
         )
 
     def take(self, job: Job, found: RangeResult) -> list[Outputs]:

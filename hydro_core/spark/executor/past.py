@@ -9,7 +9,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 
 from hydro_core.plan.tick_plan import Mode, StateSlot
-from hydro_core.spark.frames.settle import Settle
+from hydro_core.spark.frames.materialize import Materialize
 
 
 class Past(Protocol):
@@ -37,7 +37,7 @@ class Overlay:
     """
 
     before: Past
-    settle: Settle
+    materialize: Materialize
     found: Mapping[str, DataFrame] = field(default_factory=dict)
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
@@ -53,8 +53,8 @@ class Overlay:
         for slot, frame in kept.items():
             adds = slot.mode is not Mode.LAST and slot.id in found
             rows = found[slot.id].unionByName(frame) if adds else frame
-            found[slot.id], _ = self.settle(rows)
-        return Overlay(self.before, self.settle, found)
+            found[slot.id], _ = self.materialize(rows)
+        return Overlay(self.before, self.materialize, found)
 
     def added(self, slot: StateSlot) -> DataFrame:
         """What the range adds to the slot, or leaves in it."""

@@ -27,8 +27,8 @@ from hydro_core.spark.executor.shell import attempt, run_ticks
 from hydro_core.spark.files.frames import InputRows, arrived_on, rows_of
 from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
 from hydro_core.spark.frames.few_rows import for_few_rows, together
+from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import TICK, Relation
-from hydro_core.spark.frames.settle import checkpointed, released
 from hydro_core.spark.session.session import shared_session
 from hydro_core.ticks.every import Every
 from hydro_core.types.item import ItemType
@@ -175,7 +175,7 @@ class _Files:
             past=self.past,
             settings=work.settings,
             times=work.cut.times(first, last),
-            settle=checkpointed,
+            materialize=checkpointed,
         )
 
     def take(self, job: Job, found: RangeResult) -> tuple[range, Counts]:

@@ -15,10 +15,10 @@ def live(log: DataFrame) -> DataFrame:
 
 def live_rows(log: DataFrame, t: int) -> DataFrame:
     """A row (item, t) for each copy of an item that is there after all rows of the log."""
-    return copies(live(log)).withColumn(TICK, F.lit(t).cast("long"))
+    return expanded(live(log)).withColumn(TICK, F.lit(t).cast("long"))
 
 
-def copies(counted: DataFrame, count: str = COUNT) -> DataFrame:
+def expanded(counted: DataFrame, count: str = COUNT) -> DataFrame:
     """Rows with a column `count` as that many rows without it."""
     each = F.explode(F.array_repeat(F.lit(1), F.col(count).cast("int")))
     return counted.withColumn(count, each).drop(count)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def told(file: InputFile) -> Iterator[None]:
+def as_changes(file: InputFile) -> Iterator[None]:
     """What is wrong with a value is told with its input."""
     try:
         yield

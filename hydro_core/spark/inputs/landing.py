@@ -34,7 +34,7 @@ from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
 from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
-from hydro_core.spark.inputs.landed_refusals import has_untold, refuse_input, told
+from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refuse_input
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
 from hydro_core.ticks.axis import NONE, Axis, Numbers, Window
@@ -143,7 +143,7 @@ class InputBatches:
         if file.column is None and ticks[0] > 0:
             nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
             return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
-        with told(file):
+        with as_changes(file):
             try:
                 if _is_whole(part):
                     return self._whole(part)

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import live
+from hydro_core.spark.frames.materialize import checkpointed, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.frames.settle import checkpointed, held
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
 from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_of, versions
-from hydro_core.spark.lower.changes import changes_of, told
+from hydro_core.spark.lower.changes import as_changes, changes_of
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.merging import STATE, Merging
@@ -48,13 +48,13 @@ def moving_aggregate(step: Step) -> Relation:
 
 def goes_on(step: Step) -> Relation:
     """The result of an operator that goes on from its own; the input holds what changes it."""
-    log, settle, summary = _log(step), step.settle, summary_of(step)
+    log, materialize, summary = _log(step), step.materialize, summary_of(step)
     along = _along(step, summary, log is not None)
     rows, keys = step.input.frame, keys_of(step)
     new = keys.plainly(partial_results(along, keys, rows))
     if summary.is_always(step) and step.first == 0:
         new = new.unionByName(start_of(step, along, rows))
-    new, count = held(new, settle)
+    new, count = held(new, materialize)
     keys, of_stored = GroupKeys.of(map(F.col, keys.names)), keys_of_results(step)
     are_few = count is None or count <= FEW_KEYS
     few = new.select(*keys.names)
@@ -67,7 +67,7 @@ def goes_on(step: Step) -> Relation:
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
     # What was many keys need not be tried as few rows.
-    moves, _ = held(_moves(keys, found), settle if are_few else checkpointed)
+    moves, _ = held(_moves(keys, found), materialize if are_few else checkpointed)
     return _relation(step, moves, _untouched(of_stored, few, log))
 
 
@@ -141,7 +141,7 @@ def _relation(step: Step, moves: DataFrame, untouched: DataFrame | None) -> Rela
         Kind.G,
         narrowed(lambda frame: frame),
         step.item,
-        changes=told(step.item, _changes(step, moves)),
+        changes=as_changes(step.item, _changes(step, moves)),
         narrowed=narrowed,
     )
 

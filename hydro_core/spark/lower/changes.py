@@ -25,7 +25,7 @@ def changes_of(relation: Relation, first: int) -> Relation:
         raise TypeError(f"rows of kind {relation.kind.name} do not tell their changes")
     one = F.lit(1).cast("long").alias(COUNT)
     frame = relation.unordered().new(first).frame.select(ITEM, TICK, one)
-    return told(relation.item, frame)
+    return as_changes(relation.item, frame)
 
 
 def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
@@ -79,7 +79,7 @@ def _with_first(frame: DataFrame, keys: Sequence[Column], firsts: DataFrame, how
     return frame.join(firsts, all_of(same), how)
 
 
-def told(item: ItemType, frame: DataFrame) -> Relation:
+def as_changes(item: ItemType, frame: DataFrame) -> Relation:
     """The rows (item, t, n) as a relation."""
     return Relation(Kind.E, frame, item, carried=(COUNT,))
 

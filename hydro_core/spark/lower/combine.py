@@ -25,7 +25,7 @@ from hydro_core.spark.lower.algebra import (
     semi_join,
 )
 from hydro_core.spark.lower.as_of import VERSION, as_of, is_there, pays
-from hydro_core.spark.lower.changes import told, unmatched, weighed
+from hydro_core.spark.lower.changes import as_changes, unmatched, weighed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items import (
     at,
@@ -175,16 +175,16 @@ def join(step: Step) -> Relation:
 
 def _telling(step: Step, found: Relation, keys: Keys) -> Relation:
     """The rows of a history without a match in another, with their changes if they are wanted."""
-    if not step.tells:
+    if not step.in_changes:
         return found
     left, right = step.inputs
     found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=told(step.item, unmatched(left, right, keys, step.first)))
+    return found.with_(changes=as_changes(step.item, unmatched(left, right, keys, step.first)))
 
 
 def _telling_pairs(step: Step, found: Relation, keys: Keys) -> Relation:
     """A padded join of histories, with its changes if they are wanted: pairs never go."""
-    if not step.tells:
+    if not step.in_changes:
         return found
     left, right = step.inputs
     new = Range(step.first, step.last, additions=True)
@@ -198,7 +198,7 @@ def _telling_pairs(step: Step, found: Relation, keys: Keys) -> Relation:
         alone = paired(step, None, F.col(ITEM)).alias(ITEM)
         frames.append(unmatched(right, left, keys[::-1], step.first).select(alone, TICK, COUNT))
     found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=told(step.item, united(frames)))
+    return found.with_(changes=as_changes(step.item, united(frames)))
 
 
 def _keeps_events(step: Step, how: str) -> bool:

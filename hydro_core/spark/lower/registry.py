@@ -19,8 +19,8 @@ from hydro_core.ir.graph import Graph, Node
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.materialize import Materialize, checkpointed
 from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.frames.settle import Settle, checkpointed
 from hydro_core.types.item import ItemType
 
 Lowered = Relation | Mapping[str, Relation]
@@ -55,9 +55,9 @@ class Step:
     times: Times = field(default_factory=dict)
     additions: bool = False
     """Of the output, a history, only the rows of the range are needed."""
-    tells: bool = False
+    in_changes: bool = False
     """Somebody wants the changes of the output."""
-    settle: Settle = checkpointed
+    materialize: Materialize = checkpointed
     """How streams are computed once that several read."""
 
     @property

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import consolidated, copies, live, live_rows
+from hydro_core.spark.frames.log import consolidated, expanded, live, live_rows
 from hydro_core.spark.frames.relation import (
     COUNT,
     FOREVER,
@@ -29,7 +29,7 @@ from hydro_core.spark.lower.algebra import (
     with_keys_of,
     without_keys_of,
 )
-from hydro_core.spark.lower.changes import told, weighed
+from hydro_core.spark.lower.changes import as_changes, weighed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
@@ -72,12 +72,12 @@ def window(step: Step) -> Relation:
     added = additions(step).withColumn(UNTIL, F.col(TICK) + step.arg("n"))
     start = F.greatest(F.col(TICK), F.lit(step.first)).alias(TICK)
     found = step.relation(Kind.G, added.where(F.col(UNTIL) > step.first).select(ITEM, start, UNTIL))
-    if not step.tells:
+    if not step.in_changes:
         return found
     comes = added.where(F.col(TICK) >= step.first)
     goes = added.where(F.col(UNTIL).between(step.first, step.last))
     changes = weighed(comes, 1).union(weighed(goes, -1, at=UNTIL))
-    return found.with_(changes=told(step.item, changes))
+    return found.with_(changes=as_changes(step.item, changes))
 
 
 @lowers("prev")
@@ -162,7 +162,7 @@ def delta(step: Step) -> Relation:
     if step.input.kind is Kind.H:
         return step.relation(Kind.E, step.input.unordered().new(step.first).frame)
     net = _changes(step).where(F.col(COUNT) > 0)
-    return step.relation(Kind.E, copies(net).select(ITEM, TICK))
+    return step.relation(Kind.E, expanded(net).select(ITEM, TICK))
 
 
 @lowers("changes")
@@ -222,7 +222,7 @@ def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
         untouched = None
     else:
         touched = now.select("x0")
-        before = copies(live(with_keys_of(touched, stored[:1])(step.log)))
+        before = expanded(live(with_keys_of(touched, stored[:1])(step.log)))
         untouched = without_keys_of(touched, stored[:1])(step.log)
     if before is None:
         return _Commands(now, None)
@@ -265,11 +265,11 @@ def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Re
     frame = there.where(F.col(TICK) < F.col(UNTIL))
     if found.untouched is not None:
         until = F.lit(FOREVER).alias(UNTIL)
-        rest = copies(live(found.untouched)).select(ITEM, start.alias(TICK), until)
+        rest = expanded(live(found.untouched)).select(ITEM, start.alias(TICK), until)
         frame = frame.unionByName(rest)
     come = puts.where(F.col(TICK) >= step.first).select(ITEM, TICK, F.lit(1).alias(COUNT))
     go = puts.where(F.col(UNTIL) <= step.last).select(
         ITEM, F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)
     )
     changes = come.union(go).withColumn(COUNT, F.col(COUNT).cast("long"))
-    return step.relation(Kind.G, frame).with_(changes=told(step.item, changes))
+    return step.relation(Kind.G, frame).with_(changes=as_changes(step.item, changes))

@@ -33,8 +33,8 @@ from hydro_core.spark.store.write import (
     Pending,
     WrittenRows,
     collect_all,
+    materialized_within,
     output_frame,
-    settled_within,
     write_all,
 )
 
@@ -195,7 +195,7 @@ class _Range:
             past=CommittedPast(self.of.store, names, self.session, first),
             settings=self.of.settings,
             times=self.run.times,
-            settle=settled_within(self._bound),
+            materialize=materialized_within(self._bound),
             added=[name for name, spec in outputs.items() if spec.kind is Kind.H],
         )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.plan.meaning import meaning_of
+from hydro_core.plan.semantic_hash import hash_of
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.spark.frames.relation import Kind
 from hydro_core.spark.store.ledger import Commit, state_error
@@ -78,14 +78,15 @@ def _output(plan: TickPlan, name: tuple[str, str], sinks: tuple[Node, ...]) -> T
         *name,
         StreamType(item, Order.TOTAL if ordered else Order.NONE),
         Kind.E if ordered else _kind(plan, streams, item),
-        meaning=".".join(sorted(meaning_of(stream, plan.meanings) for stream in streams)),
+        semantic_hash=".".join(sorted(hash_of(stream, plan.hashes) for stream in streams)),
     )
 
 
 def _kind(plan: TickPlan, streams: Sequence[Endpoint], item: ItemType) -> Kind:
     """H: each tick adds its rows; G: its changes; E: the rows that are there at it."""
-    kinds = {Kind.G if s.node in plan.tells else plan.kinds[s.node] for s in streams}
-    untold = any(s.node not in plan.tells and plan.kinds[s.node] is not Kind.H for s in streams)
+    kinds = {Kind.G if s.node in plan.in_changes else plan.kinds[s.node] for s in streams}
+    rest = [s.node for s in streams if s.node not in plan.in_changes]
+    untold = any(plan.kinds[node] is not Kind.H for node in rest)
     if kinds == {Kind.H}:
         return Kind.H
     # A column of the program's own may have the name that the changes would need.

@@ -56,7 +56,7 @@ class TableSpec:
     """APPEND: each tick adds its rows; LAST: it replaces them all; CHANGES: it adds changes."""
     kind: Kind
     """How the rows are to be read: those of the tick itself, or those up to it."""
-    meaning: str
+    semantic_hash: str
     """The same in every program that stores the same in it."""
 
     @property
@@ -124,7 +124,7 @@ class TableSpec:
             "ordered": self.ordered,
             "mode": self.mode.value,
             "kind": self.kind.name,
-            "meaning": self.meaning,
+            "meaning": self.semantic_hash,
         }
 
 
@@ -138,26 +138,26 @@ def recorded_table(name: str, record: Mapping[str, Any]) -> TableSpec:
         ordered=record["ordered"],
         mode=Mode(record["mode"]),
         kind=Kind[record["kind"]],
-        meaning=record["meaning"],
+        semantic_hash=record["meaning"],
     )
 
 
 def state_table(slot: StateSlot) -> TableSpec:
-    """The table of a state slot; its name holds a part of the meaning, since ids change hands."""
+    """The table of a state slot; its name has a part of the hash, since ids change hands."""
     return TableSpec(
-        name=f"state/{readable(slot.id)}-{slot.meaning[:8]}",
+        name=f"state/{readable(slot.id)}-{slot.semantic_hash[:8]}",
         role="state",
         of=slot.id,
         item=slot.item,
         ordered=slot.ordered,
         mode=slot.mode,
         kind=slot.kind,
-        meaning=slot.meaning,
+        semantic_hash=slot.semantic_hash,
     )
 
 
 def output_table(
-    name: str, directory: str, stream: StreamType, kind: Kind, *, meaning: str = ""
+    name: str, directory: str, stream: StreamType, kind: Kind, *, semantic_hash: str = ""
 ) -> TableSpec:
     """The table of an output; one of general rows is a log of its changes.
 
@@ -166,7 +166,7 @@ def output_table(
         directory: the one that `directory_names` has for it.
         stream: its items, and whether they have an order.
         kind: how its rows are to be read.
-        meaning: the same in every program that stores the same in it.
+        semantic_hash: the same in every program that stores the same in it.
 
     Raises:
         ProgramError: two of its columns would have one name (code `type`).
@@ -179,7 +179,7 @@ def output_table(
         ordered=stream.order is Order.TOTAL,
         mode=Mode.CHANGES if kind is Kind.G else Mode.APPEND,
         kind=kind,
-        meaning=meaning,
+        semantic_hash=semantic_hash,
     )
     _refuse_clashes(spec)
     return spec

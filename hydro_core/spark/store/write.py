@@ -21,10 +21,10 @@ from pyspark.sql import types as spark_types
 
 from hydro_core.spark.frames.few_rows import collect
 from hydro_core.spark.frames.log import consolidated
+from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
-from hydro_core.spark.frames.settle import Settle, checkpointed, exactly
-from hydro_core.spark.lower.changes import changes_of, told
+from hydro_core.spark.lower.changes import as_changes, changes_of
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.spark.store.table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple
@@ -82,7 +82,7 @@ def output_frame(relation: Relation, spec: TableSpec, first: int, last: int) -> 
     """What a range adds to the table of an output, with its columns."""
     if spec.is_log:
         changes = exactly(changes_of(relation, first).frame, relation.item)
-        rows = told(relation.item, consolidated(changes))
+        rows = as_changes(relation.item, consolidated(changes))
     else:
         rows = relation.new(first) if spec.kind is Kind.H else relation.events(first, last)
     item = F.col(ITEM)
@@ -148,16 +148,16 @@ def _first_rows(frame: DataFrame, bound: int) -> DataFrame:
     return frame.where(within <= F.lit(bound))
 
 
-def settled_within(bound: int) -> Settle:
+def materialized_within(bound: int) -> Materialize:
     """Streams that are computed at once pass through the driver while they have few rows."""
 
-    def settle(frame: DataFrame) -> tuple[DataFrame, int]:
+    def materialize(frame: DataFrame) -> tuple[DataFrame, int]:
         rows = few_rows(frame, bound)
         if rows is None:
             return checkpointed(frame)
         return frame.sparkSession.createDataFrame(rows, frame.schema), rows.num_rows
 
-    return settle
+    return materialize
 
 
 def _write(one: Pending, bound: int, ticks: tuple[int, int]) -> WrittenRows:

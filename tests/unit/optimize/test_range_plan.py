@@ -41,7 +41,7 @@ def test_in_a_range_history_is_free(text: str) -> None:
     program = compile_text(text)
     plans = {goal: optimize(program.typed, goal=goal).typed for goal in ("tick", "range")}
     dear = {"old", "prev", *INTERNAL}
-    goes_on = {n.op.name for n in plans["tick"].graph} & dear or plan(plans["tick"]).tells
+    goes_on = {n.op.name for n in plans["tick"].graph} & dear or plan(plans["tick"]).in_changes
     assert goes_on, "a tick goes on from the one before"
     assert not {n.op.name for n in plans["range"].graph} & dear
 

@@ -12,7 +12,7 @@ from hydro_core.engines import Options
 from hydro_core.errors import ProgramError
 from hydro_core.ir.graph import Endpoint
 from hydro_core.optimize.statistics import InputStatistics, Statistics
-from hydro_core.plan.meaning import program_meanings
+from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.running import read_ticks, run_items
 from hydro_core.shards.exchange import _cheapest_first
 from hydro_core.shards.program import Sharded, sharded
@@ -174,7 +174,7 @@ def test_what_is_kept_behind_an_exchange_is_known_by_what_stands_before_it() -> 
     for text in (joined, other):
         program = compile_text(text)
         shards = Together.of(sharded(program, 2), as_written)
-        found = shards.meanings(program_meanings(program.typed))
+        found = shards.hashes(program_hashes(program.typed))
         kept.append({found[node.id] for node in shards.graph if node.op.name == "persist"})
     assert all(kept)
     assert kept[0].isdisjoint(kept[1])

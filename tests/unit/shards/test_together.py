@@ -8,7 +8,7 @@ import pytest
 
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.optimize.optimizer import Optimized, optimize
-from hydro_core.plan.meaning import program_meanings
+from hydro_core.plan.semantic_hash import program_hashes
 from hydro_core.shards.program import sharded
 from hydro_core.shards.run import side_by_side
 from hydro_core.shards.together import Together, as_written
@@ -37,8 +37,8 @@ def test_a_stream_means_the_same_however_a_shard_is_planned(name: str) -> None:
     found = cut(name, 2)
     if found is None:
         return
-    own = program_meanings(whole(name)[0].typed)
-    one, other = (Together.of(found, how).meanings(own) for how in (as_written, best))
+    own = program_hashes(whole(name)[0].typed)
+    one, other = (Together.of(found, how).hashes(own) for how in (as_written, best))
     both = one.keys() & other.keys()
     assert {n: one[n] for n in both} == {n: other[n] for n in both}
     shards = {n: m for n, m in one.items() if n.endswith(" of shard 1")}

@@ -11,7 +11,7 @@ from hydro_core.files.inputs import InputFile
 from hydro_core.spark.inputs.arrivals.look import snapshot_read
 from hydro_core.spark.inputs.arrivals.seen import Seen, again, seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource
-from hydro_core.spark.inputs.landed_refusals import refuse_unfit, told
+from hydro_core.spark.inputs.landed_refusals import as_changes, refuse_unfit
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Ledger
 from hydro_core.ticks.calendar import Calendar
@@ -70,7 +70,7 @@ class Landings:
         for name, source in self.sources.items():
             source.refuse_missing()
             at = None if as_of is None else as_of[name].now
-            with told(source.file):
+            with as_changes(source.file):
                 read = known.get(name)
                 found[name] = seen(source, read, until, self.directory, at, to_tell=to_tell)
             refuse_unfit(found[name].arrived, known.get(name))

@@ -15,7 +15,7 @@ from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.types.item import ItemType
 
-Settle = Callable[[DataFrame], tuple[DataFrame, int]]
+Materialize = Callable[[DataFrame], tuple[DataFrame, int]]
 """From a frame to one with the same rows and no plan behind it, and the number of its rows.
 
 It runs a job.
@@ -52,14 +52,14 @@ def collected(frame: DataFrame) -> tuple[DataFrame, int]:
     return frame.sparkSession.createDataFrame(table, frame.schema), table.num_rows
 
 
-def held(frame: DataFrame, settle: Settle) -> tuple[DataFrame, int | None]:
+def held(frame: DataFrame, materialize: Materialize) -> tuple[DataFrame, int | None]:
     """The rows for several readers, and how many they are.
 
     Few rows are computed by the job that reads them first, and nobody counts them before: None.
     """
     if has_few_rows(frame.sparkSession):
         return frame.localCheckpoint(eager=False), None
-    return settle(loosely(frame))
+    return materialize(loosely(frame))
 
 
 def exactly(frame: DataFrame, item: ItemType) -> DataFrame:
@@ -93,7 +93,7 @@ def _loose(of: spark_types.DataType) -> spark_types.DataType:
             return of
 
 
-def settled(relation: Relation, settle: Settle) -> tuple[Relation, int]:
+def materialized(relation: Relation, materialize: Materialize) -> tuple[Relation, int]:
     """The relation without the plan behind it, and the number of its rows."""
-    frame, rows = settle(exactly(relation.frame, relation.item))
+    frame, rows = materialize(exactly(relation.frame, relation.item))
     return relation.with_(frame=frame), rows

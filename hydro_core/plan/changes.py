@@ -20,7 +20,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.types.stream import Order
 
 
-def telling(
+def given_as_changes(
     typed: Typed,
     order: Iterable[Collection[NodeId]],
     kinds: Mapping[NodeId, Kind],
@@ -57,7 +57,9 @@ def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:
     return found
 
 
-def in_changes(graph: Graph, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> set[NodeId]:
+def changes_suffice(
+    graph: Graph, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]
+) -> set[NodeId]:
     """The streams that are told by changes, of which nobody needs more."""
     found = {n for n in graph.nodes if n in told or kinds[n] is Kind.H}
 

@@ -36,7 +36,7 @@ def test_feedback_into_what_is_new_is_not_running() -> None:
         "x = f -> reduce_keyed(lambda m, n: (m - n) * (m - n), commutative=True)\nx -> out"
     )
     assert [c.how for c in found.components if len(c.nodes) > 1] == ["tick by tick"]
-    assert "out" not in found.tells
+    assert "out" not in found.in_changes
 
 
 def test_changes_go_through_what_goes_item_by_item() -> None:
@@ -44,8 +44,8 @@ def test_changes_go_through_what_goes_item_by_item() -> None:
         TOTALS + "x -> filter(lambda r: r.n > 1) -> map(lambda r: r.k) -> one\n"
         'x -> select("k") -> two\nx -> map(lambda r: r.k) -> sort() -> three'
     )
-    assert {"one", "two"} <= found.tells
-    assert "three" not in found.tells
+    assert {"one", "two"} <= found.in_changes
+    assert "three" not in found.in_changes
 
 
 def test_a_sum_tells_its_changes_if_all_parts_do() -> None:
@@ -54,8 +54,8 @@ def test_a_sum_tells_its_changes_if_all_parts_do() -> None:
         "one = union()\nkeys -> one\nevents -> persist() -> one\none -> first\n"
         "two = union()\nkeys -> two\nevents -> two\ntwo -> second"
     )
-    assert "first" in found.tells
-    assert "second" not in found.tells
+    assert "first" in found.in_changes
+    assert "second" not in found.in_changes
 
 
 def test_changes_that_are_told_need_no_past() -> None:
@@ -76,4 +76,4 @@ def test_a_stream_may_be_stored_as_a_log_and_as_a_history() -> None:
 def test_commands_tell_what_they_change() -> None:
     found = planned(A + 'a -> sort() -> map(lambda r: ("persist", r.k)) -> persist_mut() -> out')
     assert set(modes(found).values()) == {Mode.CHANGES}
-    assert "out" in found.tells
+    assert "out" in found.in_changes

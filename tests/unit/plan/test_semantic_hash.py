@@ -1,7 +1,7 @@
 """What stored state is known by: the same however a program is written, and in every release.
 
-`meanings.json` holds the meanings of today. It is not rewritten with the other expected files: a
-meaning that changes without a new `VERSION` would lose the state of every pipeline that has run.
+`semantic_hashes.json` holds the hashes of today. It is not rewritten with the other expected files:
+a hash that changes without a new `VERSION` would lose the state of every pipeline that has run.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import pytest
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.compile import Compiled, best_plan, compile_text, planned
 from hydro_core.optimize.statistics import InputStatistics, Statistics
-from hydro_core.plan.meaning import VERSION, program_meanings
 from hydro_core.plan.planner import plan
+from hydro_core.plan.semantic_hash import VERSION, program_hashes
 from hydro_core.types.ddl import parse_ddl
 
-RECORD = Path(__file__).parent / "meanings.json"
+RECORD = Path(__file__).parent / "semantic_hashes.json"
 ROWS = 'a = source("k long, v long"); b = source("k long, w long")\n'
 PAIRS = 'a = source("(long, string)")\n'
 
 
 def _found(text: str, node: str = "out") -> str:
-    return program_meanings(compile_text(text).typed)[node]
+    return program_hashes(compile_text(text).typed)[node]
 
 
 def test_meanings_are_those_that_were_recorded() -> None:
@@ -38,7 +38,7 @@ def _of_today() -> dict[str, dict[str, str]]:
     for op in CATALOG.values():
         schemas = {name: parse_ddl(text) for name, text in op.example.schemas.items()}
         typed = compile_text(op.example.program, schemas).typed
-        found[op.example.program] = dict(program_meanings(typed))
+        found[op.example.program] = dict(program_hashes(typed))
     return found
 
 
@@ -91,7 +91,7 @@ def test_what_is_computed_does(one: str, other: str) -> None:
 def test_a_declared_schema_is_what_an_undeclared_one_is_found_to_be() -> None:
     said = compile_text("a -> unique() -> out", {"a": parse_ddl("k long")})
     declared = compile_text('a = source("k long")\na -> unique() -> out')
-    assert program_meanings(said.typed)["out"] == program_meanings(declared.typed)["out"]
+    assert program_hashes(said.typed)["out"] == program_hashes(declared.typed)["out"]
 
 
 COUNTS = ROWS + 'a -> persist() -> aggregate(by="k", n=count(), s=sum("v")) -> out\n'
@@ -101,7 +101,7 @@ JOINED = ROWS + 'x = a -> persist(); x -> join(right=b -> persist() -> unique(),
 
 def _state(program: Compiled, stats: Statistics | None = None) -> dict[str, str]:
     made = planned(program, best_plan(program, stats))
-    return {slot.meaning: slot.id for slot in made.slots}
+    return {slot.semantic_hash: slot.id for slot in made.slots}
 
 
 def test_another_plan_of_a_program_takes_its_state_over() -> None:
@@ -114,13 +114,13 @@ def test_another_plan_of_a_program_takes_its_state_over() -> None:
 
 def test_a_stream_of_the_program_is_known_by_what_it_is_there() -> None:
     program = compile_text(COUNTS)
-    meanings = program_meanings(program.typed)
+    hashes = program_hashes(program.typed)
     made = planned(program, best_plan(program))
-    (kept,) = {made.meanings[s.stream.node] for s in made.slots}
-    assert kept == meanings["aggregate_1"]
+    (kept,) = {made.hashes[s.stream.node] for s in made.slots}
+    assert kept == hashes["aggregate_1"]
 
 
 def test_the_program_as_written_and_its_plan_store_one_history_alike() -> None:
     program = compile_text(ROWS + 'a -> old() -> join(right=b, on="k") -> out')
-    written = {s.meaning for s in plan(program.typed).slots}
+    written = {s.semantic_hash for s in plan(program.typed).slots}
     assert written == _state(program).keys()

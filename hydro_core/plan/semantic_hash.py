@@ -1,12 +1,12 @@
 """What a stream means: a hash of the sub-program that computes it, however it is written.
 
-Two streams with one meaning hold the same items at every tick, so what is stored of one serves the
+Two streams with one hash hold the same items at every tick, so what is stored of one serves the
 other. Names do not count, nor how functions are written (they stand in their normal form), in which
 spelling a projection is, arguments that are left at their defaults, operators that pass their input
 on as it is, and the order of the inputs of a union.
 
-Stored state is known by its meaning, so a meaning is the same in every release: another way to
-compute it is another `VERSION`, which every hash begins with.
+Stored state is known by its hash, so a hash is the same in every release: another way to compute it
+is another `VERSION`, which every hash begins with.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ VERSION = "meaning 2"
 NOTHING: Mapping[NodeId, str] = MappingProxyType({})
 
 
-def program_meanings(typed: Typed) -> Mapping[NodeId, str]:
-    """The meaning of every node of a program."""
-    return meanings(typed, components(predecessors(typed.graph)))
+def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
+    """The semantic hash of every node of a program."""
+    return hashes(typed, components(predecessors(typed.graph)))
 
 
-def meanings(
+def hashes(
     typed: Typed, groups: Sequence[Sequence[NodeId]], known: Mapping[NodeId, str] = NOTHING
 ) -> Mapping[NodeId, str]:
-    """The meaning of every node.
+    """The semantic hash of every node.
 
-    In a cycle, meanings are refined as often as it has nodes: after that, nodes that differ in
+    In a cycle, hashes are refined as often as it has nodes: after that, nodes that differ in
     anything differ.
 
     Args:
         typed: the graph.
         groups: its cycles and single nodes, what is read before what reads it.
-        known: meanings of nodes that are streams of a program, of which this is a plan.
+        known: hashes of nodes that are streams of a program, of which this is a plan.
     """
     found: dict[NodeId, str] = {}
     for group in groups:
@@ -62,8 +62,8 @@ def meanings(
     return found
 
 
-def meaning_of(stream: Endpoint, found: Mapping[NodeId, str], *more: str) -> str:
-    """The meaning of one output of a node, with what else tells two stored streams apart."""
+def hash_of(stream: Endpoint, found: Mapping[NodeId, str], *more: str) -> str:
+    """The semantic hash of one output of a node, with what else tells two stored streams apart."""
     return _digest(found[stream.node], stream.port, *more)
 
 
@@ -95,7 +95,7 @@ def _is_default(arg: Arg, value: Any) -> bool:
 
 def _with_inputs(own: str, node: Node, typed: Typed, found: Mapping[NodeId, str]) -> str:
     inputs = [
-        meaning_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
+        hash_of(stream, found) if stream.port else found[stream.node] for stream in node.inputs
     ]
     if passes_on(node.cls) and len(inputs) == 1:
         return inputs[0]
