@@ -194,5 +194,5 @@ def test_a_wrong_landing_table_is_an_input_error(
 def test_rows_without_a_tick_are_refused(tmp_path: Path) -> None:
     path = landed(tmp_path, "delta", [0, None, 1])
     inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: pytest.fail("no"))
-    with pytest.raises(DataError, match="1 of its rows have a null"):
+    with pytest.raises(DataError, match="a row has no tick: it is null"):
         inputs.read(0, 0)

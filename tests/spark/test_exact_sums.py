@@ -117,10 +117,12 @@ def test_a_decimal_sum_may_pass_through_more_digits_than_it_has(spark: SparkSess
     assert found[0]["out"] == [{"total": most}]
 
 
+@pytest.mark.parametrize("sign", ["", "-"], ids=["positive", "negative"])
 @pytest.mark.parametrize("of", ["long", "decimal(10,2)", "decimal(28,9)", "decimal(38,12)"])
-def test_several_copies_come_and_go(spark: SparkSession, of: str) -> None:
-    """As exact as one by one, whatever room the type leaves for a product."""
-    value = Decimal("1" * 22 + "." + "9" * 12) if of.startswith("decimal(38") else Decimal(7)
+def test_several_copies_come_and_go(spark: SparkSession, of: str, sign: str) -> None:
+    """As exact as one by one, whatever room the type leaves for a product or its other sign."""
+    longest = f"{'1' * 25}.{'9' * 11}7"
+    value = Decimal(sign + (longest if of.startswith("decimal(38") else "7"))
     item = parse_ddl(f"v {of}")
     total = Aggregate("total", ("v",))
     merged = merged_aggregate(total, item, parse_ddl("decimal(38,12)"), a_node(), goes=True)
