@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Output
-from hydro_core.catalog.forms import Form, given, hands_on, reads_changes
+from hydro_core.catalog.forms import Form, given, hands_on, needed, reads_changes
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Graph, Node, NodeId
 from hydro_core.plan.kinds import Kind
@@ -75,6 +75,13 @@ def changes_suffice(
     while more := set(filter(is_whole, found)):
         found -= more
     return found
+
+
+def lacks_changes(node: Node, told: Collection[NodeId], kinds: Mapping[NodeId, Kind]) -> bool:
+    """Whether an operator reads the changes of a stream that is not given by them."""
+    if needed(node.cls, Form.VALUES) is not Form.CHANGES:
+        return False
+    return any(e.node not in told and kinds[e.node] is not Kind.H for e in node.inputs)
 
 
 def needs_the_past(node: Node, told: Collection[NodeId]) -> bool:

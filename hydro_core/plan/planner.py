@@ -13,13 +13,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from hydro_core.analysis.infer import Typed
+from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.strata import stratify
 from hydro_core.catalog.classes import History
+from hydro_core.catalog.internal import operator
 from hydro_core.catalog.spec import State
-from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.ir.walk import Successors, components, is_cycle, predecessors, same_tick
-from hydro_core.plan.changes import changes_suffice, given_as_changes, needs_the_past
+from hydro_core.plan.changes import (
+    changes_suffice,
+    given_as_changes,
+    lacks_changes,
+    needs_the_past,
+)
 from hydro_core.plan.feedback import (
     component_with_feedback,
     note,
@@ -67,6 +73,9 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     kinds = kinds_of(typed, events)
     parts = tuple(replace(c, how=without_false_hopes(c, typed, kinds)) for c in parts)
     in_changes = given_as_changes(typed, groups, kinds)
+    untold = {n.id for n in graph if lacks_changes(n, in_changes, kinds)}
+    if untold:
+        return plan(_by_values(typed, untold), known)
     found = hashes(typed, groups, known)
     alone = changes_suffice(graph, in_changes, kinds)
     slots = _slots(typed, _Kept(kinds, last_only, in_changes, alone), found)
@@ -74,6 +83,17 @@ def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
     notes = tuple(note(c, typed) for c in parts if c.how == "tick by tick")
     strata = stratify(typed)
     return TickPlan(graph, typed, strata, kinds, slots, parts, reads, in_changes, found, notes)
+
+
+def _by_values(typed: Typed, nodes: Collection[NodeId]) -> Typed:
+    """The program with these operators, which read changes, as those that read values.
+
+    What depends on itself through the tick before is given by its values alone.
+    """
+    graph = typed.graph
+    made = (n.with_(op=operator(n.op.stands_for)) if n.id in nodes else n for n in graph)
+    inputs = {name: stream.item for name, stream in typed.inputs.items()}
+    return infer(Graph.of(made, graph.name, graph.warnings), inputs)
 
 
 def _component(nodes: tuple[NodeId, ...], typed: Typed, reading: Successors) -> Component:

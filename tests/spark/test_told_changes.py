@@ -101,6 +101,20 @@ def test_ranges_that_follow_each_other_give_the_same(name: str, spark: SparkSess
     check(name, 1, [(2, 3, 1)], spark)
 
 
+def test_in_a_loop_values_are_read(spark: SparkSession) -> None:
+    text = """
+        x = union()
+        a -> x
+        g = x -> window(3) -> aggregate(by="k", v=count())
+        g -> prev() -> x
+        g -> out
+    """
+    given = [{"a": tick["a"]} for tick in batches(1)]
+    compiled = program(text, {"a": SCHEMAS["a"]}, given)
+    found = on_spark(optimized(compiled), given, (1, 4, 1), spark)
+    assert repr(found) == repr(on_reference(compiled, given))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 3, 4])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -77,3 +77,12 @@ def test_commands_tell_what_they_change() -> None:
     found = planned(A + 'a -> sort() -> map(lambda r: ("persist", r.k)) -> persist_mut() -> out')
     assert set(modes(found).values()) == {Mode.CHANGES}
     assert "out" in found.in_changes
+
+
+def test_in_a_loop_values_are_read_where_changes_are_not_told() -> None:
+    found = planned(
+        A + 'x = union()\na -> x\ng = x -> window(3) -> aggregate(by="k", v=count())\n'
+        "g -> prev() -> x\ng -> out"
+    )
+    assert found.graph["g"].op.name == "aggregate"
+    assert not found.in_changes
