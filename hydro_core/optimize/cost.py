@@ -101,12 +101,11 @@ class CostModel:
 
     def _cost_in(self, forms: Forms, node: ENode, rows: Sequence[float]) -> float:
         """The cost of a node that gives its stream in some form."""
-        into = [rows[c] for c in node.inputs]
         if node.shape is INTEGRATE:
             return rows[node.cls]
         gets = any(forms.streams[c][1] is Form.CHANGES for c in node.inputs)
         gives = forms.streams[node.cls][1] is Form.CHANGES
-        return NODE + _cost_of(node.shape.cls, into, rows[node.cls], self.goal, told=gets or gives)
+        return self.cost(node, rows, told=gets or gives)
 
     def _rows(self, sizes: Sequence[float], forms: Forms) -> list[float]:
         """The rows of every class in its form: those that a tick changes, where it is changes.
@@ -134,10 +133,10 @@ class CostModel:
         ]
         return sum(into) * (2 if isinstance(node.shape.cls, Window) else 1)
 
-    def cost(self, node: ENode, sizes: Sequence[float]) -> float:
-        """What the node touches in a tick."""
+    def cost(self, node: ENode, sizes: Sequence[float], *, told: bool = False) -> float:
+        """What the node touches in a tick; `told`: it reads or gives changes."""
         into = [sizes[c] for c in node.inputs]
-        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], self.goal)
+        return NODE + _cost_of(node.shape.cls, into, sizes[node.cls], self.goal, told=told)
 
     def _spread(self, nodes: Sequence[ENode], found: list[Size | None]) -> None:
         waiting = list(nodes)

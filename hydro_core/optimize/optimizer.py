@@ -191,7 +191,8 @@ def _cheapest(model: CostModel, sizes: Sequence[float], start: Mapping[ClassId, 
         forms = with_forms(model.space)
         found = extract(forms.space, model.costs(sizes, forms), start)
         plan = forms.plan(found)
-        if plan_cost(model.space, model.costs(sizes), plan.choice) < math.inf:
+        free = [0.0] * len(model.space.nodes)
+        if plan_cost(model.space, free, plan.choice) < math.inf:
             return plan
         # what gives one stream in two forms feeds itself as one
     values = values_only(model.space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydro_core.optimize.rules import algebra, changes, functions, state
+from hydro_core.optimize.rules import algebra, functions, matches, state
 
 Line = tuple[str, ...]
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
@@ -16,7 +16,7 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Running results", (*algebra.RUNNING, *algebra.BY_HAND)),
     ("Results that go on by changes", algebra.MOVING),
     ("Orders of joins", algebra.ORDERS),
-    ("Matches in a history", changes.MATCHES),
+    ("Matches in a history", matches.MATCHES),
     ("Filters", functions.FILTERS),
 )
 DERIVED: tuple[Line, ...] = (

@@ -23,7 +23,7 @@ from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules import algebra, changes, derived, functions, state
+from hydro_core.optimize.rules import algebra, derived, functions, matches, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -38,7 +38,7 @@ LINES: tuple[Line, ...] = (
     *algebra.BY_HAND,
     *algebra.MOVING,
     *algebra.ORDERS,
-    *changes.MATCHES,
+    *matches.MATCHES,
     *functions.FILTERS,
 )
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (

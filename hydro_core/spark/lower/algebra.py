@@ -141,6 +141,11 @@ def narrowly(relation: Relation, narrow: Narrow) -> DataFrame:
     return narrow(relation.frame) if relation.narrowed is None else relation.narrowed(narrow)
 
 
+def keys_alone(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    """The keys of the rows, and nothing else."""
+    return frame.select(*(k.alias(f"k{i}") for i, k in enumerate(keys)))
+
+
 def with_keys_of(others: DataFrame, mine: Sequence[Column]) -> Narrow:
     """Leaves the rows whose keys `mine` are in a row of `others`, which has nothing but keys."""
     return _by_keys_of(others, mine, "left_semi")
@@ -163,8 +168,7 @@ def meeting(relation: Relation, other: Relation, keys: Sequence[Sequence[Column]
     mine, theirs = keys
     if relation.narrowed is None or other.narrowed is not None or not mine:
         return relation
-    names = [k.alias(f"of{i}") for i, k in enumerate(theirs)]
-    narrow = with_keys_of(other.frame.select(*names), mine)
+    narrow = with_keys_of(keys_alone(other.frame, theirs), mine)
     return relation.with_(frame=relation.narrowed(narrow))
 
 

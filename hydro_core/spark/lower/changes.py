@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
-from hydro_core.spark.lower.algebra import all_of, with_keys_of, without_keys_of
+from hydro_core.spark.lower.algebra import all_of, keys_alone, with_keys_of, without_keys_of
 from hydro_core.spark.lower.registry import Lowered, Step, lower
 from hydro_core.types.item import ItemType
 
@@ -23,9 +23,7 @@ def changes_of(relation: Relation, first: int) -> Relation:
         return relation.changes
     if relation.kind is not Kind.H:
         raise TypeError(f"rows of kind {relation.kind.name} do not tell their changes")
-    one = F.lit(1).cast("long").alias(COUNT)
-    frame = relation.unordered().new(first).frame.select(ITEM, TICK, one)
-    return as_changes(relation.item, frame)
+    return as_changes(relation.item, weighed(relation.unordered().new(first).frame, 1))
 
 
 def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
@@ -45,14 +43,14 @@ def unmatched(
     range only those are looked at that have it now.
     """
     new, mine, theirs = left.new(first), keys[0], keys[1]
-    of_new = with_keys_of(_keys(new.frame, mine), theirs)(right.frame)
+    of_new = with_keys_of(keys_alone(new.frame, mine), theirs)(right.frame)
     met = _with_first(new.frame, mine, _firsts(of_new, theirs), "left")
     stays = F.col(FIRST).isNull() | (F.col(FIRST) > F.col(TICK))
     comes = met.where(stays)
     later = comes.where(F.col(FIRST).isNotNull())
     added = right.new(first).frame
-    before = with_keys_of(_keys(added, theirs), theirs)(right.past(first).frame)
-    firsts = _firsts(without_keys_of(_keys(before, theirs), theirs)(added), theirs)
+    before = with_keys_of(keys_alone(added, theirs), theirs)(right.past(first).frame)
+    firsts = _firsts(without_keys_of(keys_alone(before, theirs), theirs)(added), theirs)
     earlier = _with_first(left.past(first).frame, mine, firsts, "inner")
     return (
         weighed(comes, 1).union(weighed(later, -1, at=FIRST)).union(weighed(earlier, -1, at=FIRST))
@@ -61,10 +59,6 @@ def unmatched(
 
 FIRST = "met"
 """The tick of the first match."""
-
-
-def _keys(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
-    return frame.select(*(k.alias(f"k{i}") for i, k in enumerate(keys)))
 
 
 def _firsts(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
