@@ -24,6 +24,19 @@ from hydro_core.spark.lower.summaries import KeySummary
 ROW = "row"
 """The item of a result, the only field `x` of a struct; null where there is no result."""
 
+FEW_KEYS = 200_000
+"""Up to so many rows of new keys are sent to where what is stored is, which then is not sorted."""
+
+
+def are_few(keys: int | None) -> bool:
+    """Whether so many keys are sent to what is stored; None: they are few, and not counted."""
+    return keys is None or keys <= FEW_KEYS
+
+
+def few_keys(keys: DataFrame, count: int | None) -> DataFrame:
+    """The keys, as they look for their rows among what is stored."""
+    return F.broadcast(keys) if count is not None and are_few(count) else keys
+
 
 def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
     """The results over what stays or comes and goes, in one pass over its rows.

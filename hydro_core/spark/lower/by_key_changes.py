@@ -16,7 +16,15 @@ from hydro_core.spark.frames.log import live
 from hydro_core.spark.frames.materialize import checkpointed, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
 from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
-from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_of, versions
+from hydro_core.spark.lower.by_key import (
+    ROW,
+    are_few,
+    few_keys,
+    partial_results,
+    results,
+    start_of,
+    versions,
+)
 from hydro_core.spark.lower.changes import as_changes, changes_of
 from hydro_core.spark.lower.grouping import GroupKeys
 from hydro_core.spark.lower.keyed import keys_of, keys_of_results, rows_go
@@ -27,10 +35,6 @@ from hydro_core.spark.lower.summaries import KeySummary, summary_of
 
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""
-
-FEW_KEYS = 200_000
-"""Up to so many rows of new keys are sent to where the log is, which then is not sorted."""
-
 
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @lowers("running_latest", "running_aggregate")
@@ -56,10 +60,7 @@ def goes_on(step: Step) -> Relation:
         new = new.unionByName(start_of(step, along, rows))
     new, count = held(new, materialize)
     keys, of_stored = GroupKeys.of(map(F.col, keys.names)), keys_of_results(step)
-    are_few = count is None or count <= FEW_KEYS
-    few = new.select(*keys.names)
-    if count is not None and are_few:
-        few = F.broadcast(few)
+    few = few_keys(new.select(*keys.names), count)
     parts = new
     if log is not None:
         narrow: Narrow = with_keys_of(few, of_stored.parts) if keys.names else lambda frame: frame
@@ -67,7 +68,7 @@ def goes_on(step: Step) -> Relation:
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
     # What was many keys need not be tried as few rows.
-    moves, _ = held(_moves(keys, found), materialize if are_few else checkpointed)
+    moves, _ = held(_moves(keys, found), materialize if are_few(count) else checkpointed)
     return _relation(step, moves, _untouched(of_stored, few, log))
 
 

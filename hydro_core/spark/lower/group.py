@@ -8,13 +8,15 @@ from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.algebra import cover, key_struct
+from hydro_core.spark.frames.materialize import held
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.algebra import cover, key_struct, keys_alone, narrowly, with_keys_of
 from hydro_core.spark.lower.between import between_changes
-from hydro_core.spark.lower.by_key import over_ticks
+from hydro_core.spark.lower.by_key import few_keys, over_ticks
+from hydro_core.spark.lower.changes import as_changes, weighed
 from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.keyed import keys_of
-from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.summaries import KeySummary, summary_of
 from hydro_core.types.item import Row, Tuple
 
@@ -42,10 +44,39 @@ def _first_of_each(step: Step) -> Relation:
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
+    found = _results(step)
+    if not step.in_changes:
+        return found
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=as_changes(step.item, _changes(step)))
+
+
+def _results(step: Step) -> Relation:
+    if step.kind is Kind.G:
+        step = step.with_(inputs=(step.input.unordered(),))
     summary = summary_of(step)
     # What stays over several ticks need not be looked at in each.
     stays = step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
     return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)
+
+
+def _changes(step: Step) -> DataFrame:
+    """How the results of a history change: (item, t, n), those of the keys of what is new.
+
+    Their results from the tick before the range on tell which come and which go.
+    """
+    touched = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
+    since = step.with_(first=step.first - 1, inputs=(touched,))
+    found = _results(since).frame
+    comes, goes = F.col(TICK) >= step.first, F.col(UNTIL) <= step.last
+    return weighed(found.where(comes), 1).union(weighed(found.where(goes), -1, at=UNTIL))
+
+
+def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of a history whose keys are in what the range adds."""
+    new = keys_alone(step.input.new(step.first).frame, keys).distinct()
+    few = few_keys(*held(new, step.materialize))
+    return step.input.with_(frame=narrowly(step.input, with_keys_of(few, keys)))
 
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:
