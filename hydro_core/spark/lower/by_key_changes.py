@@ -36,6 +36,7 @@ from hydro_core.spark.lower.summaries import KeySummary, summary_of
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""
 
+
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
 @lowers("running_latest", "running_aggregate")
 @per_tick

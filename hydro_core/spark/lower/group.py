@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.materialize import held
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.lower.algebra import cover, key_struct, keys_alone, narrowly, with_keys_of
-from hydro_core.spark.lower.between import between_changes
+from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.algebra import (
+    Range,
+    cover,
+    key_struct,
+    keys_alone,
+    narrowly,
+    product,
+    with_keys_of,
+)
 from hydro_core.spark.lower.by_key import few_keys, over_ticks
-from hydro_core.spark.lower.changes import as_changes, weighed
+from hydro_core.spark.lower.changes import as_changes
 from hydro_core.spark.lower.io import tick_axis
 from hydro_core.spark.lower.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
@@ -67,9 +75,8 @@ def _changes(step: Step) -> DataFrame:
     """
     touched = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
     since = step.with_(first=step.first - 1, inputs=(touched,))
-    found = _results(since).frame
-    comes, goes = F.col(TICK) >= step.first, F.col(UNTIL) <= step.last
-    return weighed(found.where(comes), 1).union(weighed(found.where(goes), -1, at=UNTIL))
+    found = as_kind(_results(since), Kind.G, since.first)
+    return coming_and_going(found.frame, step.first, step.last)
 
 
 def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
@@ -81,13 +88,42 @@ def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
 
 def _of_groups(step: Step, summary: KeySummary) -> Relation:
     """Of the rows of each key at a tick, or as long as they stay the same."""
-    step = between_changes(step, keys_of(step).parts)
+    step = step.with_(inputs=(_in_stretches(step, keys_of(step).parts),))
     frame, times = step.input.frame, step.input.times
     if summary.is_always(step):
         rows = _at_every_tick(step, frame, summary.of_group)
     else:
         rows = keys_of(step).grouped(frame, times, summary.of_group(step))
     return step.relation(step.input.kind, rows.select(summary.item(step).alias(ITEM), *times))
+
+
+def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of each key, cut wherever one of them comes or goes.
+
+    Between two cuts the same rows are there, and so their result. The price is the rows of a key
+    times its changes, where it would be rows times ticks; events are rows of a tick each, and so
+    are rows that stand in an order or have no key.
+    """
+    if step.last <= step.first + 1 or step.input.ordered or not keys:
+        return step.input.events(step.first, step.last)
+    if step.input.kind is Kind.E:
+        return step.input
+    rows = as_kind(step.input, Kind.G, step.first)
+    keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
+    ends = keyed.where(F.col(UNTIL) <= step.last).select(ITEM, F.col(UNTIL))
+    cuts = keyed.select(ITEM, TICK).union(ends).distinct()
+    following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
+    stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
+    cut = product(
+        Relation(Kind.G, rows.frame, rows.item),
+        Relation(Kind.G, stretches, rows.item),
+        (keys, parts),
+        lambda row, _: row,
+        rows.item,
+        Range(step.first, step.last),
+    )
+    return cut.with_(lies_by=rows.lies_by)
 
 
 def _at_every_tick(

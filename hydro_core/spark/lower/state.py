@@ -10,7 +10,13 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import consolidated, expanded, live, live_rows
+from hydro_core.spark.frames.log import (
+    coming_and_going,
+    consolidated,
+    expanded,
+    live,
+    live_rows,
+)
 from hydro_core.spark.frames.relation import (
     COUNT,
     FOREVER,
@@ -22,14 +28,12 @@ from hydro_core.spark.frames.relation import (
     Relation,
 )
 from hydro_core.spark.lower.algebra import (
-    Range,
     guarded,
     narrowly,
-    signed,
     with_keys_of,
     without_keys_of,
 )
-from hydro_core.spark.lower.changes import as_changes, weighed
+from hydro_core.spark.lower.changes import as_changes, changes_of, weighed
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.io import empty
 from hydro_core.spark.lower.items import convert, make_tuple, type_at
@@ -74,9 +78,7 @@ def window(step: Step) -> Relation:
     found = step.relation(Kind.G, added.where(F.col(UNTIL) > step.first).select(ITEM, start, UNTIL))
     if not step.in_changes:
         return found
-    comes = added.where(F.col(TICK) >= step.first)
-    goes = added.where(F.col(UNTIL).between(step.first, step.last))
-    changes = weighed(comes, 1).union(weighed(goes, -1, at=UNTIL))
+    changes = coming_and_going(added, step.first, step.last)
     return found.with_(changes=as_changes(step.item, changes))
 
 
@@ -173,13 +175,17 @@ def changes(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
-    if step.input.changes is not None:
-        return consolidated(step.input.changes.frame)
-    before = None if step.past is None else last_stored(step)
+    """(item, t, n), an item once in a tick: as told, or by what is stored of the tick before."""
     relation = step.input.unordered()
-    if step.is_tick and relation.kind is Kind.G:
-        relation = relation.events(step.first, step.last)
-    return signed(relation, before, Range(step.first, step.last))
+    if step.input.changes is not None or relation.kind is Kind.H:
+        return consolidated(changes_of(step.input, step.first).frame)
+    there = as_kind(relation, Kind.G, step.first).frame
+    changes = coming_and_going(there, step.first, step.last)
+    if step.past is not None:
+        start = F.lit(step.first).cast("long").alias("start")
+        gone = last_stored(step).select(ITEM, start)
+        changes = changes.union(weighed(gone, -1, at="start"))
+    return consolidated(changes)
 
 
 @lowers("persist_mut")
@@ -267,9 +273,5 @@ def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Re
         until = F.lit(FOREVER).alias(UNTIL)
         rest = expanded(live(found.untouched)).select(ITEM, start.alias(TICK), until)
         frame = frame.unionByName(rest)
-    come = puts.where(F.col(TICK) >= step.first).select(ITEM, TICK, F.lit(1).alias(COUNT))
-    go = puts.where(F.col(UNTIL) <= step.last).select(
-        ITEM, F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)
-    )
-    changes = come.union(go).withColumn(COUNT, F.col(COUNT).cast("long"))
+    changes = coming_and_going(puts, step.first, step.last)
     return step.relation(Kind.G, frame).with_(changes=as_changes(step.item, changes))

@@ -44,9 +44,7 @@ def test_what_is_made_anew_is_named() -> None:
     ],
 )
 def test_an_aggregate_is_its_own_reason_where_it_is(aggregate: str, reason: str) -> None:
-    text = (
-        f'{ROWS}a -> persist() -> sort_by_key(lambda r: r.v) -> aggregate(by="k", m={aggregate})'
-    )
+    text = f'{ROWS}a -> persist() -> sort_by_key(lambda r: r.v) -> aggregate(by="k", m={aggregate})'
     note = next(n for n in _notes(text + " -> sort() -> out") if n.operator == "aggregate")
     assert note.reason.startswith(reason)
     assert note.cure
