@@ -18,8 +18,8 @@ from hydro_core.spark.frames.relation import ORD
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.array_udf import folded_in_python, scanned_in_python
 from hydro_core.spark.functions.columns import NotCompilable, to_column
-from hydro_core.spark.lower.items import convert, literal
-from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.items.columns import convert, literal
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 

@@ -13,11 +13,17 @@ from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates import GREATEST, Argument, Group, argument_of, or_zero
-from hydro_core.spark.lower.items import reversed_order
-from hydro_core.spark.lower.of_parts import made_of, parts_of
-from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
-from hydro_core.spark.lower.sums import checked_sum, sum_of_decimals
+from hydro_core.spark.lower.aggregates.named import GREATEST, Argument, Group, argument_of, or_zero
+from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
+from hydro_core.spark.lower.aggregates.partial import (
+    Merge,
+    MergedResult,
+    Partial,
+    counted,
+    exact_sum,
+)
+from hydro_core.spark.lower.aggregates.sums import checked_sum, sum_of_decimals
+from hydro_core.spark.lower.items.columns import reversed_order
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 _WIDE = "decimal(20,0)"

@@ -14,10 +14,10 @@ from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.items import named, reversed_order
-from hydro_core.spark.lower.itemwise import evaluated, fn_type
-from hydro_core.spark.lower.of_parts import made_of, parts_of
-from hydro_core.spark.lower.sums import checked_sum, mean_of_decimals, sum_of_decimals
+from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
+from hydro_core.spark.lower.aggregates.sums import checked_sum, mean_of_decimals, sum_of_decimals
+from hydro_core.spark.lower.items.columns import named, reversed_order
+from hydro_core.spark.lower.items.functions import evaluated, fn_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
 Argument = tuple[Column, ItemType]

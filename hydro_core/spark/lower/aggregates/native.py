@@ -32,8 +32,14 @@ from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
 from hydro_core.spark.functions.columns.scope import asked
 from hydro_core.spark.functions.guards import runs_in_python
-from hydro_core.spark.lower.items import at, convert, make_row, make_tuple
-from hydro_core.spark.lower.partial import Merge, MergedResult, Partial, counted, exact_sum
+from hydro_core.spark.lower.aggregates.partial import (
+    Merge,
+    MergedResult,
+    Partial,
+    counted,
+    exact_sum,
+)
+from hydro_core.spark.lower.items.columns import at, convert, make_row, make_tuple
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import DOUBLE, LONG, ItemType, Row, Tuple, is_integer
 from hydro_core.types.values import LONG_MAX, LONG_MIN

@@ -13,8 +13,8 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.apply import apply
-from hydro_core.spark.lower.items import make_row
-from hydro_core.spark.lower.sums import checked_sum
+from hydro_core.spark.lower.aggregates.sums import checked_sum
+from hydro_core.spark.lower.items.columns import make_row
 from hydro_core.types.item import Decimal, Field, ItemType, Row
 
 

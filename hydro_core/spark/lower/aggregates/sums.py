@@ -11,8 +11,8 @@ from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.aggregates.partial import Partial, exact_sum
 from hydro_core.spark.lower.failure import NUMBER, fail
-from hydro_core.spark.lower.partial import Partial, exact_sum
 from hydro_core.types.item import LONG, Decimal, ItemType
 from hydro_core.types.values import LONG_MAX, LONG_MIN
 

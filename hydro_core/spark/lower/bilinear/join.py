@@ -1,147 +1,29 @@
-"""Several streams into one."""
+"""The pairs of equal keys, and what is kept of the rows without a partner."""
 
 from __future__ import annotations
 
-from functools import reduce
+from pyspark.sql import Column
 
-from pyspark.sql import Column, DataFrame, Window
-
-from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import Key
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.few_rows import together
-from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, UNTIL, Relation
-from hydro_core.spark.lower.algebra import (
-    Range,
-    anti_join,
-    guarded,
-    key_struct,
-    meeting,
-    pairs,
-    positioned,
-    product,
-    selected,
-    semi_join,
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.lower.bilinear.pairing import key_types, paired
+from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
+from hydro_core.spark.lower.relations.changes import (
+    as_changes,
+    unmatched,
+    unmatched_with_changes,
+    weighed,
 )
-from hydro_core.spark.lower.as_of import VERSION, as_of, is_there, pays
-from hydro_core.spark.lower.changes import as_changes, unmatched, weighed
-from hydro_core.spark.lower.failure import fail
-from hydro_core.spark.lower.items import (
-    at,
-    common,
-    convert,
-    key_fields,
-    key_of,
-    make_tuple,
-    null,
-    type_at,
-)
-from hydro_core.spark.lower.pairing import key_types, paired
-from hydro_core.spark.lower.registry import Step, as_kind, lowers, per_tick
+from hydro_core.spark.lower.relations.conditions import Keys, guarded
+from hydro_core.spark.lower.relations.matching import anti_join, semi_join
+from hydro_core.spark.lower.relations.narrowing import meeting
+from hydro_core.spark.lower.relations.product import Range, pairs, product, ticks_of
+from hydro_core.spark.lower.relations.rows import united
 from hydro_core.types.item import ItemType
-
-Keys = tuple[list[Column], list[Column]]
-
-
-@lowers("union")
-def union(step: Step) -> Relation:
-    """The rows of all inputs."""
-    return added_up(step)
-
-
-def added_up(step: Step) -> Relation:
-    """The bag sum of the inputs, in no order."""
-    parts = [
-        as_kind(written_as(r.unordered(), step.item), step.kind, step.first) for r in step.inputs
-    ]
-    whole = step.relation(step.kind, united([p.frame for p in parts]))
-    places = {p.lies_by for p in parts}
-    return whole.with_(lies_by=places.pop()) if len(places) == 1 else whole
-
-
-@lowers("chain")
-def chain(step: Step) -> Relation:
-    """The rows of both inputs, those of the first before those of the second."""
-    if not step.ordered:
-        return added_up(step)
-    parts = []
-    for side, relation in enumerate(step.inputs):
-        part = as_kind(written_as(relation, step.item), step.kind, step.first)
-        frame = part.frame.withColumnRenamed(ORD, f"ord{side}").withColumn("side", F.lit(side))
-        parts.append(frame)
-    both = parts[0].unionByName(parts[1], allowMissingColumns=True)
-    order = F.struct("side", "ord0", "ord1").alias(ORD)
-    times = step.input.with_(kind=step.kind).times
-    return step.relation(step.kind, both.select(ITEM, *times, order), ordered=True)
-
-
-def written_as(relation: Relation, item: ItemType) -> Relation:
-    """The same items, as items of a type that holds them all."""
-    if relation.item == item:
-        return relation
-    column = convert(F.col(ITEM), relation.item, item).alias(ITEM)
-    return relation.with_(frame=relation.frame.select(column, *relation.beside), item=item)
-
-
-def united(frames: list[DataFrame]) -> DataFrame:
-    """The bag sum of frames with the same columns in the same order."""
-    return reduce(DataFrame.union, frames)
-
-
-@lowers("cross")
-def cross(step: Step) -> Relation:
-    """All pairs that are there together."""
-    left, right = step.inputs
-    return product(left.unordered(), right, ([], []), make_tuple, step.item, ticks_of(step))
-
-
-@lowers("cross_singleton")
-def cross_singleton(step: Step) -> Relation:
-    """Each item with the single item of the other side; a second single item fails the tick."""
-    left, single = step.inputs
-    single = single.unordered()
-    if step.singles[1]:
-        return _with_single(step, left, single)
-    marked = _marked(single.events(step.first, step.last) if step.is_tick else single)
-    wrong = fail(step.node, MANY_SINGLES)
-    fine = F.when(F.col("at_once") > 1, wrong.cast("boolean")).otherwise(F.lit(True))
-    checked = marked.with_(frame=marked.frame.where(guarded(fine)).drop("at_once"))
-    found = _with_single(step, left, checked)
-    # Where nothing meets the single items Spark would not look at them: this part, which has no
-    # rows, makes it look.
-    nothing = marked.frame.where(guarded(~fine)).select(
-        null(step.item).alias(ITEM), *(F.col(name) for name in _times(marked, found))
-    )
-    whole = found.frame.unionByName(nothing, allowMissingColumns=True)
-    return found.with_(frame=whole)
-
-
-def _with_single(step: Step, left: Relation, single: Relation) -> Relation:
-    """Each item with the single one; for events, which is there at each tick is a small table."""
-    if left.kind is Kind.E:
-        single = single.events(step.first, step.last)
-    return product(left, single, ([], []), make_tuple, step.item, ticks_of(step))
-
-
-def _times(marked: Relation, found: Relation) -> tuple[str, ...]:
-    return tuple(name for name in marked.times if name in found.times)
-
-
-def _marked(single: Relation) -> Relation:
-    """The rows of the single side, with how many are there together, as `at_once`."""
-    match single.kind:
-        case Kind.E:
-            at_once = F.count(F.lit(1)).over(Window.partitionBy(TICK))
-        case Kind.H:
-            at_once = F.count(F.lit(1)).over(Window.partitionBy())
-        case Kind.G:
-            # In the order of beginnings, a row that begins before another one ends is a second.
-            in_time = Window.partitionBy().orderBy(TICK, UNTIL)
-            before = in_time.rowsBetween(Window.unboundedPreceding, -1)
-            is_second = F.max(UNTIL).over(before) > F.col(TICK)
-            at_once = F.when(is_second, 2).otherwise(1)
-    return single.with_(frame=single.frame.withColumn("at_once", at_once))
 
 
 @lowers("join")
@@ -157,9 +39,9 @@ def join(step: Step) -> Relation:
         return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
     if how == "anti":
         found = anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
-        return _telling(step, found, keys)
+        return unmatched_with_changes(step, found, keys)
     if _keeps_events(step, how):
-        return _telling_pairs(step, _outer(step, how, keys), keys)
+        return _pairs_with_changes(step, _outer(step, how, keys), keys)
     parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
     if how in ("left", "outer"):
         alone = anti_join(left, right, keys, ticks)
@@ -170,19 +52,10 @@ def join(step: Step) -> Relation:
     if len(parts) == 1:
         return parts[0].with_(lies_by=_lies_by(step))
     frames = [as_kind(p, step.kind, step.first).frame for p in parts]
-    return _telling_pairs(step, step.relation(step.kind, united(frames)), keys)
+    return _pairs_with_changes(step, step.relation(step.kind, united(frames)), keys)
 
 
-def _telling(step: Step, found: Relation, keys: Keys) -> Relation:
-    """The rows of a history without a match in another, with their changes if they are wanted."""
-    if not step.in_changes:
-        return found
-    left, right = step.inputs
-    found = as_kind(found, Kind.G, step.first)
-    return found.with_(changes=as_changes(step.item, unmatched(left, right, keys, step.first)))
-
-
-def _telling_pairs(step: Step, found: Relation, keys: Keys) -> Relation:
+def _pairs_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
     """A padded join of histories, with its changes if they are wanted: pairs never go."""
     if not step.in_changes:
         return found
@@ -277,11 +150,6 @@ def _is_keyed(step: Step, position: int) -> bool:
     return set(key) <= set(on) and bool(key) if on is not None else key == ()
 
 
-def ticks_of(step: Step) -> Range:
-    """The range of the step."""
-    return Range(step.first, step.last, step.additions)
-
-
 def join_keys(step: Step) -> Keys:
     """The keys of both sides, each part in its common type."""
     left, right = step.inputs
@@ -301,64 +169,3 @@ def join_keys(step: Step) -> Keys:
 def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
     frame = relation.frame.select(item.alias(ITEM), *relation.beside)
     return relation.with_(frame=frame, item=to)
-
-
-@lowers("anti_join")
-def anti_join_(step: Step) -> Relation:
-    """The items of pos whose key is not in neg."""
-    pos, neg = step.inputs
-    mine = type_at(pos.item, 0)
-    to = common(mine, neg.item)
-    keys = ([convert(at(F.col(ITEM), pos.item, 0), mine, to)], [convert(F.col(ITEM), neg.item, to)])
-    return _telling(step, anti_join(pos, neg, keys, ticks_of(step)), keys)
-
-
-@lowers("difference")
-def difference(step: Step) -> Relation:
-    """The items of pos that are not in neg."""
-    pos, neg = step.inputs
-    to = common(pos.item, neg.item)
-    if step.is_tick and pos.distinct is not None and pos.item == to:
-        return _without(step, pos.distinct, convert(F.col(ITEM), neg.item, to))
-    keys = ([convert(F.col(ITEM), pos.item, to)], [convert(F.col(ITEM), neg.item, to)])
-    return _telling(step, anti_join(pos, neg, keys, ticks_of(step)), keys)
-
-
-def _without(step: Step, distinct: DataFrame, negative: Column) -> Relation:
-    """The items, each in a struct of its own, that are not in neg: they stay where they are."""
-    pos, neg = step.inputs
-    keys = ([F.col(ITEM)], [key_struct([negative])])
-    found = selected(
-        pos.with_(frame=distinct),
-        neg.events(step.first, step.last),
-        keys,
-        ticks_of(step),
-        "left_anti",
-        never_null=True,
-    )
-    item = F.col(ITEM).getField("k0").alias(ITEM)
-    return found.with_(frame=found.frame.select(item, *found.beside))
-
-
-@lowers("zip")
-@per_tick
-def zip_(step: Step) -> Relation:
-    """Position by position, as long as both have items."""
-    return _zipped(step, "inner")
-
-
-@lowers("zip_longest")
-@per_tick
-def zip_longest(step: Step) -> Relation:
-    """Position by position, the shorter side padded with null."""
-    return _zipped(step, "full")
-
-
-def _zipped(step: Step, how: str) -> Relation:
-    left, right = (
-        positioned(r).select(F.col(ITEM).alias(name), TICK, ORD)
-        for r, name in zip(step.inputs, ("x", "y"), strict=True)
-    )
-    pair = make_tuple(F.col("x"), F.col("y")).alias(ITEM)
-    frame = together(left.join(right, [TICK, ORD], how)).select(pair, TICK, ORD)
-    return step.relation(Kind.E, frame, ordered=True)

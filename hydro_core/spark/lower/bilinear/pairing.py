@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pyspark.sql import Column
 
-from hydro_core.spark.lower.items import (
+from hydro_core.spark.lower.items.columns import (
     at,
     common,
     convert,

@@ -14,8 +14,8 @@ from pyspark.sql import Column, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, ITEM, TICK, UNTIL
-from hydro_core.spark.lower.algebra import all_of
 from hydro_core.spark.lower.registry import Step, as_kind
+from hydro_core.spark.lower.relations.conditions import all_of
 
 
 def between_changes(step: Step, keys: Sequence[Column]) -> Step:

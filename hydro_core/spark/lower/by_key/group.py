@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.algebra import cover, key_struct
-from hydro_core.spark.lower.between import between_changes
-from hydro_core.spark.lower.by_key import over_ticks
-from hydro_core.spark.lower.io import tick_axis
-from hydro_core.spark.lower.keyed import keys_of
+from hydro_core.spark.lower.by_key.between import between_changes
+from hydro_core.spark.lower.by_key.over_ticks import over_ticks
+from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.relations.cover import cover, key_struct
+from hydro_core.spark.lower.relations.rows import tick_axis
 from hydro_core.types.item import Row, Tuple
 
 

@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
-from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.partial import MergedResult, Partial, counted
+from hydro_core.spark.lower.aggregates.partial import MergedResult, Partial, counted
+from hydro_core.spark.lower.items.grouping import GroupKeys
 
 ROWS = "rows"
 STATE = "state"

@@ -13,13 +13,13 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.folds import wrapped
-from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.keyed import keys_of
-from hydro_core.spark.lower.merging import STATE, Merging
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.by_key.merging import STATE, Merging
+from hydro_core.spark.lower.by_key.replaying import Replaying
+from hydro_core.spark.lower.by_key.summaries import KeySummary
+from hydro_core.spark.lower.items.grouping import GroupKeys
+from hydro_core.spark.lower.items.keyed import keys_of
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.replaying import Replaying
-from hydro_core.spark.lower.summaries import KeySummary
 
 ROW = "row"
 """The item of a result, the only field `x` of a struct; null where there is no result."""

@@ -15,11 +15,11 @@ from hydro_core.functions.fn import Fn
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import FOREVER, TICK, UNTIL
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.folds import scanned, wrapped
-from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.items import convert
-from hydro_core.spark.lower.keyed import ACC
-from hydro_core.spark.lower.merging import STATE
+from hydro_core.spark.lower.aggregates.folds import scanned, wrapped
+from hydro_core.spark.lower.by_key.merging import STATE
+from hydro_core.spark.lower.items.columns import convert
+from hydro_core.spark.lower.items.grouping import GroupKeys
+from hydro_core.spark.lower.items.keyed import ACC
 from hydro_core.types.item import Array, ItemType
 
 VALUE = "w"

@@ -9,10 +9,10 @@ from hydro_core.catalog.spec import Aggregate
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates import argument_of
-from hydro_core.spark.lower.items import make_row, named
-from hydro_core.spark.lower.keyed import fields_of
-from hydro_core.spark.lower.of_parts import made_of
+from hydro_core.spark.lower.aggregates.named import argument_of
+from hydro_core.spark.lower.aggregates.of_parts import made_of
+from hydro_core.spark.lower.items.columns import make_row, named
+from hydro_core.spark.lower.items.keyed import fields_of
 from hydro_core.spark.lower.registry import Step, lowers
 from hydro_core.types.item import ItemType
 

@@ -15,15 +15,21 @@ from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import live
 from hydro_core.spark.frames.materialize import checkpointed, held
 from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, Narrow, Relation
-from hydro_core.spark.lower.algebra import with_keys_of, without_keys_of
-from hydro_core.spark.lower.by_key import ROW, partial_results, results, start_of, versions
-from hydro_core.spark.lower.changes import as_changes, changes_of
-from hydro_core.spark.lower.grouping import GroupKeys
-from hydro_core.spark.lower.keyed import keys_of, keys_of_results, rows_go
-from hydro_core.spark.lower.merging import STATE, Merging
+from hydro_core.spark.lower.by_key.merging import STATE, Merging
+from hydro_core.spark.lower.by_key.over_ticks import (
+    ROW,
+    partial_results,
+    results,
+    start_of,
+    versions,
+)
+from hydro_core.spark.lower.by_key.replaying import Replaying
+from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.items.grouping import GroupKeys
+from hydro_core.spark.lower.items.keyed import keys_of, keys_of_results, rows_go
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
-from hydro_core.spark.lower.replaying import Replaying
-from hydro_core.spark.lower.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of
+from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_keys_of
 
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""

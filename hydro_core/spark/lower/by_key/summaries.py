@@ -20,11 +20,16 @@ from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates import GREATEST, aggregate_column
-from hydro_core.spark.lower.folds import fold_column, reduce_column, wrapped
-from hydro_core.spark.lower.items import literal, make_row, named
-from hydro_core.spark.lower.itemwise import evaluated
-from hydro_core.spark.lower.keyed import (
+from hydro_core.spark.lower.aggregates.folds import fold_column, reduce_column, wrapped
+from hydro_core.spark.lower.aggregates.merged import extreme_part, merged_aggregate
+from hydro_core.spark.lower.aggregates.named import GREATEST, aggregate_column
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.partial import MergedResult, Partial, counted
+from hydro_core.spark.lower.by_key.merging import ROWS, STATE, Merging
+from hydro_core.spark.lower.by_key.replaying import Replaying
+from hydro_core.spark.lower.items.columns import literal, make_row, named
+from hydro_core.spark.lower.items.functions import evaluated
+from hydro_core.spark.lower.items.keyed import (
     ACC,
     accumulator_in,
     accumulator_type,
@@ -34,12 +39,7 @@ from hydro_core.spark.lower.keyed import (
     keyed_value,
     rows_go,
 )
-from hydro_core.spark.lower.merged_aggregates import extreme_part, merged_aggregate
-from hydro_core.spark.lower.merging import ROWS, STATE, Merging
-from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import MergedResult, Partial, counted
 from hydro_core.spark.lower.registry import Step
-from hydro_core.spark.lower.replaying import Replaying
 from hydro_core.types.item import ItemType
 
 BEST = "best"

@@ -7,12 +7,12 @@ from pyspark.sql import Column, Window
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.lower.folds import scanned
-from hydro_core.spark.lower.items import key_of, literal, make_tuple, reversed_order
-from hydro_core.spark.lower.itemwise import evaluated, fn_type
-from hydro_core.spark.lower.keyed import ACC, accumulator_type, keyed_item, keyed_value
+from hydro_core.spark.lower.aggregates.folds import scanned
+from hydro_core.spark.lower.items.columns import key_of, literal, make_tuple, reversed_order
+from hydro_core.spark.lower.items.functions import evaluated, fn_type
+from hydro_core.spark.lower.items.keyed import ACC, accumulator_type, keyed_item, keyed_value
 from hydro_core.spark.lower.registry import Step, lowers, per_tick
+from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.types.item import ItemType
 
 

@@ -14,8 +14,7 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.plan.versions import result_key
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM
-from hydro_core.spark.lower.grouping import GroupKeys, group_keys
-from hydro_core.spark.lower.items import (
+from hydro_core.spark.lower.items.columns import (
     at,
     convert,
     key_fields,
@@ -25,6 +24,7 @@ from hydro_core.spark.lower.items import (
     named,
     type_at,
 )
+from hydro_core.spark.lower.items.grouping import GroupKeys, group_keys
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.common import type_of
 from hydro_core.types.item import Field, ItemType, Row

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
-
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.few_rows import together
@@ -11,7 +9,8 @@ from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.relation import ITEM, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.types.item import TIMESTAMP, ItemType
+from hydro_core.spark.lower.relations.rows import empty, tick_axis
+from hydro_core.types.item import TIMESTAMP
 
 
 @lowers("source")
@@ -58,22 +57,3 @@ def sink(step: Step) -> Relation:
 def null(step: Step) -> Relation:
     """Nothing."""
     return step.relation(Kind.E, empty(step))
-
-
-def empty(step: Step) -> DataFrame:
-    """A frame (item, t) of items of the output's type, without rows."""
-    return empty_frame(step.spark, step.item)
-
-
-def empty_frame(spark: SparkSession, item: ItemType) -> DataFrame:
-    """A frame (item, t) of items of this type, without rows."""
-    item_column = F.lit(None).cast(spark_type(item)).alias(ITEM)
-    # Of what is filtered out as a whole Spark knows that it is nothing, and leaves it out of plans.
-    nothing = spark.range(0).where(F.lit(False))
-    return nothing.select(item_column, F.col("id").alias(TICK))
-
-
-def tick_axis(step: Step) -> DataFrame:
-    """One row (t) for each tick of the range."""
-    ticks = step.spark.range(step.first, step.last + 1).select(F.col("id").alias(TICK))
-    return together(ticks)

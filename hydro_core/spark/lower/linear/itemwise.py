@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 
 from hydro_core.catalog.refusals import undeclared
-from hydro_core.functions.fn import Fn
-from hydro_core.functions.result_type import result_type
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.functions.apply import apply, apply_predicate
-from hydro_core.spark.lower.algebra import guarded
+from hydro_core.spark.functions.apply import apply_predicate
 from hydro_core.spark.lower.failure import fail
-from hydro_core.spark.lower.items import at, convert, make_row, named, type_at
+from hydro_core.spark.lower.items.columns import at, convert, make_row, named, type_at
+from hydro_core.spark.lower.items.functions import called, evaluated, fn_type
 from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.relations.conditions import guarded
 from hydro_core.types.item import Array, ItemType, Row, Tuple
 
 
@@ -99,21 +98,6 @@ def partition(step: Step) -> Mapping[str, Relation]:
         name: kept(step.input, F.when(declared, port == name).otherwise(wrong.cast("boolean")))
         for name in ports
     }
-
-
-def fn_type(fn: Fn, item: ItemType) -> ItemType:
-    """The type of what the function gives for an item."""
-    return result_type(fn, (item,), spread=True)
-
-
-def called(step: Step, fn: Fn) -> Column:
-    """`fn` of the item, as an item of the output's type."""
-    return apply(fn, F.col(ITEM), step.input.item, result=step.item, tick=F.col(TICK))
-
-
-def evaluated(fn: Fn, item: ItemType) -> Column:
-    """`fn` of the item, as what the function gives."""
-    return apply(fn, F.col(ITEM), item, tick=F.col(TICK))
 
 
 def projected(step: Step, item: Column) -> Relation:

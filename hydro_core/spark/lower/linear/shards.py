@@ -12,9 +12,9 @@ from hydro_core.functions.routed import router
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, Relation
 from hydro_core.spark.functions.udf import udf_predicate
-from hydro_core.spark.lower.algebra import guarded
-from hydro_core.spark.lower.items import at, type_at
+from hydro_core.spark.lower.items.columns import at, type_at
 from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.relations.conditions import guarded
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,

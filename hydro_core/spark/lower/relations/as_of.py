@@ -6,12 +6,11 @@ began: a sort instead of all pairs of a key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, UNTIL, Kind, Relation
+from hydro_core.spark.lower.relations.conditions import Keys
 
 MANY_TICKS = 365
 """From so many ticks on it pays: a key has at most one version a tick, and a join that tries up to
@@ -22,9 +21,7 @@ VERSION = "version"
 """The version of an event: its item as `x`, and its end; null where none has begun."""
 
 
-def as_of(
-    events: Relation, versions: Relation, keys: tuple[Sequence[Column], Sequence[Column]]
-) -> DataFrame:
+def as_of(events: Relation, versions: Relation, keys: Keys) -> DataFrame:
     """The events (item, t[, ord]), each with its `version`.
 
     Of each key, at most one of the versions is there at a tick.

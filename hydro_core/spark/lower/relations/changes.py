@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
-from hydro_core.spark.lower.algebra import all_of, keys_alone, with_keys_of, without_keys_of
-from hydro_core.spark.lower.registry import Lowered, Step, lower
+from hydro_core.spark.lower.registry import Lowered, Step, as_kind, lower
+from hydro_core.spark.lower.relations.conditions import Keys, all_of
+from hydro_core.spark.lower.relations.narrowing import keys_alone, with_keys_of, without_keys_of
 from hydro_core.types.item import ItemType
 
 
@@ -34,7 +35,7 @@ def weighed(rows: DataFrame, n: int, at: str = TICK) -> DataFrame:
 def unmatched(
     left: Relation,
     right: Relation,
-    keys: tuple[Sequence[Column], Sequence[Column]],
+    keys: Keys,
     first: int,
 ) -> DataFrame:
     """How a history's rows whose key is not in another history change: (item, t, n).
@@ -55,6 +56,15 @@ def unmatched(
     return (
         weighed(comes, 1).union(weighed(later, -1, at=FIRST)).union(weighed(earlier, -1, at=FIRST))
     )
+
+
+def unmatched_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
+    """The rows of a history without a match in another, with their changes if they are wanted."""
+    if not step.in_changes:
+        return found
+    left, right = step.inputs
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=as_changes(step.item, unmatched(left, right, keys, step.first)))
 
 
 FIRST = "met"
