@@ -11,7 +11,7 @@ from hydro_core.spark.lower.relations.product import Range
 
 
 def signed(relation: Relation, past: DataFrame | None, ticks: Range) -> DataFrame:
-    """By how much the copies of an item change from tick to tick: (item, t, n), n never 0, an item
+    """By how much the multiplicity of an item changes from tick to tick: (item, t, n), n never 0, an item
     at most once in a tick.
     """
     rows = [relation.new(ticks.first).frame.select(ITEM, TICK, F.lit(1).alias(COUNT))]
