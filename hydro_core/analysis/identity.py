@@ -15,13 +15,12 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Gives, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
-
-Types = tuple[ItemType, ...]
 
 
 @dataclass(slots=True)
@@ -123,7 +122,7 @@ def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> I
     return output if "by" not in node.args else UNKNOWN
 
 
-def projection(node: Node, typed: Typed) -> Form | None:
+def projection(node: Node, typed: Typed) -> NormalForm | None:
     """The columns that the node makes of its row, in their order; None if it does something else.
 
     The form of a column is that of an expression of the row.
@@ -144,14 +143,14 @@ def projection(node: Node, typed: Typed) -> Form | None:
     return ("project", *((name, columns[name]) for name in output.names))
 
 
-_Columns = dict[str, Form]
+_Columns = dict[str, NormalForm]
 
 
 def _kept(item: Row) -> _Columns:
     return {name: ("field", ("argument", 0), name) for name in item.names}
 
 
-def _expression(fn: Fn, item: Row) -> Form | None:
+def _expression(fn: Fn, item: Row) -> NormalForm | None:
     """The expression that a function is, if it is no more than that."""
     kind, form, *declared = normal_form(fn, (item,))
     return form if kind == "function" and not any(declared) else None

@@ -7,7 +7,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
-from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Call,
@@ -68,7 +68,7 @@ class Calls(Expressions):
                     return self.call_of(self.meaning(name), node, scope)
         return self.opaque("(call)", node, scope)
 
-    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+    def call_of(self, meaning: Binding, node: ast.Call, scope: Scope) -> Expr:
         """The call of what `meaning` is."""
         match meaning:
             case Builtin("dict"):
@@ -102,7 +102,7 @@ class Calls(Expressions):
             parts.append(Spread(value) if keyword.arg is None else (keyword.arg, value))
         return MakeRow(tuple(parts), place)
 
-    def _member_call(self, meaning: Meaning, attr: str, node: ast.Call, scope: Scope) -> Expr:
+    def _member_call(self, meaning: Binding, attr: str, node: ast.Call, scope: Scope) -> Expr:
         match meaning:
             case Builtin(kind):
                 whole = f"{kind}.{attr}"

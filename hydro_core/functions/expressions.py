@@ -12,7 +12,7 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
-from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
@@ -98,7 +98,7 @@ class Expressions(FunctionReading):
                 self.read += _size(known)
                 return known
 
-    def meaning(self, node: ast.Name) -> Meaning:
+    def meaning(self, node: ast.Name) -> Binding:
         """What a free name means."""
         found = self.find(node.id)
         if found is None:
@@ -108,7 +108,7 @@ class Expressions(FunctionReading):
             raise TypeProblem(f"there is no name `{node.id}`", cure, place=place, code="name")
         return found
 
-    def as_value(self, meaning: Meaning, node: ast.expr, scope: Scope) -> Expr:
+    def as_value(self, meaning: Binding, node: ast.expr, scope: Scope) -> Expr:
         """A name that is not called: a constant, or a function that is given to another."""
         match meaning:
             case Constant(value):
@@ -128,7 +128,7 @@ class Expressions(FunctionReading):
                 scope.forget_changeable()
                 return Opaque(name, (), place=self.place(node))
 
-    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+    def call_of(self, meaning: Binding, node: ast.Call, scope: Scope) -> Expr:
         """A call of what `meaning` is; defined with the calls."""
         raise NotImplementedError
 

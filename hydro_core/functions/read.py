@@ -38,7 +38,7 @@ from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
 from hydro_core.functions.tree import Call, Expr, Opaque, Param
-from hydro_core.functions.unrepeatable import Use, is_changing, uses_of
+from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -143,7 +143,9 @@ def _defined(
     return Fn(name, text, params, f, tree, algebra, returns, span, pure, closed, used)
 
 
-def _places(f: Callable[..., Any], uses: Iterable[Use]) -> tuple[tuple[str, Span | None], ...]:
+def _places(
+    f: Callable[..., Any], uses: Iterable[Unrepeatable]
+) -> tuple[tuple[str, Span | None], ...]:
     """Where in its file the function uses what it uses."""
     file = f.__code__.co_filename if isinstance(f, FunctionType) else "<unknown>"
     return tuple(

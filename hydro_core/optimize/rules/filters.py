@@ -49,13 +49,13 @@ from hydro_core.functions.views import NOTHING, View, row_view, side_view, throu
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.optimize.totality import Uses, is_total
 from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60
 """Filters, the program's and moved ones, that are looked at."""
-Found = tuple[str, tuple[Args, ...]]
-Path = tuple[int | str, ...]
+ItemPath = tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _handed_on(fn: Fn, item: ItemType) -> View | None:
     return _view_of(fn.tree, item, paths)
 
 
-def _view_of(tree: Expr, item: ItemType, params: Mapping[str, Path]) -> View | None:
+def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View | None:
     path = _path(tree, params)
     if path is not None and _is_there(item, path):
         return View(path=path) if path else View(whole=True)
@@ -242,7 +242,7 @@ def _view_of(tree: Expr, item: ItemType, params: Mapping[str, Path]) -> View | N
             return None
 
 
-def _path(tree: Expr, params: Mapping[str, Path]) -> Path | None:
+def _path(tree: Expr, params: Mapping[str, ItemPath]) -> ItemPath | None:
     """The way to a field of the item; None where it is something else."""
     match tree:
         case Param(name):
@@ -261,7 +261,7 @@ def _position(step: int | str) -> int | str:
     return step
 
 
-def _is_there(item: ItemType, path: Path) -> bool:
+def _is_there(item: ItemType, path: ItemPath) -> bool:
     """Whether the path leads to a field of the type, by fields alone."""
     for step in path:
         match item:

@@ -14,9 +14,9 @@ from typing import TypeVar
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
 
-Output = Bag | Mapping[str, Bag]
-Function = Callable[..., Output]
-F = TypeVar("F", bound=Function)
+OperatorOutput = Bag | Mapping[str, Bag]
+MeaningFunction = Callable[..., OperatorOutput]
+F = TypeVar("F", bound=MeaningFunction)
 
 
 class SemiNaive(Enum):
@@ -35,7 +35,7 @@ class Meaning:
     """What an operator does in one tick, and how its output grows within a cycle."""
 
     name: str
-    function: Function
+    function: MeaningFunction
     growth: SemiNaive | Callable[[Args], SemiNaive]
     exact: bool
     """Its items are of the output's type as they are; others are made to fit it."""

@@ -46,14 +46,14 @@ from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
-How = Literal["column", "aggregate", "arrow udf", "nowhere"]
+RunsAs = Literal["column", "aggregate", "arrow udf", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """How a function runs, and why as Python if it does."""
 
-    how: How
+    how: RunsAs
     reason: str | None = None
     place: Place = (0, 0)
     """Line and column of what cannot be a column; (0, 0) where it is the function as a whole."""
