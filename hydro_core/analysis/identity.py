@@ -31,19 +31,19 @@ class _Known:
     projections: dict[object, tuple[OpSpec, Args]] = field(default_factory=dict)
 
 
-def settled(typed: Typed) -> Typed:
+def with_typed_functions(typed: Typed) -> Typed:
     """The program, in which functions are equal exactly if they do the same over the same types."""
     known = _Known()
     uses = [use for node in typed.graph for use in functions_in(node, typed)]
     # of two that do the same, one that takes its item whole says more to whoever reads it
     for fn, over in sorted(uses, key=lambda use: len(use[0].params)):
         known.functions.setdefault(_key(fn, over), replace(fn, over=over))
-    nodes = [_settled(node, typed, known) for node in typed.graph]
+    nodes = [_with_typed_functions(node, typed, known) for node in typed.graph]
     graph = Graph.of(nodes, typed.graph.name, typed.graph.warnings)
     return Typed(graph, typed.types)
 
 
-def unsettled(graph: Graph) -> Graph:
+def without_typed_functions(graph: Graph) -> Graph:
     """The graph, in which a function is what its text says, whatever it is applied to."""
     nodes = []
     for node in graph:
@@ -68,7 +68,7 @@ def _key(fn: Fn, over: Types) -> object:
     return (form, over, len(fn.params) if len(over) > 1 else 1)
 
 
-def _settled(node: Node, typed: Typed, known: _Known) -> Node:
+def _with_typed_functions(node: Node, typed: Typed, known: _Known) -> Node:
     entries = []
     for name, value in node.args.entries:
         over = applied_to(node, node.op.arg(name), typed)

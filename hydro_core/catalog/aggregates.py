@@ -98,7 +98,7 @@ class AggregateSpec:
     """An aggregate function; its result over nothing is `empty`."""
 
     name: str
-    meaning: str
+    summary: str
     result: Callable[[Types], ItemType]
     kept: Kept | AllValues
     """What goes on from tick to tick."""

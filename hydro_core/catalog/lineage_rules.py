@@ -19,7 +19,7 @@ from hydro_core.functions.normal import NormalForm
 from hydro_core.functions.traces import Fields, InputField
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 
-NOTHING: Fields = frozenset()
+NO_FIELDS: Fields = frozenset()
 
 
 def of_first(args: Args, types: Types) -> FieldMap:
@@ -53,7 +53,7 @@ def padded_pair(args: Args, types: Types) -> FieldMap:
 
 def numbered(args: Args, types: Types) -> FieldMap:
     """`(n, x)` with a number that is no field of any item."""
-    return FieldMap({("1",): _one(0, ())}, {("0",): NOTHING})
+    return FieldMap({("1",): _one(0, ())}, {("0",): NO_FIELDS})
 
 
 def commanded(args: Args, types: Types) -> FieldMap:
@@ -175,7 +175,7 @@ def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -
 
 
 def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:
-    found: Fields = NOTHING
+    found: Fields = NO_FIELDS
     for argument in aggregate.arguments:
         found |= _of_argument(argument, i, item)
     return found

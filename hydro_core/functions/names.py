@@ -56,7 +56,7 @@ Find = Callable[[str], Binding | None]
 Define = Callable[[str, FunctionType], Definition | None]
 
 
-def meaning_of(name: str, value: Any, define: Define) -> Binding:
+def binding_of(name: str, value: Any, define: Define) -> Binding:
     """What a value that a function closes over is to the function."""
     builtin = getattr(value, "__name__", None)
     if isinstance(builtin, str) and BUILTINS.get(builtin) is value:
@@ -78,7 +78,7 @@ def finder(values: Mapping[str, Any], define: Define, rest: Find) -> Find:
     def find(name: str) -> Binding | None:
         if name not in found:
             known = name in values
-            found[name] = meaning_of(name, values[name], define) if known else rest(name)
+            found[name] = binding_of(name, values[name], define) if known else rest(name)
         return found[name]
 
     return find
@@ -101,7 +101,7 @@ def member(module: Foreign, name: str, define: Define) -> Binding | None:
     """`module.name`, where it is a module and has it."""
     if not isinstance(module.value, ModuleType) or not hasattr(module.value, name):
         return None
-    return meaning_of(f"{module.name}.{name}", getattr(module.value, name), define)
+    return binding_of(f"{module.name}.{name}", getattr(module.value, name), define)
 
 
 def plain(item: Any) -> Any:

@@ -29,8 +29,8 @@ from hydro_core.functions.names import (
     Definition,
     Find,
     Foreign,
+    binding_of,
     finder,
-    meaning_of,
     visible_builtin,
 )
 from hydro_core.functions.python_text import python_text
@@ -109,7 +109,7 @@ def read_callable(
     """A live Python function: with a tree where its source can be read, else called as it is."""
     algebra = algebra or Algebra()
     own = name or str(getattr(f, "__name__", type(f).__name__))
-    match meaning_of(own, f, define):
+    match binding_of(own, f, define):
         case Builtin(builtin):
             tree: Expr = Call(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)

@@ -12,7 +12,7 @@ from hydro_core.functions.scope import RAISE, SEQUENCE
 from hydro_core.functions.traces import (
     NEVER,
     NONE,
-    NOTHING,
+    ONLY_NONE,
     Fields,
     InputField,
     KnownParts,
@@ -71,7 +71,7 @@ class Tracer:
         return computed(*(self.trace(e, names) for e in exprs if e is not None))
 
     def _const(self, expr: Const, _: TracedNames) -> Value:
-        return NOTHING if expr.value is None else _constant(expr.value)
+        return ONLY_NONE if expr.value is None else _constant(expr.value)
 
     def _param(self, expr: Param, names: TracedNames) -> Value:
         return names[expr.name]
@@ -141,7 +141,7 @@ class Tracer:
     def _ifelse(self, expr: IfElse, names: TracedNames) -> Value:
         test = self.trace(expr.test, names)
         then, otherwise = self.trace(expr.then, names), self.trace(expr.otherwise, names)
-        if otherwise == NOTHING and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
+        if otherwise == ONLY_NONE and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
             subject, count, star = expr.test.args
             value = self.trace(subject, names)
             if self._fits(value, constant_of(count), constant_of(star)):
@@ -343,7 +343,7 @@ def _within(value: Value, whole: Value) -> Value:
 def _constant(value: Any) -> Value:
     match value:
         case None:
-            return NOTHING
+            return ONLY_NONE
         case tuple():
             return sequence("tuple", map(_constant, value))
         case list():

@@ -18,13 +18,13 @@ from hydro_core.catalog.classes import (
     Commands,
     Compares,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -187,7 +187,7 @@ def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...
             return (columns_of_aggregate(node.args),) * len(items)
         case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
-        case Given() | Nothing() | Output() | PerItem() | Product() | Matching() | Distinct():
+        case Given() | Empty() | Output() | PerItem() | Product() | Matching() | Distinct():
             return everything
         case ByKey() | Running() | Ordering() | Positional() | Growth() | Commands():
             return everything

@@ -30,7 +30,7 @@ class Plan:
 
     choice: Mapping[ClassId, int]
     cost: float
-    is_settled: bool = True
+    has_converged: bool = True
     """Whether the search ended by itself, not at a limit."""
     in_changes: frozenset[ClassId] = frozenset()
     """The classes of which nobody wants more than the changes."""

@@ -18,7 +18,7 @@ from hydro_core.analysis.cycles import shown
 from hydro_core.catalog.refusals import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
-from hydro_core.reference.meanings.registry import SemiNaive, meaning_of
+from hydro_core.reference.definitions.registry import SemiNaive, definition_of
 from hydro_core.reference.multiset import Multiset
 from hydro_core.settings import Settings
 
@@ -113,7 +113,7 @@ class _Streams:
 def _gain(node: Node, streams: _Streams, apply: Evaluate) -> Gain:
     """What the node's outputs gain by what is new at its inputs."""
     news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
-    growth = meaning_of(node.op.name).growth_of(node.args)
+    growth = definition_of(node.op.name).growth_of(node.args)
     if growth is SemiNaive.FIRST and any(inner[1:]):
         growth = SemiNaive.ANEW
     if node.id not in streams.started or growth is SemiNaive.ANEW:

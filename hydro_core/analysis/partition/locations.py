@@ -108,9 +108,9 @@ class _Check:
         for group in self._steps.groups:
             cut = [step for step in group if step.node.id in self._cut]
             alone = len(cut) == 1 and cut[0].node.id not in cut[0].inputs
-            yield from zip(cut, self._settled(cut, once=alone), strict=True)
+            yield from zip(cut, self._confirmed(cut, once=alone), strict=True)
 
-    def _settled(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
+    def _confirmed(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
         """Takes away claims of the streams of a group until all that is left is confirmed."""
         while True:
             outcomes = [self._take(step) for step in group]

@@ -12,12 +12,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -113,7 +113,7 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, cls, fn, item)
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return runtime(fn, (item,))
         case Matching() | Distinct() | ByKey() | Running() | Ordering():
             return runtime(fn, (item,))
