@@ -89,6 +89,21 @@ def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Itera
             "every item has a match in its own stream, so nothing was there before",
             shapes,
         )
+        yield from rule(
+            f"{name}-first",
+            "?y => (unique ?x)",
+            "by induction over ticks: what is there for the first time has no match before",
+            shapes,
+            f"?x = {_call(shape, ['?a', '(old ?x)'])}",
+            "?y = (difference (unique ?x) (old ?y))",
+        )
+    some = _call(shape, ["(unique ?a)", "?b"])
+    yield from rule(
+        f"{name}-of-distinct",
+        f"(unique {some}) => {some}",
+        "some of distinct items are distinct",
+        shapes,
+    )
     yield from rule(
         f"{name}-distinct",
         f"{_call(shape, ['?a', '(unique ?b)'])} => {_call(shape, ['?a', '?b'])}",
