@@ -151,8 +151,8 @@ def test_what_changes_a_little_is_a_log(ticked: Path) -> None:
     pipeline = opened(ticked)
     modes = {name: spec.mode for name, spec in pipeline.output_tables.items()}
     assert modes == {**dict.fromkeys(LOGS, Mode.CHANGES), "new": Mode.APPEND}
-    [history] = (s.name for s in pipeline.state_tables.values() if s.mode is not Mode.CHANGES)
-    assert history == "state/a_read"
+    [history] = (s.of for s in pipeline.state_tables.values() if s.mode is not Mode.CHANGES)
+    assert history == "a_read"
 
 
 def test_single_ticks_are_read_in_every_way(ticked: Path) -> None:
