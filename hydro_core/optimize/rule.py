@@ -17,6 +17,8 @@ from hydro_core.optimize.shape import Shape
 
 FACTS: Mapping[str, str] = {
     "growing": "S",
+    "empty": "S",
+    "itemless": "SP",
     "resumable": "P",
     "absorbs": "P",
     "mergeable": "P",
