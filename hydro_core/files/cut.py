@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn, Protocol
 
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, refuse_mixed
-from hydro_core.ticks.axis import Axis, Window
+from hydro_core.ticks.axis import Axis, TimeRange
 from hydro_core.ticks.every import Every
 
 
@@ -23,7 +23,7 @@ class Cut:
     count: int
     axis: Axis
 
-    def times(self, first: int, last: int) -> dict[int, Window]:
+    def times(self, first: int, last: int) -> dict[int, TimeRange]:
         """Start and end of ticks, where they have any."""
         starts = self.axis.starts
         return {t: (starts[t], starts[t + 1]) for t in range(first, last + 1)} if starts else {}

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hydro_core.analysis.identity import unsettled
+from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import ProgramError
@@ -39,7 +39,7 @@ from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
-UNTOUCHED = Saturation(0, 0, True)
+NO_SATURATION = Saturation(0, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Optimized:
     steps: tuple[Derivation, ...] = ()
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
-    saturation: Saturation = UNTOUCHED
+    saturation: Saturation = NO_SATURATION
     statistics: Statistics = field(default_factory=Statistics)
     """What the costs assume."""
     limits: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ def optimize(
         if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
             break
     rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
-    best = narrowed(typed, _types(typed, unsettled(rebuilt.graph)))
+    best = narrowed(typed, _types(typed, without_typed_functions(rebuilt.graph)))
     verify(best.graph)
     return Optimized(
         best,
@@ -133,7 +133,7 @@ def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterat
             f"the rules stopped early, after {saturation.iterations:,} rounds and at"
             f" {saturation.nodes:,} nodes: a better plan may exist"
         )
-    if not plan.is_settled:
+    if not plan.has_converged:
         yield "the search among plans stopped at its limit: a better plan may exist"
     if replay and not replay.is_whole:
         yield (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hydro_core.optimize.rule import Line
 from hydro_core.optimize.rules import algebra, empty, functions, matches, state
 
-Line = tuple[str, ...]
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Time", state.STATE),
     ("What grows", state.GROWING),
@@ -56,7 +56,11 @@ DERIVED: tuple[Line, ...] = (
         "`(op ?a ?b) => ?b`, or `?a`, where the other is empty",
         "a sum, or keeps what has no match",
     ),
-    ("empty-*op*", "`(op ?a)` is empty where `?a` is", "linear in this input, or nothing of nothing"),
+    (
+        "empty-*op*",
+        "`(op ?a)` is empty where `?a` is",
+        "linear in this input, or nothing of nothing",
+    ),
     (
         "loop:*x*-goes-on",
         "`x => (persist (step:x …))` where all inputs grow",

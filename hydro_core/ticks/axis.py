@@ -23,7 +23,7 @@ from hydro_core.types.values import ValueProblem
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-Window = tuple[datetime, datetime]
+TimeRange = tuple[datetime, datetime]
 Numbers = npt.NDArray[np.int64]
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -55,7 +55,7 @@ class Axis:
 
     @staticmethod
     def of(
-        column: str, ticks: tuple[int, int], times: Mapping[int, Window], zone: str = "UTC"
+        column: str, ticks: tuple[int, int], times: Mapping[int, TimeRange], zone: str = "UTC"
     ) -> Axis:
         """The axis of a range whose windows, if it has any, follow each other without a gap."""
         first, last = ticks

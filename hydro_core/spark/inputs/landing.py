@@ -37,7 +37,7 @@ from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refuse_input
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
-from hydro_core.ticks.axis import NONE, Axis, Numbers, Window
+from hydro_core.ticks.axis import NONE, Axis, Numbers, TimeRange
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
@@ -94,7 +94,7 @@ class InputBatches:
         self,
         first: int,
         last: int,
-        times: Mapping[int, Window] | None = None,
+        times: Mapping[int, TimeRange] | None = None,
         seen: Mapping[str, Seen] | None = None,
     ) -> Mapping[str, Batch]:
         """The batches of a range, as the inputs were seen; late rows come with its first tick.
@@ -128,21 +128,21 @@ class InputBatches:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
-    def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+    def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, TimeRange]) -> Batch:
         own = self._own(seen, ticks, times)
         late = seen.arrivals.rows if ticks[0] == seen.until else None
         batch = own if late is None else own.with_late(late, ticks[0])
         seen.refuse_changed()
         return replace(batch, read=seen.noted(own.read, self._directory, first=ticks[0]))
 
-    def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+    def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, TimeRange]) -> Batch:
         """The rows of the range itself."""
         source = seen.source
         file, item = source.file, source.item
         part = range_of(source, seen.arrived, ticks, times)
         if file.column is None and ticks[0] > 0:
-            nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
+            empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
+            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0))
         with as_changes(file):
             try:
                 if _is_whole(part):
@@ -189,7 +189,7 @@ class InputBatches:
 
 
 def range_of(
-    source: LandingSource, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
+    source: LandingSource, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, TimeRange]
 ) -> InputRange:
     """An input at a range of ticks."""
     file, found = source.file, arrived.found

@@ -28,8 +28,14 @@ from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
-from hydro_core.ticks.axis import NONE, Axis, Window
-from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, Values, WantedRows
+from hydro_core.ticks.axis import NONE, Axis, TimeRange
+from hydro_core.ticks.wanted import (
+    CanonicalValues,
+    ReadLimits,
+    TooLargeError,
+    TooManyError,
+    WantedRows,
+)
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
@@ -69,7 +75,7 @@ class SlicedBatches(InputBatches):
         self,
         wanted: WantedRows,
         last: int,
-        times: Mapping[int, Window],
+        times: Mapping[int, TimeRange],
         most: ReadLimits,
         version: int | None = None,
     ) -> Mapping[int, list[Any]]:
@@ -117,7 +123,7 @@ class SlicedBatches(InputBatches):
         self,
         wanted: Sequence[WantedRows],
         last: int,
-        times: Mapping[int, Window],
+        times: Mapping[int, TimeRange],
         most: ReadLimits,
         version: int | None = None,
     ) -> None:
@@ -146,7 +152,7 @@ class SlicedBatches(InputBatches):
         self,
         asked: Sequence[tuple[WantedRows, Sequence[FieldPath]]],
         last: int,
-        times: Mapping[int, Window],
+        times: Mapping[int, TimeRange],
         version: int | None = None,
     ) -> list[Counter[tuple[Hashable, ...]]]:
         """How many of the rows of an input have which values in some fields, by their forms; for
@@ -177,7 +183,7 @@ class SlicedBatches(InputBatches):
         self,
         wanted: WantedRows,
         last: int,
-        times: Mapping[int, Window],
+        times: Mapping[int, TimeRange],
         version: int | None = None,
     ) -> int:
         """The bytes of the files that may have rows that are wanted."""
@@ -194,7 +200,7 @@ class SlicedBatches(InputBatches):
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
     def _part(
-        self, wanted: WantedRows, last: int, times: Mapping[int, Window], version: int | None
+        self, wanted: WantedRows, last: int, times: Mapping[int, TimeRange], version: int | None
     ) -> InputRange:
         source, key = self.landings.sources[wanted.name], (wanted.name, version)
         if key not in self._arrived:
@@ -301,7 +307,7 @@ def column_of(path: FieldPath, item: ItemType) -> str | None:
             return None
 
 
-def _one_of(column: str | None, values: Values, schema: pa.Schema) -> ds.Expression | None:
+def _one_of(column: str | None, values: CanonicalValues, schema: pa.Schema) -> ds.Expression | None:
     if column is None or column not in schema.names:
         return None
     kind = schema.field(column).type

@@ -35,22 +35,40 @@ def test_an_output_that_is_proven_to_be_empty_has_its_columns() -> None:
     assert "latest-by-hand" not in explanation(plan)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        FEEDBACK,
-        "x = nothing -> union(y); y = x -> prev() -> unique(); x -> out",
-        "x = nothing -> persist() -> union(in0) -> persist(); x -> delta() -> out",
-        'nothing -> join(right=in0, on="k", suffix="_r") -> select("k") -> persist() -> unique() -> out',
-        'nothing -> map(lambda r: r.v) -> prev() -> union(s); s = in0 -> map(lambda r: r.v) -> old()'
-        "-> union(t) -> persist(); t = nothing -> map(lambda r: r.v); s -> out",
-        "x = in0 -> union(y) -> union(z) -> persist() -> unique()"
-        "; y = nothing -> old(); z = nothing -> window(2); x -> delta() -> out",
-        "x = in0 -> difference(neg=k) -> union(y); k = nothing -> filter(lambda r: r.v)"
-        "; y = x -> prev() -> difference(neg=k); x -> persist() -> out",
-        "x = y -> prev() -> filter(lambda r: r.v > 0); y = x -> union(nothing) -> prev(); x -> out",
-    ],
-)
+PROGRAMS = {
+    "feedback": FEEDBACK,
+    "distinct": "x = nothing -> union(y); y = x -> prev() -> unique(); x -> out",
+    "history": "x = nothing -> persist() -> union(in0) -> persist(); x -> delta() -> out",
+    "joined": """
+        joined = nothing -> join(right=in0, on="k", suffix="_r")
+        joined -> select("k") -> persist() -> unique() -> out
+    """,
+    "mapped": """
+        nothing -> map(lambda r: r.v) -> prev() -> union(s)
+        s = in0 -> map(lambda r: r.v) -> old() -> union(t) -> persist()
+        t = nothing -> map(lambda r: r.v)
+        s -> out
+    """,
+    "window": """
+        x = in0 -> union(y) -> union(z) -> persist() -> unique()
+        y = nothing -> old(); z = nothing -> window(2)
+        x -> delta() -> out
+    """,
+    "excluded": """
+        x = in0 -> difference(neg=k) -> union(y)
+        k = nothing -> filter(lambda r: r.v)
+        y = x -> prev() -> difference(neg=k)
+        x -> persist() -> out
+    """,
+    "two ticks ago": """
+        x = y -> prev() -> filter(lambda r: r.v > 0)
+        y = x -> union(nothing) -> prev()
+        x -> out
+    """,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_what_is_empty_makes_no_terms_without_end(text: str) -> None:
     plan = _optimized(NOTHING + text)
     assert plan.saturation.saturated
