@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hydro_core.catalog.classes import Compares, Matching, Empty, Sum
+from hydro_core.catalog.classes import Compares, Empty, Matching, Sum
 from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.properties import Passes
 from hydro_core.optimize.rule import Rule, rule
@@ -68,7 +68,7 @@ def unfilled_streams(problem: Problem) -> frozenset[str]:
 
 
 def unfilled_in(problem: Problem, space: Space, choice: Mapping[ClassId, int]) -> Iterator[str]:
-    """The streams of the program that no item ever reaches in a plan, if the rules do not say so."""
+    """Streams of the program that no item reaches in a plan, if the rules do not say so."""
     chosen = {cls: space.nodes[node] for cls, node in choice.items()}
     found = never_filled({cls: (node.shape, node.inputs) for cls, node in chosen.items()})
     for name, args in problem.facts:
