@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from hydro_core.errors import Span
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.schedule import scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,12 @@ class Ticks:
     @property
     def calendar(self) -> Calendar:
         """The windows; a `ProgramError` says why there are none."""
-        return Calendar(self.start, self.every, self.end, self.zone, self.delay)
+        return _calendar(self)
+
+
+@lru_cache
+def _calendar(ticks: Ticks) -> Calendar:
+    return scheduled(Calendar(ticks.start, ticks.every, ticks.end, ticks.zone, ticks.delay))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from hydro_core.analysis.slice_wording import in_words
 from hydro_core.shrink import Shrunk
 from hydro_core.sliced import SlicedRun
 from hydro_core.spark.store.schema import flattened
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where
-from ..project.ticks import TickWindow
 from .show import as_table
 
 

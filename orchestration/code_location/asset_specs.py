@@ -21,9 +21,9 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.landing_path import landing_path
 
 from ..project.shape import FlowShape, OutputShape, StateShape
-from ..project.ticks import TickAxis
 from .about import About
 from .asset_paths import asset_path
+from .partitions import partitions_of
 
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
@@ -60,15 +60,13 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
     return dg.AssetKey(asset_path(flow, asset))
 
 
-def flow_specs(
-    flow: FlowAsset, shape: FlowShape, axis: TickAxis, about: About
-) -> list[dg.AssetSpec]:
+def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.AssetSpec]:
     """The assets that a tick makes, parents first."""
     common = {
         "skippable": True,
         "group_name": flow.name,
         "owners": list(flow.owners),
-        "partitions_def": axis.partitions,
+        "partitions_def": partitions_of(flow.ticks.calendar),
         "kinds": {"deltalake"},
     }
     shown = {**about.metadata, **about.shards(shape.plan)}

@@ -16,8 +16,8 @@ from hydro_core.deploy.files import WrittenDeployment, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.ticks import TickWindow, times_of
 from ..runner.beside import Computed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, Read
 from .changes import Change, Work
@@ -214,7 +214,7 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     seen = inputs.landings.look_again(rework.first, ledger, seen)
 
     def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
+        return inputs.read(windows[0].tick, windows[-1].tick, seen)
 
     return read
 

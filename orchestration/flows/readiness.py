@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset
@@ -114,6 +114,5 @@ def _landed(calendar: Calendar, found: int | datetime | None) -> int:
     if found is None:
         return 0
     if isinstance(found, datetime):
-        there = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-        return max(0, calendar.tick_of(there))
+        return max(0, calendar.tick_of(found))
     return max(0, found)

@@ -30,14 +30,6 @@ class LandingTable:
 
 
 @dataclass(frozen=True, slots=True)
-class PipelinePast:
-    """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
-
-    directory: Path
-    calendar: Calendar
-
-
-@dataclass(frozen=True, slots=True)
 class Landings:
     """Where inputs land, by their names, and the pipeline's directory; without one, what has come
     for committed ticks is not known.
@@ -133,8 +125,8 @@ def landings_of(
     landings: Mapping[str, LandingTable],
     items: Mapping[str, ItemType],
     spark: Callable[[], SparkSession],
-    zone: str = "UTC",
-    past: PipelinePast | None = None,
+    calendar: Calendar | None = None,
+    directory: Path | None = None,
 ) -> Landings:
     """The landings of a pipeline's inputs.
 
@@ -142,14 +134,13 @@ def landings_of(
         landings: where each input lands.
         items: the items' types, by the inputs' names.
         spark: gives the session, where files are too large for this process.
-        zone: the time zone of dates, and of times that name none.
-        past: how the rows of committed ticks are known; without it, these are not looked for.
+        calendar: the windows of the ticks; None: numbers tell them.
+        directory: the pipeline's; without it, what came for committed ticks is not looked for.
     """
-    calendar = None if past is None else past.calendar
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
+            InputFile(name, str(where.path), where.column), items[name], spark, calendar
         )
         for name, where in landings.items()
     }
-    return Landings(sources, None if past is None else past.directory)
+    return Landings(sources, directory)
