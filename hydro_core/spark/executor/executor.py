@@ -26,18 +26,10 @@ from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.lower.changes import as_changes, changes_of, with_changes
-from hydro_core.spark.lower.combine import united, written_as
-from hydro_core.spark.lower.io import empty_frame
-from hydro_core.spark.lower.registry import (
-    Step,
-    as_kind,
-    fitted,
-    lower,
-    require_lowerings,
-)
-from hydro_core.spark.lower.state import first_seen
+from hydro_core.spark.lower.over_time.growth import first_seen
+from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of, with_changes
+from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
 from hydro_core.types.stream import Order, StreamType
 
 ENDLESS = 1 << 60

@@ -16,7 +16,7 @@ from hydro_core.files.outputs import TICK as OUTPUT_TICK
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.store.schema import stored
 from hydro_core.types.item import Row, Tuple
 

@@ -39,9 +39,9 @@ from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.lower.folds import wrapped
-from hydro_core.spark.lower.keyed import accumulator_type, keyed_value
-from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
