@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import demands
+from hydro_core.files.pieces import damage_told
 from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.files.plain import plain_table
 from hydro_core.files.rows import WantedColumns as Made
@@ -141,7 +142,10 @@ class InputBatches:
         source.refuse_missing()
         try:
             found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
-            return None if found.dataset is None else found.dataset.count_rows()
+            if found.dataset is None:
+                return None
+            with damage_told(found.files, found.form):
+                return found.dataset.count_rows()
         except FileNotFoundError as gone:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.pieces import damage_told
 from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -100,7 +101,8 @@ class SlicedBatches(InputBatches):
                 if wanted.some is None:
                     _refuse_large(_size(part, rows, where), most)
                 rows = self._quick(part, rows)
-            table = plain_table(matching(rows, part.names, where, most.rows, wanted.some))
+            with damage_told(part.found.files, part.found.form):
+                table = plain_table(matching(rows, part.names, where, most.rows, wanted.some))
             numbers = part.numbers(table)
             there = numbers != NONE
             ticks: Any = pa.array(numbers[there])
@@ -130,7 +132,8 @@ class SlicedBatches(InputBatches):
         where = _where(part, wanted, rows)
         try:
             _refuse_large(_size(part, rows, where), most)
-            table = matching(self._quick(part, rows), part.names, where, most.rows)
+            with damage_told(part.found.files, part.found.form):
+                table = matching(self._quick(part, rows), part.names, where, most.rows)
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
@@ -159,7 +162,8 @@ class SlicedBatches(InputBatches):
         if rows is None or len(columns) < len(names):
             return nothing
         where = _where(part, [wanted for wanted, _ in asked], rows)
-        counted = counts_of(self._quick(part, rows), columns, where)
+        with damage_told(part.found.files, part.found.form):
+            counted = counts_of(self._quick(part, rows), columns, where)
         found = []
         for wanted, fields in asked:
             where = condition_of(wanted, counted.schema, item)
