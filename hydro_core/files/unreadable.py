@@ -21,7 +21,7 @@ UNREADABLE = (
     *(OSError, EOFError, zlib.error),
 )
 """What reading a damaged file raises."""
-_NOT_UTF8 = "save it as UTF-8, for example with `iconv -f {} -t UTF-8`"
+NOT_UTF8 = "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`"
 _SIXTEEN = (b"\xff\xfe", b"\xfe\xff")
 """What texts of UTF-16 begin with."""
 _SIGNS = {
@@ -71,7 +71,7 @@ def refuse_not_utf8(file: Path, line: int) -> NoReturn:
     """Refuses a file for a line that is not UTF-8."""
     begin = _begin(file)
     _refuse_other_kind(file, begin)
-    cure = _NOT_UTF8.format("UTF-16" if begin[:2] in _SIXTEEN else "LATIN1")
+    cure = NOT_UTF8.replace("LATIN1", "UTF-16") if begin[:2] in _SIXTEEN else NOT_UTF8
     refuse(f"`{file}`, line {line} is not UTF-8", cure)
 
 

@@ -10,7 +10,7 @@ import importlib
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -96,7 +96,15 @@ def found_in(root: Path) -> DiscoveredFlows:
     once = [flow for flow in flows if of_name[flow.name] == 1]
     wrong = dict(reads_wrong(once, [flow.name for flow in broken]))
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
-    return DiscoveredFlows(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
+    right = [flow for flow in once if flow.name not in wrong]
+    return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
+
+
+def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
+    """The flow with the ticks of those that it reads, where they are others."""
+    read = {one.flow for one in flow.reads.values()}
+    ticks = {one.name: one.ticks for one in flows if one.name in read and one.ticks != flow.ticks}
+    return replace(flow, fed_by=ticks) if ticks else flow
 
 
 def module_in(folder: Path, module: str) -> str | None:

@@ -42,10 +42,11 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class FlowOutput:
-    """An output of another flow of the project, which has the same ticks.
+    """An output of another flow of the project, whose ticks are the same or longer.
 
-    A tick reads what the same tick of the other flow has added to the output's table, once that is
-    committed. `late` is as a `Landing` has it: what the other flow computes again is followed by
+    A tick reads what the tick of the other flow with the same window has added to the output's
+    table, once that is committed; what a longer tick has added is read by the first tick after its
+    window. `late` is as a `Landing` has it: what the other flow computes again is followed by
     "correct".
     """
 
@@ -144,6 +145,8 @@ class FlowAsset:
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None
     """The asset's folder, by whoever has found it there."""
+    fed_by: Mapping[str, Ticks] = field(default_factory=dict)
+    """The ticks of the flows that it reads, by whoever knows them; those of others are its own."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     """Where a declaration that has lines says what: "inputs.payments.column", and all the rest."""
 
@@ -156,3 +159,9 @@ class FlowAsset:
     def reads(self) -> Mapping[str, FlowOutput]:
         """The inputs that are outputs of other flows."""
         return {name: of for name, of in self.inputs.items() if isinstance(of, FlowOutput)}
+
+    def numbered_by(self, name: str) -> Calendar | None:
+        """Whose ticks number the rows of an input; None: the flow's own."""
+        read = self.reads.get(name)
+        theirs = self.fed_by.get(read.flow) if read else None
+        return None if theirs is None else theirs.calendar

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.feed import Feed
 from hydro_core.ticks.moments import moment_of
 from hydro_core.types.values import ValueProblem
 
@@ -40,11 +41,13 @@ class TickRange:
         first: the first tick.
         last: the last one.
         calendar: their windows; None: they have none, and only numbers tell them.
+        numbered: whose ticks the numbers are of; None: these.
     """
 
     first: int
     last: int | None
     calendar: Calendar | None = None
+    numbered: Calendar | None = None
 
     @property
     def zone(self) -> str:
@@ -67,7 +70,9 @@ class TickRange:
         """What surely holds of the rows of the range; it also holds of few others."""
         field = pc.field(column)
         if pa.types.is_integer(kind):
-            return _both(field >= self.first, field <= self._last)
+            feed, ticks = self.feed, self.ticks
+            told = ticks if feed is None else feed.needed(ticks[0], ticks[-1])
+            return _both(field >= told.start, field < told.stop)
         calendar = self._calendar()
         # Bounds of the column's own type let the files' statistics tell what need not be read.
         low = self._bound(calendar.start_of(self.first), kind, -3)
@@ -78,7 +83,7 @@ class TickRange:
         """The ticks of the values of the column, `NONE` where they are of none of the range."""
         found: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         if pa.types.is_integer(found.type):
-            return self._known(_ints(found.cast(pa.int64())))
+            return self._known(self._arrived(_ints(found.cast(pa.int64()))))
         if pa.types.is_date(found.type) or found.type.tz is None:
             return self.of_moments(_in_zone(found.cast(pa.timestamp("us")), self.zone))
         return self.of_moments(found)
@@ -94,6 +99,19 @@ class TickRange:
         found, places = np.unique(values, return_inverse=True)
         ticks = self._ticks(found)[places] if len(found) else found
         return np.where(pc.is_valid(moments).to_numpy(zero_copy_only=False), ticks, NONE)
+
+    @property
+    def feed(self) -> Feed | None:
+        """How numbers of ticks of another calendar tell these; None: they are these ticks' own."""
+        return None if self.numbered is None else Feed(self._calendar(), self.numbered)
+
+    def _arrived(self, numbers: Numbers) -> Numbers:
+        feed = self.feed
+        if feed is None or not len(numbers):
+            return numbers
+        told, places = np.unique(numbers, return_inverse=True)
+        own = [NONE if number < 0 else feed.arrives(number) for number in told.tolist()]
+        return np.array(own, np.int64)[places]
 
     def _ticks(self, moments: Numbers) -> Numbers:
         """The ticks of different microseconds since 1970, in order."""
@@ -140,10 +158,14 @@ class TickRange:
         return pa.scalar(wall, pa.timestamp("us")).cast(kind)
 
 
-def tick_told(value: Any, calendar: Calendar | None) -> int | None:
+def tick_told(
+    value: Any, calendar: Calendar | None, numbered: Calendar | None = None
+) -> int | None:
     """The tick that a value of a tick column tells, negative before tick 0; None: it tells none."""
     if isinstance(value, str) and value.lstrip("-").isdecimal():
-        return int(value)
+        value = int(value)
+    if isinstance(value, int) and calendar is not None and numbered is not None:
+        return Feed(calendar, numbered).arrives(value)
     try:
         moment = moment_of(value, "UTC" if calendar is None else calendar.zone)
     except ValueProblem:

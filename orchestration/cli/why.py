@@ -80,7 +80,9 @@ def explain(
             run, rows = as_read, as_read.run()[-1]
     shrunk = shrink(run, seconds) if rows else None
     there = () if rows or run.too_many else _there(slices, output, where, window)
-    return Why(slices, asked[1], run, window, stored, rows, shrunk, there)
+    commit = None if stored is None else slices.ledger.commit_of(window.tick)
+    again = () if commit is None else commit.ran_again
+    return Why(slices, asked[1], run, window, stored, rows, shrunk, there, again)
 
 
 def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[Any]) -> Where:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +19,7 @@ from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.landing_path import landing_path
+from hydro_core.ticks.feed import Feed
 
 from ..project.shape import FlowShape, OutputShape, StateShape
 from .about import About
@@ -84,6 +85,20 @@ def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.Asset
     return [*states, *outputs]
 
 
+def _deps(flow: FlowAsset, parents: Iterable[str]) -> list[dg.AssetDep]:
+    """What an asset is made of; of a flow whose ticks are longer, the one that was over last."""
+    over = dg.TimeWindowPartitionMapping(
+        start_offset=-1, end_offset=-1, allow_nonexistent_upstream_partitions=True
+    )
+    found = []
+    for parent in parents:
+        theirs = flow.numbered_by(parent.removeprefix("landing/"))
+        is_coarser = theirs is not None and Feed(flow.ticks.calendar, theirs).is_coarser
+        mapping = over if is_coarser else None
+        found.append(dg.AssetDep(asset_key(flow, parent), partition_mapping=mapping))
+    return found
+
+
 def _state(
     flow: FlowAsset,
     state: StateShape,
@@ -95,7 +110,7 @@ def _state(
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
         asset_key(flow, f"state/{state.name}"),
-        deps=[asset_key(flow, name) for name in state.parents],
+        deps=_deps(flow, state.parents),
         description=f"{said}\n\n{state.says}" if said else state.says,
         tags={"role": "state"},
         metadata={
@@ -125,7 +140,7 @@ def _output(
     }
     return dg.AssetSpec(
         asset_key(flow, output.name),
-        deps=[asset_key(flow, name) for name in output.parents],
+        deps=_deps(flow, output.parents),
         description=flow.outputs.get(output.name)
         or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",

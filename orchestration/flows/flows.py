@@ -158,5 +158,5 @@ class Flows:
                 place = self.deployments.output_of(flow, name, columns)
             else:
                 place = self.project.landing / landing_path(where.path)
-            landings[name] = LandingTable(place, where.column)
+            landings[name] = LandingTable(place, where.column, flow.numbered_by(name))
         return landings, items

@@ -11,6 +11,7 @@ from datetime import datetime
 from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, TickWindow
+from hydro_core.ticks.feed import Feed
 
 Committed = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""
@@ -72,10 +73,15 @@ def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) 
     until = calendar.closed(now)
     why = _why_open(calendar, until)
     for name, read in flow.reads.items():
-        done = committed(read.flow)
-        if done < until:
-            key = calendar.window(done).key
-            until, why = done, f"it waits for tick {key} of `{read.flow}`, which gives `{name}`"
+        feed = Feed(calendar, flow.numbered_by(name) or calendar)
+        needed = feed.needed(0, until)
+        missing = max(committed(read.flow), needed.start)
+        has_ended = feed.other.count is not None and missing >= feed.other.count
+        if has_ended or feed.arrives(missing) >= until:
+            continue
+        key = feed.other.window(missing).key
+        until = feed.arrives(missing)
+        why = f"it waits for tick {key} of `{read.flow}`, which gives `{name}`"
     for name, landing in flow.landings.items():
         if landing.wait != "landed":
             continue

@@ -209,7 +209,7 @@ class InputBatches:
 def range_of(source: LandingSource, arrived: Arrived, ticks: tuple[int, int]) -> InputRange:
     """An input at a range of ticks."""
     file, found = source.file, arrived.found
-    told = None if file.column is None else TickRange(*ticks, source.calendar)
+    told = None if file.column is None else source.ticks(*ticks)
     read = InputRead(file.name, None, file.path, found.version, found.kind)
     return InputRange(arrived, source.columns, told, read)
 

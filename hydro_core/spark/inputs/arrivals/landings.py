@@ -27,6 +27,8 @@ class LandingTable:
 
     path: Path
     column: str | None = None
+    numbered: Calendar | None = None
+    """Whose ticks the column has the numbers of; None: those of who reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,11 @@ def landings_of(
     """
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column), items[name], spark, calendar
+            InputFile(name, str(where.path), where.column),
+            items[name],
+            spark,
+            calendar,
+            where.numbered,
         )
         for name, where in landings.items()
     }

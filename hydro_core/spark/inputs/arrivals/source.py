@@ -61,6 +61,7 @@ class LandingSource:
     item: ItemType
     spark: Callable[[], SparkSession]
     calendar: Calendar | None = None
+    numbered: Calendar | None = None
 
     @property
     def zone(self) -> str:
@@ -127,7 +128,11 @@ class LandingSource:
         """The ticks before `until`, or all; None: no column tells them, all is of tick 0."""
         if self.file.column is None:
             return None
-        return TickRange(0, None if until is None else until - 1, self.calendar)
+        return self.ticks(0, None if until is None else until - 1)
+
+    def ticks(self, first: int, last: int | None) -> TickRange:
+        """Some ticks, as the tick column tells them."""
+        return TickRange(first, last, self.calendar, self.numbered)
 
     def rows(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> pa.Table:
         """The rows (item, t) of some files that are of the ticks before `until`, or of all."""
@@ -205,7 +210,7 @@ class LandingSource:
 
     def tick_of(self, value: Any) -> int | None:
         """The tick of what the tick column holds."""
-        return None if value is None else tick_told(value, self.calendar)
+        return None if value is None else tick_told(value, self.calendar, self.numbered)
 
     @property
     def _made(self) -> WantedColumns:
