@@ -42,6 +42,8 @@ MISFIT = re.compile(
     r"(: invalid value '(?P<value>.*)')?"
 )
 """What Arrow says of a field that is no value of its column's type."""
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+"""What Arrow says of a row with another number of fields than the header has."""
 
 
 def refuse(message: str, cure: str) -> NoReturn:
@@ -175,6 +177,11 @@ def _cure(problem: Exception) -> str:
 
 def refuse_csv(file: Path, problem: Exception) -> NoReturn:
     """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
+    ragged = _RAGGED.search(str(problem))
+    if ragged is not None:
+        number, expected, got = ragged.groups()
+        message = f"`{file}`, line {number} has {got} fields, and the first line {expected}"
+        refuse(message, "mend the line; a field that holds a comma or a line's end is quoted")
     found = MISFIT.search(str(problem))
     if found is None or found["value"] is None:
         refuse_text(file, problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from hydro_core.errors import Diagnostic, HydroError, ProgramError
+from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.ticks.feed import Feed
@@ -16,8 +16,8 @@ def reads_wrong(
     """What is wrong with what flows read of each other, by their names (code `config`).
 
     Args:
-        flows: those of a project.
-        broken: the names of its other flows, whose declarations are wrong by themselves.
+        flows: those of a project that are right by themselves.
+        broken: the names of its other flows.
     """
     known = {flow.name: flow for flow in flows}
     for flow in flows:
@@ -60,11 +60,7 @@ def _circle(end: str, known: Mapping[str, FlowAsset], way: list[str]) -> list[st
 
 
 def _ticks_differ(flow: FlowAsset, other: FlowAsset) -> tuple[str, str] | None:
-    try:
-        feed = Feed(flow.ticks.calendar, other.ticks.calendar)
-    except HydroError:
-        # What is wrong with the ticks of one of them is told where it is said.
-        return None
+    feed = Feed(flow.ticks.calendar, other.ticks.calendar)
     if feed.is_one_to_one or (feed.is_coarser and flow.ticks.zone == other.ticks.zone):
         return None
     says, own = (

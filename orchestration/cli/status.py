@@ -284,7 +284,8 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += late_lines(flow.flow, flow.late)
     lines += _ran_again(flow.reruns)
     if not flow.running:
-        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}{_how(flow)}")
+        says = flow.next.replace("\n", "\n  ")
+        lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")
     return lines
 
 

@@ -55,8 +55,8 @@ def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None)
     try:
         flows.plan(flow)
     except HydroError as error:
-        why = "" if error.code == "state" else ", its program does not compile"
-        return NextRun(None, f"nothing can run{why}: {error}", True)
+        why = "" if error.code in ("state", "config") else ", its program does not compile"
+        return NextRun(None, f"nothing can run{why}:\n{error}", True)
     tries: Sequence[Attempt] = ()
     if instance is not None:
         from .records import attempts_at

@@ -88,7 +88,7 @@ def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) 
         found = latest(name)
         landed = _landed(calendar, found)
         if landed < until:
-            until, why = landed, _why_missing(calendar, landed, name, found)
+            until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     return Ready(calendar, until, why)
 
 
@@ -103,10 +103,12 @@ def _why_open(calendar: Calendar, tick: int) -> str:
     return _until_closed(calendar, calendar.window(tick))
 
 
-def _why_missing(calendar: Calendar, tick: int, name: str, found: int | datetime | None) -> str:
+def _why_missing(
+    calendar: Calendar, tick: int, name: str, found: int | datetime | None, path: str
+) -> str:
     end = calendar.window(tick).end
     if found is None:
-        return f"it waits for `{name}`, where no row has landed"
+        return f"it waits for `{name}`: no row has landed at {path}"
     if isinstance(found, datetime):
         return (
             f"it waits for a row of `{name}` at or after {calendar.shown(end)}; the last one is of "

@@ -87,7 +87,7 @@ def test_a_tick_waits_for_what_arrives_with_it(
 @pytest.mark.parametrize(
     ("latest", "until", "why"),
     [
-        (None, 0, "it waits for `x`, where no row has landed"),
+        (None, 0, "it waits for `x`: no row has landed at x"),
         (at(3, 23), 2, "a row of `x` at or after 2026-01-04 00:00 UTC; the last one is of 2026-01"),
         (at(4), 3, "the last one is of 2026-01-04 00:00 UTC"),
         (3, 3, "a row of `x` of a later tick than 3; the last one is of 3"),

@@ -83,6 +83,17 @@ def test_what_does_not_fit_is_told_with_its_line(
     assert "help: " in wrong(found)["second"]
 
 
+def test_what_is_wrong_with_the_ticks_of_one_flow_is_no_other_flows_error(tmp_path: Path) -> None:
+    declare(tmp_path, "first", "{x: {path: x, column: day}}", "{start: 2026-01-01, every: 2d}")
+    declare(tmp_path, "second", "{x: {flow: first, output: y}}")
+    declare(tmp_path, "third", "{x: {path: x, column: day}}")
+    found = found_in(tmp_path)
+    assert [flow.name for flow in found.flows] == ["third"]
+    assert "flow `first`, `ticks`: `every`: ticks of 2d have no schedule" in wrong(found)["first"]
+    assert "asset.yaml:2" in wrong(found)["first"]
+    assert "the flow `first` cannot be loaded" in wrong(found)["second"]
+
+
 def test_flows_in_a_circle_are_all_wrong_and_others_are_not(tmp_path: Path) -> None:
     declare(tmp_path, "a", "{x: {flow: b, output: y}}")
     declare(tmp_path, "b", "{x: {flow: c, output: y}}")
