@@ -18,7 +18,7 @@ import pyarrow.csv
 
 from hydro_core.files.kinds import (
     Declared,
-    Wanted,
+    ReadNames,
     among,
     csv_options,
     csv_type,
@@ -53,7 +53,7 @@ class FileForm:
     kind: str
     base: str
     declared: Declared
-    wanted: Wanted
+    wanted: ReadNames
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
     constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)

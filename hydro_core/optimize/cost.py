@@ -19,12 +19,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -230,8 +230,8 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             return 3 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            touched = min(groups(sum(into)), out)
-            return sum(into) + 2 * touched + (0.0 if told else out)
+            changed = min(groups(sum(into)), out)
+            return sum(into) + 2 * changed + (0.0 if told else out)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):
@@ -242,7 +242,7 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case FeedbackShape(new):
             return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
         case (
-            Nothing()
+            Empty()
             | PerItem()
             | Projection()
             | Product()

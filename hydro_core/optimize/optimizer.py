@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hydro_core.analysis.identity import unsettled
+from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import ProgramError
@@ -39,7 +39,7 @@ from hydro_core.types.common import common_type
 from hydro_core.types.item import UNKNOWN, ItemType, children
 from hydro_core.types.stream import Order
 
-UNTOUCHED = Saturation(0, 0, True)
+NO_SATURATION = Saturation(0, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Optimized:
     steps: tuple[Derivation, ...] = ()
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
-    saturation: Saturation = UNTOUCHED
+    saturation: Saturation = NO_SATURATION
     statistics: Statistics = field(default_factory=Statistics)
     """What the costs assume."""
     limits: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ def optimize(
     statistics = stats or Statistics()
     plan, before = choose(loaded, problem, space, statistics, goal)
     rebuilt = rebuild(loaded, problem.payloads, space, plan)
-    graph = unsettled(rebuilt.graph)
+    graph = without_typed_functions(rebuilt.graph)
     after = _types(typed, graph)
     if forgotten := list(_forgotten(typed, after)):
         return _as_it_is(typed, before, saturation, statistics, forgotten)
@@ -149,7 +149,7 @@ def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterat
             f"the rules stopped early, after {saturation.iterations:,} rounds and at"
             f" {saturation.nodes:,} nodes: a better plan may exist"
         )
-    if not plan.is_settled:
+    if not plan.has_converged:
         yield "the search among plans stopped at its limit: a better plan may exist"
     if replay and not replay.is_whole:
         yield (

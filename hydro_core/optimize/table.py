@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hydro_core.optimize.rule import Line
 from hydro_core.optimize.rules import algebra, functions, matches, state
 
-Line = tuple[str, ...]
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Time", state.STATE),
     ("What grows", state.GROWING),

@@ -23,7 +23,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 """What lies outside of what times can say begins at these."""
 
 
-Window = tuple[datetime, datetime]
+TimeRange = tuple[datetime, datetime]
 """When a tick begins and when it ends, in UTC."""
 
 
@@ -121,7 +121,7 @@ class Calendar:
         start = self.start_of(tick)
         return TickWindow(tick, self._key(tick), start, self.start_of(tick + 1))
 
-    def times(self, first: int, last: int) -> dict[int, Window]:
+    def times(self, first: int, last: int) -> dict[int, TimeRange]:
         """When the ticks `first` to `last` begin and end."""
         starts = [self.start_of(tick) for tick in range(first, last + 2)]
         return dict(zip(range(first, last + 1), pairwise(starts), strict=True))

@@ -13,7 +13,7 @@ from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, TickWindow
 from hydro_core.ticks.feed import Feed
 
-Committed = Callable[[str], int]
+CommittedTicks = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""
 
 Latest = Callable[[str], int | datetime | None]
@@ -60,7 +60,7 @@ class Ready:
         )
 
 
-def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) -> Ready:
+def ready(flow: FlowAsset, latest: Latest, committed: CommittedTicks, now: datetime) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
     Args:

@@ -39,11 +39,11 @@ Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
 
 
-Inputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
+SlicedInputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
 """Gives what a flow reads by a plan."""
 
 
-def inputs_of(flow: FlowAsset, program: Compiled, inputs: Inputs) -> SlicedBatches:
+def inputs_of(flow: FlowAsset, program: Compiled, inputs: SlicedInputs) -> SlicedBatches:
     """What a flow's program reads: the plan that runs may leave inputs out."""
     return inputs(flow, planned(program))
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Log = Callable[[str], None]
 
-Read = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
+ReadBatches = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
 
 
@@ -50,7 +50,7 @@ class Ranges:
 
     flow: FlowAsset
     pipeline: Pipeline
-    read: Read
+    read: ReadBatches
     log: Log
     refuse: Callable[[TickWindow], None] = _allowed
     """Raises for a tick that may not run."""

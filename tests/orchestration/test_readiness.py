@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing
 from hydrotick import commands
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.records import last_key
-from hydrotick.flows.readiness import Committed, Latest, ready
+from hydrotick.flows.readiness import CommittedTicks, Latest, ready
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, opened, serve
@@ -26,7 +26,7 @@ DAYS = Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1))
 NEVER: Latest = lambda name: pytest.fail(f"{name} need not be looked at")  # noqa: E731
 
 
-NO_FLOW: Committed = lambda name: pytest.fail(f"{name} is not read")  # noqa: E731
+NO_FLOW: CommittedTicks = lambda name: pytest.fail(f"{name} is not read")  # noqa: E731
 
 
 def at(day: int, hour: int = 0) -> datetime:

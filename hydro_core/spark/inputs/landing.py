@@ -163,8 +163,8 @@ class InputBatches:
         file, item = source.file, source.item
         part = range_of(source, seen.arrived, ticks)
         if file.column is None and ticks[0] > 0:
-            nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
+            empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
+            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0))
         with as_changes(file):
             try:
                 if _is_whole(part):

@@ -29,7 +29,13 @@ from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
 from hydro_core.ticks.tick_range import NONE
-from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, Values, WantedRows
+from hydro_core.ticks.wanted import (
+    CanonicalValues,
+    ReadLimits,
+    TooLargeError,
+    TooManyError,
+    WantedRows,
+)
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
@@ -284,7 +290,7 @@ def column_of(path: FieldPath, item: ItemType) -> str | None:
             return None
 
 
-def _one_of(column: str | None, values: Values, schema: pa.Schema) -> ds.Expression | None:
+def _one_of(column: str | None, values: CanonicalValues, schema: pa.Schema) -> ds.Expression | None:
     if column is None or column not in schema.names:
         return None
     kind = schema.field(column).type

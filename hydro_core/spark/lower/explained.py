@@ -12,12 +12,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -46,14 +46,14 @@ from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
-How = Literal["column", "aggregate", "arrow udf", "nowhere"]
+RunsAs = Literal["column", "aggregate", "arrow udf", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """How a function runs, and why as Python if it does."""
 
-    how: How
+    how: RunsAs
     reason: str | None = None
     place: Place = (0, 0)
     """Line and column of what cannot be a column; (0, 0) where it is the function as a whole."""
@@ -113,7 +113,7 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, cls, fn, item)
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return runtime(fn, (item,))
         case Matching() | Distinct() | ByKey() | Running() | Ordering():
             return runtime(fn, (item,))

@@ -1,4 +1,4 @@
-"""No operator's and no aggregate's name outside the catalogue, meanings and registrations.
+"""No operator's and no aggregate's name outside the catalogue, definitions and registrations.
 
 What an operator or an aggregate is stands in its entry; who asks for it by its name does not know
 of the others. A lowering is registered by the name of what it lowers.
@@ -20,7 +20,7 @@ from hydro_core.catalog.registry import NAMES
 
 ROOT = Path(hydro_core.__file__).parent
 OPERATORS = frozenset({*NAMES, *INTERNAL})
-ALLOWED = ("catalog", "reference/meanings", "agg.py")
+ALLOWED = ("catalog", "reference/definitions", "agg.py")
 """Of `agg.py` the names are what users call."""
 LOWERINGS = ROOT / "spark" / "lower"
 
@@ -56,7 +56,7 @@ OTHER_WORDS: Words = {
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "shards/run.py": {"tick": GOAL},
     "shards/traffic.py": {"tick": GOAL},
-    "ticks/axis.py": {"latest": "pandas' word for a time that does not exist"},
+    "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/arrays.py": {"enumerate": PYTHON},
     "spark/functions/columns/methods.py": {"join": PYTHON, "partition": PYTHON},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
@@ -141,7 +141,7 @@ class _Kind:
         yield from ((str(n.value), n.lineno) for n in found if n not in registered)
 
     def found(self) -> Mapping[str, list[tuple[str, int]]]:
-        """By module, what is named outside the catalogue and the meanings."""
+        """By module, what is named outside the catalogue and the definitions."""
         files = {file.relative_to(ROOT).as_posix(): file for file in sorted(ROOT.rglob("*.py"))}
         found = {n: list(self.named(f)) for n, f in files.items() if not n.startswith(ALLOWED)}
         return {name: names for name, names in found.items() if names}

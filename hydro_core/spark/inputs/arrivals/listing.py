@@ -57,7 +57,7 @@ class Hashed:
         return len(self.ticks)
 
 
-NOTHING = Hashed(np.array([], np.int64), np.array([], np.uint64))
+NO_ROWS = Hashed(np.array([], np.int64), np.array([], np.uint64))
 
 
 @dataclass(frozen=True, slots=True)

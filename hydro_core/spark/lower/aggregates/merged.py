@@ -13,7 +13,8 @@ from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.aggregates.named import GREATEST, Argument, Group, argument_of, or_zero
+from hydro_core.spark.functions.columns.compiler import TypedColumn
+from hydro_core.spark.lower.aggregates.named import GREATEST, Group, argument_of, or_zero
 from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
 from hydro_core.spark.lower.aggregates.partial import (
     Merge,
@@ -117,7 +118,7 @@ def _extreme(group: Group, *, greatest: bool) -> MergedResult:
     )
 
 
-def extreme_part(value: Argument, order: Argument, *, greatest: bool) -> Column:
+def extreme_part(value: TypedColumn, order: TypedColumn, *, greatest: bool) -> Column:
     """What the value at an extreme order has most of; null orders do not count."""
     place = order[0] if greatest else reversed_order(*order)
     both = F.struct(place.alias("o"), value[0].alias("v"))

@@ -14,20 +14,19 @@ from hydro_core.ir.graph import Node
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.functions.columns.compiler import TypedColumn
 from hydro_core.spark.lower.aggregates.of_parts import made_of, parts_of
 from hydro_core.spark.lower.aggregates.sums import checked_sum, mean_of_decimals, sum_of_decimals
 from hydro_core.spark.lower.items.columns import named, reversed_order
 from hydro_core.spark.lower.items.functions import evaluated, fn_type
 from hydro_core.types.item import Decimal, ItemType, is_integer
 
-Argument = tuple[Column, ItemType]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """What an aggregate is lowered for: its arguments over the rows of a group, and its result."""
 
-    arguments: Sequence[Argument]
+    arguments: Sequence[TypedColumn]
     result: ItemType
     node: Node
     ordered: bool
@@ -51,7 +50,7 @@ def aggregate_column(
     return found.cast(spark_type(result))
 
 
-def argument_of(argument: str | Fn, item: ItemType) -> Argument:
+def argument_of(argument: str | Fn, item: ItemType) -> TypedColumn:
     """The column that an aggregate is over, and its type."""
     if isinstance(argument, Fn):
         return evaluated(argument, item), fn_type(argument, item)

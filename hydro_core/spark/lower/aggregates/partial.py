@@ -23,9 +23,9 @@ class Partial:
     of_changes: Callable[[Column], Column] | None = None
     """The aggregate of rows of which n copies come, or go where n is negative, given n.
 
-    MergedResult as the others are, which is by adding; None: what goes cannot be taken out.
+    They are merged as the others are, which is by adding; None: what goes cannot be taken out.
     """
-    copies: bool = True
+    is_weighted: bool = True
     """Whether n may be any number; else it is 1 or -1."""
     beyond: Column | None = None
     """Fails the tick, where merging values may give null because the result does not fit."""

@@ -42,7 +42,7 @@ def sum_of_decimals(column: Column, item: Decimal, node: Node) -> Partial:
         lambda n: or_fails(
             F.try_sum, F.when(n > 0, column).otherwise(_negated(column, item)), beyond
         ),
-        copies=False,
+        is_weighted=False,
         beyond=beyond(F.col(TICK)),
     )
 

@@ -36,10 +36,10 @@ def cross_singleton(step: Step) -> Relation:
     found = _with_single(step, left, checked)
     # Where nothing meets the single items Spark would not look at them: this part, which has no
     # rows, makes it look.
-    nothing = marked.frame.where(guarded(~fine)).select(
+    empty = marked.frame.where(guarded(~fine)).select(
         null(step.item).alias(ITEM), *(F.col(name) for name in _times(marked, found))
     )
-    whole = found.frame.unionByName(nothing, allowMissingColumns=True)
+    whole = found.frame.unionByName(empty, allowMissingColumns=True)
     return found.with_(frame=whole)
 
 

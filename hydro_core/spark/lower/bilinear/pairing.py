@@ -28,7 +28,7 @@ from hydro_core.types.item import Field, ItemType, Row, Tuple
 Side = tuple[Column | None, ItemType]
 """An item, None for a missing one, and its type."""
 
-Part = Callable[[int, ItemType], Column]
+KeyPart = Callable[[int, ItemType], Column]
 """A part of the key by its position, as a column of the given type."""
 
 
@@ -53,7 +53,7 @@ def paired(
     return make_row(_paired_columns(step, part, (x, left), (y, right)))
 
 
-def _part_of(step: Step, keyed: Side, key: list[Column] | None) -> Part:
+def _part_of(step: Step, keyed: Side, key: list[Column] | None) -> KeyPart:
     column, item = keyed
     on, types = step.arg("on"), key_types(step)
 
@@ -68,7 +68,7 @@ def _part_of(step: Step, keyed: Side, key: list[Column] | None) -> Part:
     return part
 
 
-def _paired_tuple(item: ItemType, part: Part, x: Side, y: Side) -> Column:
+def _paired_tuple(item: ItemType, part: KeyPart, x: Side, y: Side) -> Column:
     """`(k, (v, w))`."""
     if not isinstance(item, Tuple):
         return null(item)
@@ -84,7 +84,7 @@ def _value(side: Side, to: ItemType) -> Column:
     return convert(at(column, item, 1), type_at(item, 1), to)
 
 
-def _paired_columns(step: Step, part: Part, x: Side, y: Side) -> list[tuple[str, Column]]:
+def _paired_columns(step: Step, part: KeyPart, x: Side, y: Side) -> list[tuple[str, Column]]:
     """The `on` columns, then the left's others, then the right's, as the output names them."""
     if not isinstance(step.item, Row):
         return []

@@ -68,5 +68,5 @@ def _at_every_tick(
         return frame.agg(*columns(step)).withColumn(TICK, F.lit(step.first).cast("long"))
     found = frame.groupBy(TICK).agg(*columns(step))
     rest = tick_axis(step).join(found.select(TICK), TICK, "left_anti")
-    nothing = frame.where(F.lit(False)).agg(*columns(step.with_(last=step.first)))
-    return found.unionByName(rest.crossJoin(nothing))
+    empty = frame.where(F.lit(False)).agg(*columns(step.with_(last=step.first)))
+    return found.unionByName(rest.crossJoin(empty))

@@ -50,7 +50,7 @@ class Merging:
     @property
     def one_by_one(self) -> bool:
         """Whether of rows that come and go each copy must be a row of its own."""
-        return self.vanishes and not all(partial.copies for _, partial in self._partials())
+        return self.vanishes and not all(partial.is_weighted for _, partial in self._partials())
 
     def _partials(self) -> Iterator[tuple[str, Partial]]:
         found = (p for merged in self.results.values() for p in merged.partials)
@@ -63,7 +63,7 @@ class Merging:
         """(the key, t, p0 …): the partial results of the rows of each key and tick."""
         return rows.groupBy(TICK, *keys.columns).agg(*self._of_rows())
 
-    def of_nothing(self, rows: DataFrame) -> DataFrame:
+    def of_no_rows(self, rows: DataFrame) -> DataFrame:
         """(p0 …): those of no rows."""
         return rows.where(F.lit(False)).agg(*self._of_rows())
 

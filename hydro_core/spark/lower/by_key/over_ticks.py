@@ -73,7 +73,7 @@ def partial_results(along: Merging | Replaying, keys: GroupKeys, rows: DataFrame
 def start_of(step: Step, along: Merging | Replaying, rows: DataFrame) -> DataFrame:
     """(t, …): what no rows make, from before the first one on."""
     start = F.lit(max(step.first - 1, 0)).cast("long")
-    return along.of_nothing(rows).withColumn(TICK, start)
+    return along.of_no_rows(rows).withColumn(TICK, start)
 
 
 def results(

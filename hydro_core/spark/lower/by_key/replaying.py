@@ -48,7 +48,7 @@ class Replaying:
         """(the key, t, w): the values."""
         return rows.select(*keys.columns, TICK, wrapped(self.value).alias(VALUE))
 
-    def of_nothing(self, rows: DataFrame) -> DataFrame:
+    def of_no_rows(self, rows: DataFrame) -> DataFrame:
         """(w): no value."""
         return rows.where(F.lit(False)).agg(F.first(wrapped(self.value)).alias(VALUE))
 

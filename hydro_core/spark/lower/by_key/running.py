@@ -74,7 +74,7 @@ def goes_on(step: Step) -> Relation:
     found = results(step, summary, along, keys, along.along(keys, parts))
     # What was many keys need not be tried as few rows.
     moves, _ = held(_moves(keys, found), materialize if are_few else checkpointed)
-    return _relation(step, moves, _untouched(of_stored, few, log))
+    return _relation(step, moves, _other_keys(of_stored, few, log))
 
 
 def _log(step: Step) -> DataFrame | None:
@@ -119,28 +119,28 @@ def _as_typed(stored: DataFrame, parts: DataFrame) -> DataFrame:
 
 
 def _moves(keys: GroupKeys, rows: DataFrame) -> DataFrame:
-    """(row, t, until, before): each row of a touched key, and what it takes the place of."""
+    """(row, t, until, before): each row of a changed key, and what it takes the place of."""
     before = F.lag(ROW).over(Window.partitionBy(*keys.names).orderBy(TICK))
     return rows.select(ROW, TICK, UNTIL, before.alias(BEFORE))
 
 
-def _untouched(keys: GroupKeys, touched: DataFrame, log: DataFrame | None) -> DataFrame | None:
-    """The log without the keys that are touched."""
+def _other_keys(keys: GroupKeys, changed: DataFrame, log: DataFrame | None) -> DataFrame | None:
+    """The log without the keys that changed."""
     if log is None or not keys.names:
         return None
-    return without_keys_of(touched, keys.parts)(log)
+    return without_keys_of(changed, keys.parts)(log)
 
 
-def _relation(step: Step, moves: DataFrame, untouched: DataFrame | None) -> Relation:
-    """The rows of touched keys, and lazily all others; the changes are those of touched keys."""
+def _relation(step: Step, moves: DataFrame, other_keys: DataFrame | None) -> Relation:
+    """The rows of changed keys, and lazily all others; the changes are those of changed keys."""
     there = versions(step, moves)
 
     def narrowed(narrow: Narrow) -> DataFrame:
-        if untouched is None:
+        if other_keys is None:
             return narrow(there)
         start = F.lit(step.first).cast("long").alias(TICK)
         until = F.lit(FOREVER).cast("long").alias(UNTIL)
-        rest = live(narrow(untouched)).select(ITEM, start, until)
+        rest = live(narrow(other_keys)).select(ITEM, start, until)
         return narrow(there).unionByName(rest)
 
     return Relation(

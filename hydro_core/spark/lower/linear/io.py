@@ -41,8 +41,8 @@ def tick(step: Step) -> Relation:
         times = times.join(together(table), TICK, "left")
         columns = [F.col(c) for c in (TICK, "start", "end")]
     else:
-        nothing = F.lit(None).cast(spark_type(TIMESTAMP))
-        columns += [nothing.alias("start"), nothing.alias("end")]
+        unknown = F.lit(None).cast(spark_type(TIMESTAMP))
+        columns += [unknown.alias("start"), unknown.alias("end")]
     row = F.struct(columns[0].alias("tick"), *columns[1:])
     return step.relation(Kind.E, times.select(row.alias(ITEM), F.col(TICK)))
 

@@ -50,7 +50,7 @@ class _Commands:
 
     rows: DataFrame
     """(t, ord, is_delete, x0, …), after those that would give what was there before them."""
-    untouched: DataFrame | None
+    other_keys: DataFrame | None
     """The log of what was there, without what a command may change."""
 
 
@@ -59,11 +59,11 @@ def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
     now = _given(step, len(stored))
     if step.log is None:
         before = last_stored(step) if step.past is not None else None
-        untouched = None
+        other_keys = None
     else:
-        touched = now.select("x0")
-        before = expanded(live(with_keys_of(touched, stored[:1])(step.log)))
-        untouched = without_keys_of(touched, stored[:1])(step.log)
+        commanded = now.select("x0")
+        before = expanded(live(with_keys_of(commanded, stored[:1])(step.log)))
+        other_keys = without_keys_of(commanded, stored[:1])(step.log)
     if before is None:
         return _Commands(now, None)
     puts = before.select(
@@ -71,7 +71,7 @@ def _commands(step: Step, stored: Sequence[Column]) -> _Commands:
         F.lit(False).alias("is_delete"),
         *(column.alias(f"x{i}") for i, column in enumerate(stored)),
     )
-    return _Commands(now.unionByName(puts, allowMissingColumns=True), untouched)
+    return _Commands(now.unionByName(puts, allowMissingColumns=True), other_keys)
 
 
 def _given(step: Step, operands: int) -> DataFrame:
@@ -103,9 +103,9 @@ def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Re
     start = F.lit(step.first).cast("long")
     there = puts.withColumn(TICK, F.greatest(F.col(TICK), start))
     frame = there.where(F.col(TICK) < F.col(UNTIL))
-    if found.untouched is not None:
+    if found.other_keys is not None:
         until = F.lit(FOREVER).alias(UNTIL)
-        rest = expanded(live(found.untouched)).select(ITEM, start.alias(TICK), until)
+        rest = expanded(live(found.other_keys)).select(ITEM, start.alias(TICK), until)
         frame = frame.unionByName(rest)
     come = puts.where(F.col(TICK) >= step.first).select(ITEM, TICK, F.lit(1).alias(COUNT))
     go = puts.where(F.col(UNTIL) <= step.last).select(

@@ -16,7 +16,7 @@ from hydro_core.types.item import ItemType
 
 
 def changes_of(relation: Relation, first: int) -> Relation:
-    """By how much the copies of the items differ from those of the tick before: (item, t, n).
+    """By how much the multiplicity of each item differs from that of the tick before: (item, t, n).
 
     An item may have several rows in a tick.
     """

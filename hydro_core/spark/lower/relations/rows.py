@@ -31,8 +31,8 @@ def empty_frame(spark: SparkSession, item: ItemType) -> DataFrame:
     """A frame (item, t) of items of this type, without rows."""
     item_column = F.lit(None).cast(spark_type(item)).alias(ITEM)
     # Of what is filtered out as a whole Spark knows that it is nothing, and leaves it out of plans.
-    nothing = spark.range(0).where(F.lit(False))
-    return nothing.select(item_column, F.col("id").alias(TICK))
+    no_rows = spark.range(0).where(F.lit(False))
+    return no_rows.select(item_column, F.col("id").alias(TICK))
 
 
 def tick_axis(step: Step) -> DataFrame:

@@ -11,8 +11,9 @@ from hydro_core.spark.lower.relations.product import Range
 
 
 def signed(relation: Relation, past: DataFrame | None, ticks: Range) -> DataFrame:
-    """By how much the copies of an item change from tick to tick: (item, t, n), n never 0, an item
-    at most once in a tick.
+    """By how much the multiplicity of an item changes from tick to tick: (item, t, n).
+
+    n is never 0, and an item stands at most once in a tick.
     """
     rows = [relation.new(ticks.first).frame.select(ITEM, TICK, F.lit(1).alias(COUNT))]
     if relation.kind is Kind.E:

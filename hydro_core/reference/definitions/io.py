@@ -6,13 +6,13 @@ from typing import Any
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.fit import fits
-from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import UNFIT, RowItem, ValueProblem, conform
 
 
-@means("source", exact=True)
+@defines("source", exact=True)
 def source(site: Site) -> Bag:
     """The tick's input batch."""
     found: list[Any] = []
@@ -36,26 +36,26 @@ def _unfit(site: Site, position: int, why: str) -> Diagnostic:
     )
 
 
-@means("source_iter")
+@defines("source_iter")
 def source_iter(site: Site) -> Bag:
     """The items at tick 0, nothing after."""
     return Bag(site.args["items"] if site.moment.tick == 0 else ())
 
 
-@means("tick", exact=True)
+@defines("tick", exact=True)
 def tick(site: Site) -> Bag:
     """One row each tick: its number and its times."""
     now = site.moment
     return Bag([RowItem(tick=now.tick, start=now.start, end=now.end)])
 
 
-@means("sink", exact=True)
+@defines("sink", exact=True)
 def sink(site: Site, a: Bag) -> Bag:
     """What reaches the output; the interpreter adds up the sinks of one name."""
     return a
 
 
-@means("null", growth=SemiNaive.TOGETHER, exact=True)
+@defines("null", growth=SemiNaive.TOGETHER, exact=True)
 def null(site: Site, *inputs: Bag) -> Bag:
     """Nothing."""
     return Bag()

@@ -9,6 +9,7 @@ from typing import Any
 from hydro_core.catalog.refusals import MANY_SINGLES
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import (
     Columns,
     Whole,
@@ -18,12 +19,11 @@ from hydro_core.reference.keys import (
     key_type,
     names,
 )
-from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct
 
 
-@means("union", "chain", growth=SemiNaive.TOGETHER, exact=True)
+@defines("union", "chain", growth=SemiNaive.TOGETHER, exact=True)
 def union(site: Site, *inputs: Bag) -> Bag:
     """`a_t + b_t + …`, items as items of the common type; `chain` gives its first input's first."""
     parts = (
@@ -33,13 +33,13 @@ def union(site: Site, *inputs: Bag) -> Bag:
     return Bag(x for part in parts for x in part)
 
 
-@means("cross", growth=SemiNaive.EACH, exact=True)
+@defines("cross", growth=SemiNaive.EACH, exact=True)
 def cross(site: Site, a: Bag, b: Bag) -> Bag:
     """All pairs."""
     return Bag(Struct((x, y)) for x in a for y in b)
 
 
-@means("cross_singleton", growth=SemiNaive.FIRST, exact=True)
+@defines("cross_singleton", growth=SemiNaive.FIRST, exact=True)
 def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
     """Each item with the single item of the other side."""
     if len(single) > 1:
@@ -47,26 +47,26 @@ def cross_singleton(site: Site, a: Bag, single: Bag) -> Bag:
     return Bag(Struct((x, y)) for x in a for y in single)
 
 
-@means("zip", exact=True)
+@defines("zip", exact=True)
 def zip_(site: Site, a: Bag, b: Bag) -> Bag:
     """Position by position, as long as both have items."""
     return Bag(Struct(pair) for pair in zip(a, b, strict=False))
 
 
-@means("zip_longest", exact=True)
+@defines("zip_longest", exact=True)
 def zip_longest(site: Site, a: Bag, b: Bag) -> Bag:
     """Position by position, the shorter side padded with null."""
     return Bag(Struct(pair) for pair in zip_padded(a, b))
 
 
-@means("anti_join", growth=SemiNaive.FIRST, exact=True)
+@defines("anti_join", growth=SemiNaive.FIRST, exact=True)
 def anti_join(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos whose key is not in neg."""
     compared = compared_as(key_type(site.inputs[0].item, ()), site.inputs[1].item)
     return _without(pos, Columns(compared=compared), neg, Whole(compared))
 
 
-@means("difference", growth=SemiNaive.FIRST, exact=True)
+@defines("difference", growth=SemiNaive.FIRST, exact=True)
 def difference(site: Site, pos: Bag, neg: Bag) -> Bag:
     """The items of pos that are not in neg."""
     compared = compared_as(site.inputs[0].item, site.inputs[1].item)
@@ -86,7 +86,7 @@ def _join_growth(args: Args) -> SemiNaive:
     return SemiNaive.EACH if args["how"] == "inner" else SemiNaive.FIRST
 
 
-@means("join", growth=_join_growth, exact=True)
+@defines("join", growth=_join_growth, exact=True)
 def join(site: Site, left: Bag, right: Bag) -> Bag:
     """The pairs of equal keys, and what `how` keeps of the items without a partner."""
     on = names(site, "on")

@@ -1,4 +1,4 @@
-"""Every operator of the catalogue has a meaning, and does what its example says."""
+"""Every operator of the catalogue has a definition, and does what its example says."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hydro_core.catalog.spec import OpSpec
 from hydro_core.engines import Options
 from hydro_core.lang.resolve import parse
 from hydro_core.reference import interpreter
-from hydro_core.reference.meanings.registry import meanings, means
+from hydro_core.reference.definitions.registry import defines, definitions
 from hydro_core.running import run_json
 
 
 def test_every_operator_has_a_meaning() -> None:
     assert interpreter.run_ticks
-    assert CATALOG.keys() <= meanings().keys()
+    assert CATALOG.keys() <= definitions().keys()
 
 
 def test_an_operator_has_one_meaning() -> None:
-    with pytest.raises(ValueError, match="a meaning already"):
-        means("map")(lambda site, a: a)
+    with pytest.raises(ValueError, match="a definition already"):
+        defines("map")(lambda site, a: a)
 
 
 @pytest.mark.parametrize("op", CATALOG.values(), ids=lambda op: op.name)

@@ -8,38 +8,38 @@ from typing import Any
 from hydro_core.catalog.refusals import undeclared
 from hydro_core.functions.failed_call import shown
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import columns_of, field
-from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site, named
 from hydro_core.types.values import RowItem, Struct
 
 
-@means("identity", "tee", "next_stratum", growth=SemiNaive.TOGETHER, exact=True)
+@defines("identity", "tee", "next_stratum", growth=SemiNaive.TOGETHER, exact=True)
 def identity(site: Site, a: Bag) -> Bag:
     """The items as they are."""
     return a
 
 
-@means("map", growth=SemiNaive.TOGETHER)
+@defines("map", growth=SemiNaive.TOGETHER)
 def map_(site: Site, a: Bag) -> Bag:
     """`f(x)` of each item; None is an item."""
     return Bag(site.call(site.args["f"], x) for x in a)
 
 
-@means("filter", growth=SemiNaive.TOGETHER, exact=True)
+@defines("filter", growth=SemiNaive.TOGETHER, exact=True)
 def filter_(site: Site, a: Bag) -> Bag:
     """The items of which `f(x)` is true as Python sees it."""
     return Bag(x for x in a if site.call(site.args["f"], x))
 
 
-@means("filter_map", growth=SemiNaive.TOGETHER)
+@defines("filter_map", growth=SemiNaive.TOGETHER)
 def filter_map(site: Site, a: Bag) -> Bag:
     """`f(x)` of each item, unless it is None."""
     results = (site.call(site.args["f"], x) for x in a)
     return Bag(y for y in results if y is not None)
 
 
-@means("inspect", growth=SemiNaive.TOGETHER, exact=True)
+@defines("inspect", growth=SemiNaive.TOGETHER, exact=True)
 def inspect(site: Site, a: Bag) -> Bag:
     """The items as they are; `f` sees each."""
     for x in a:
@@ -47,13 +47,13 @@ def inspect(site: Site, a: Bag) -> Bag:
     return a
 
 
-@means("flat_map", growth=SemiNaive.TOGETHER)
+@defines("flat_map", growth=SemiNaive.TOGETHER)
 def flat_map(site: Site, a: Bag) -> Bag:
     """The parts of `f(x)` of each item."""
     return Bag(part for x in a for part in _parts(site, site.call(site.args["f"], x)))
 
 
-@means("flatten", growth=SemiNaive.TOGETHER)
+@defines("flatten", growth=SemiNaive.TOGETHER)
 def flatten(site: Site, a: Bag) -> Bag:
     """The parts of each item."""
     return Bag(part for x in a for part in _parts(site, x))
@@ -69,7 +69,7 @@ def _parts(site: Site, whole: Any) -> Iterable[Any]:
     return whole or ()
 
 
-@means("select", growth=SemiNaive.TOGETHER)
+@defines("select", growth=SemiNaive.TOGETHER)
 def select(site: Site, a: Bag) -> Bag:
     """The named columns, then the computed ones."""
 
@@ -80,7 +80,7 @@ def select(site: Site, a: Bag) -> Bag:
     return Bag(map(selected, a))
 
 
-@means("with_columns", growth=SemiNaive.TOGETHER)
+@defines("with_columns", growth=SemiNaive.TOGETHER)
 def with_columns(site: Site, a: Bag) -> Bag:
     """The row with columns replaced in their place, new ones last."""
     return Bag(RowItem({**_columns(site, row), **_computed(site, row)}) for row in a)
@@ -96,7 +96,7 @@ def _columns(site: Site, row: Any) -> Mapping[str, Any]:
     return {c.name: field(row, c.name) for c in known} if known else dict(row or {})
 
 
-@means("rename", growth=SemiNaive.TOGETHER, exact=True)
+@defines("rename", growth=SemiNaive.TOGETHER, exact=True)
 def rename(site: Site, a: Bag) -> Bag:
     """The row with other names, each column in its place."""
     new = {old: name for name, old in site.args["renames"]}
@@ -106,7 +106,7 @@ def rename(site: Site, a: Bag) -> Bag:
     )
 
 
-@means("drop", growth=SemiNaive.TOGETHER, exact=True)
+@defines("drop", growth=SemiNaive.TOGETHER, exact=True)
 def drop(site: Site, a: Bag) -> Bag:
     """The row without the named columns."""
     gone = frozenset(site.args["columns"])
@@ -116,7 +116,7 @@ def drop(site: Site, a: Bag) -> Bag:
     )
 
 
-@means("partition", growth=SemiNaive.TOGETHER, exact=True)
+@defines("partition", growth=SemiNaive.TOGETHER, exact=True)
 def partition(site: Site, a: Bag) -> Mapping[str, Bag]:
     """Each item at the port that `f` names."""
     ports: dict[str, list[Any]] = {port: [] for port in site.args["ports"]}

@@ -6,20 +6,20 @@ from collections.abc import Hashable
 from typing import Any
 
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.keyed import keyed_result
+from hydro_core.reference.definitions.registry import defines
 from hydro_core.reference.keys import field, key_of, names
-from hydro_core.reference.meanings.keyed import keyed_result
-from hydro_core.reference.meanings.registry import means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import Struct, sort_key
 
 
-@means("sort", exact=True)
+@defines("sort", exact=True)
 def sort(site: Site, a: Bag) -> Bag:
     """The items in ascending order."""
     return Bag(sorted(a, key=sort_key))
 
 
-@means("sort_by_key", exact=True)
+@defines("sort_by_key", exact=True)
 def sort_by_key(site: Site, a: Bag) -> Bag:
     """The items by `f(x)`; ties by the item, ascending whatever the direction."""
     fn = site.args["f"]
@@ -29,7 +29,7 @@ def sort_by_key(site: Site, a: Bag) -> Bag:
     return Bag(by_item[place] for place in places)
 
 
-@means("limit", exact=True)
+@defines("limit", exact=True)
 def limit(site: Site, a: Bag) -> Bag:
     """The first n items, or the first n of each key, in the input's order."""
     most = site.args["n"]
@@ -44,13 +44,13 @@ def limit(site: Site, a: Bag) -> Bag:
     return Bag(found)
 
 
-@means("enumerate", exact=True)
+@defines("enumerate", exact=True)
 def enumerate_(site: Site, a: Bag) -> Bag:
     """Each item with its position in this tick, from 0."""
     return Bag(Struct((position, x)) for position, x in enumerate(a))
 
 
-@means("scan")
+@defines("scan")
 def scan(site: Site, a: Bag) -> Bag:
     """The accumulator after each item."""
     acc, found = site.args["init"], []
@@ -60,7 +60,7 @@ def scan(site: Site, a: Bag) -> Bag:
     return Bag(found)
 
 
-@means("scan_keyed")
+@defines("scan_keyed")
 def scan_keyed(site: Site, a: Bag) -> Bag:
     """The accumulator of its key after each item, in the input's order."""
     key, accs, found = key_of(site), dict[Hashable, Any](), []
@@ -72,7 +72,7 @@ def scan_keyed(site: Site, a: Bag) -> Bag:
     return Bag(found)
 
 
-@means("unique_keyed", exact=True)
+@defines("unique_keyed", exact=True)
 def unique_keyed(site: Site, a: Bag) -> Bag:
     """The first item of each key."""
     return Bag(items[0] for items in a.by(key_of(site)).values())

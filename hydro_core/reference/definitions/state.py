@@ -8,19 +8,19 @@ from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND, Refusal
 from hydro_core.catalog.spec import Args
 from hydro_core.functions.failed_call import shown
 from hydro_core.reference.bag import EMPTY, Bag
-from hydro_core.reference.meanings.registry import SemiNaive, means
+from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.values import Struct, canonical
 
 
-@means("persist", growth=SemiNaive.INPUT, exact=True)
+@defines("persist", growth=SemiNaive.INPUT, exact=True)
 def persist(site: Site, a: NodePast) -> Bag:
     """`Σ_{s≤t} a_s`."""
     return a.earlier + a.now
 
 
-@means("old", exact=True)
+@defines("old", exact=True)
 def old(site: Site, a: NodePast) -> Bag:
     """`Σ_{s<t} a_s`."""
     return a.earlier + EMPTY
@@ -30,25 +30,25 @@ def _window_growth(args: Args) -> SemiNaive:
     return SemiNaive.INPUT if args["n"] else SemiNaive.ANEW
 
 
-@means("window", growth=_window_growth, exact=True)
+@defines("window", growth=_window_growth, exact=True)
 def window(site: Site, a: NodePast) -> Bag:
     """`Σ_{t−n<s≤t} a_s`, which is empty for n = 0."""
     return a.recent + a.now if site.args["n"] else Bag()
 
 
-@means("prev", exact=True)
+@defines("prev", exact=True)
 def prev(site: Site, a: NodePast) -> Bag:
     """`a_{t−1}`."""
     return a.before
 
 
-@means("delta", exact=True)
+@defines("delta", exact=True)
 def delta(site: Site, a: NodePast) -> Bag:
     """`a_t ∸ a_{t−1}`."""
     return a.now.monus(a.before)
 
 
-@means("changes", exact=True)
+@defines("changes", exact=True)
 def changes(site: Site, a: NodePast) -> Bag:
     """`(n, x)` where the number of copies of x has changed by n."""
     return changed(a.now, a.before)
@@ -63,7 +63,7 @@ def changed(pos: Bag, neg: Bag) -> Bag:
     return Bag(Struct((n, x)) for n, x in differences if n)
 
 
-@means("persist_mut", exact=True)
+@defines("persist_mut", exact=True)
 def persist_mut(site: Site, commands: NodePast) -> Bag:
     """What is persisted after all commands so far; a delete takes every copy."""
     state: dict[Any, list[Any]] = {}
@@ -77,10 +77,10 @@ def persist_mut(site: Site, commands: NodePast) -> Bag:
                 state.pop(canonical(x), None)
             case _:
                 _refuse(site, command, NO_COMMAND)
-    return Bag(x for copies in state.values() for x in copies)
+    return Bag(x for weighted in state.values() for x in weighted)
 
 
-@means("persist_mut_keyed", exact=True)
+@defines("persist_mut_keyed", exact=True)
 def persist_mut_keyed(site: Site, commands: NodePast) -> Bag:
     """The value of each key after all commands so far."""
     state = {canonical(pair[0]): pair for pair in commands.result_before}

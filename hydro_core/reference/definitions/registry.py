@@ -1,6 +1,6 @@
-"""The meanings by operator name: `@means("delta")` on a function from inputs to output.
+"""The definitions by operator name: `@means("delta")` on a function from inputs to output.
 
-A meaning gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator
+A definition gets the `Site` and one `Bag` per input, in the order of the ports; a stateful operator
 gets the `Past` of its input instead. It gives a `Bag`, or one bag per output port.
 """
 
@@ -14,9 +14,9 @@ from typing import TypeVar
 from hydro_core.catalog.spec import Args
 from hydro_core.reference.bag import Bag
 
-Output = Bag | Mapping[str, Bag]
-Function = Callable[..., Output]
-F = TypeVar("F", bound=Function)
+OperatorOutput = Bag | Mapping[str, Bag]
+DefiningFunction = Callable[..., OperatorOutput]
+F = TypeVar("F", bound=DefiningFunction)
 
 
 class SemiNaive(Enum):
@@ -31,11 +31,11 @@ class SemiNaive(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class OperatorDefinition:
     """What an operator does in one tick, and how its output grows within a cycle."""
 
     name: str
-    function: Function
+    function: DefiningFunction
     growth: SemiNaive | Callable[[Args], SemiNaive]
     exact: bool
     """Its items are of the output's type as they are; others are made to fit it."""
@@ -45,31 +45,31 @@ class Meaning:
         return self.growth if isinstance(self.growth, SemiNaive) else self.growth(args)
 
 
-_MEANINGS: dict[str, Meaning] = {}
+_DEFINITIONS: dict[str, OperatorDefinition] = {}
 
 
-def means(
+def defines(
     *names: str,
     growth: SemiNaive | Callable[[Args], SemiNaive] = SemiNaive.ANEW,
     exact: bool = False,
 ) -> Callable[[F], F]:
-    """Registers the function as the meaning of the operators so named."""
+    """Registers the function as the definition of the operators so named."""
 
     def register(function: F) -> F:
         for name in names:
-            if name in _MEANINGS:
-                raise ValueError(f"`{name}` has a meaning already")
-            _MEANINGS[name] = Meaning(name, function, growth, exact)
+            if name in _DEFINITIONS:
+                raise ValueError(f"`{name}` has a definition already")
+            _DEFINITIONS[name] = OperatorDefinition(name, function, growth, exact)
         return function
 
     return register
 
 
-def meaning_of(name: str) -> Meaning:
-    """The meaning of the operator `name`."""
-    return _MEANINGS[name]
+def definition_of(name: str) -> OperatorDefinition:
+    """The definition of the operator `name`."""
+    return _DEFINITIONS[name]
 
 
-def meanings() -> Mapping[str, Meaning]:
-    """All meanings by the operator's name."""
-    return _MEANINGS
+def definitions() -> Mapping[str, OperatorDefinition]:
+    """All definitions by the operator's name."""
+    return _DEFINITIONS

@@ -7,27 +7,27 @@ from functools import reduce as fold_left
 from typing import Any
 
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.aggregates import aggregated
+from hydro_core.reference.definitions.keyed import keyed_result
+from hydro_core.reference.definitions.registry import SemiNaive, defines
 from hydro_core.reference.keys import Columns, field, key_of
-from hydro_core.reference.meanings.aggregates import aggregated
-from hydro_core.reference.meanings.keyed import keyed_result
-from hydro_core.reference.meanings.registry import SemiNaive, means
 from hydro_core.reference.site import Site
 from hydro_core.types.values import RowItem, Struct, sort_key
 
 
-@means("unique", growth=SemiNaive.ONCE, exact=True)
+@defines("unique", growth=SemiNaive.ONCE, exact=True)
 def unique(site: Site, a: Bag) -> Bag:
     """Each distinct item once, where it stands first."""
     return a.distinct()
 
 
-@means("fold")
+@defines("fold")
 def fold(site: Site, a: Bag) -> Bag:
     """One item each tick: `init` if nothing came."""
     return Bag([_folded(site, a)])
 
 
-@means("fold_keyed")
+@defines("fold_keyed")
 def fold_keyed(site: Site, a: Bag) -> Bag:
     """One item for each key."""
     key = key_of(site)
@@ -42,13 +42,13 @@ def _folded(site: Site, items: Iterable[Any]) -> Any:
     return fold_left(lambda acc, x: site.accumulate(fn, acc, x), items, site.args["init"])
 
 
-@means("reduce")
+@defines("reduce")
 def reduce(site: Site, a: Bag) -> Bag:
     """One item, none if nothing came."""
     return Bag([_reduced(site, a)]) if a.items else Bag()
 
 
-@means("reduce_keyed")
+@defines("reduce_keyed")
 def reduce_keyed(site: Site, a: Bag) -> Bag:
     """One item for each key; of rows, the key columns stay the key."""
     key, found = key_of(site), []
@@ -73,7 +73,7 @@ def _values(key: Columns, items: list[Any]) -> list[Any]:
     return items if key.names else [field(x, 1) for x in items]
 
 
-@means("latest", exact=True)
+@defines("latest", exact=True)
 def latest(site: Site, a: Bag) -> Bag:
     """Of each key the row with the greatest order, ties by the greatest row."""
     order = site.args["order"]
@@ -86,7 +86,7 @@ def latest(site: Site, a: Bag) -> Bag:
     return Bag(max(rows, key=rank) for rows in a.by(key_of(site)).values())
 
 
-@means("aggregate")
+@defines("aggregate")
 def aggregate(site: Site, a: Bag) -> Bag:
     """A row for each key, or one of all; the key columns, then the aggregates."""
     key = key_of(site)

@@ -7,32 +7,32 @@ from typing import Any
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.routed import router
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.aggregates import long_sum, mean_of, value_of
+from hydro_core.reference.definitions.registry import SemiNaive, defines, definition_of
 from hydro_core.reference.keys import field
-from hydro_core.reference.meanings.aggregates import long_sum, mean_of, value_of
-from hydro_core.reference.meanings.registry import SemiNaive, meaning_of, means
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Site
 from hydro_core.types.item import LONG
 from hydro_core.types.values import RowItem
 
 
-@means("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
-@means("running_aggregate")
-@means("running_latest", exact=True)
+@defines("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
+@defines("running_aggregate")
+@defines("running_latest", exact=True)
 def running(site: Site, a: NodePast) -> Bag:
     """The operator over all items so far, whatever is stored of its result elsewhere."""
-    found = meaning_of(site.node.op.stands_for).function(site, a.earlier + a.now)
+    found = definition_of(site.node.op.stands_for).function(site, a.earlier + a.now)
     return found if isinstance(found, Bag) else Bag()
 
 
-@means("moving_aggregate", exact=True)
+@defines("moving_aggregate", exact=True)
 def moving_aggregate(site: Site, a: NodePast) -> Bag:
     """The aggregate of what is there, whatever is stored of its result elsewhere."""
-    found = meaning_of(site.node.op.stands_for).function(site, a.now)
+    found = definition_of(site.node.op.stands_for).function(site, a.now)
     return found if isinstance(found, Bag) else Bag()
 
 
-@means("aggregate_result")
+@defines("aggregate_result")
 def aggregate_result(site: Site, a: Bag) -> Bag:
     """The results that the parts of a row make."""
     return Bag(_result(site, row) for row in a)
@@ -57,7 +57,7 @@ def _made(site: Site, name: str, aggregate: Aggregate, row: Any) -> Any:
     return long_sum(site, int(total)) if result == LONG else total
 
 
-@means("of_shard", growth=SemiNaive.TOGETHER, exact=True)
+@defines("of_shard", growth=SemiNaive.TOGETHER, exact=True)
 def of_shard(site: Site, a: Bag) -> Bag:
     """The items that are routed to one shard."""
     args = site.args
