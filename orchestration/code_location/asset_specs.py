@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -87,16 +88,22 @@ def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.Asset
 
 def _deps(flow: FlowAsset, parents: Iterable[str]) -> list[dg.AssetDep]:
     """What an asset is made of; of a flow whose ticks are longer, the one that was over last."""
-    over = dg.TimeWindowPartitionMapping(
-        start_offset=-1, end_offset=-1, allow_nonexistent_upstream_partitions=True
-    )
     found = []
     for parent in parents:
         theirs = flow.numbered_by(parent.removeprefix("landing/"))
-        is_coarser = theirs is not None and Feed(flow.ticks.calendar, theirs).is_coarser
-        mapping = over if is_coarser else None
+        feed = None if theirs is None else Feed(flow.ticks.calendar, theirs)
+        mapping = None if feed is None else _mapping(-1 if feed.is_coarser else 0)
         found.append(dg.AssetDep(asset_key(flow, parent), partition_mapping=mapping))
     return found
+
+
+def _mapping(offset: int) -> dg.TimeWindowPartitionMapping:
+    """The other flow's ticks so many before those in which a tick lies; there may be none yet."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.TimeWindowPartitionMapping(
+            start_offset=offset, end_offset=offset, allow_nonexistent_upstream_partitions=True
+        )
 
 
 def _state(
