@@ -303,10 +303,11 @@ def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
 
 
 def _how(flow: FlowStatus) -> str:
-    """How what is open is run, where nothing is in its way: a sensor is on in the UI alone."""
+    """How what is open is run, where nothing is in its way; whether a sensor is on, the UI knows."""
     if not flow.is_well or not flow.open:
         return ""
-    return f": `hydrotick backfill {flow.flow}` runs them, `hydrotick dev` does as they are due"
+    by_sensor = f"so does `hydrotick dev` while the sensor `{flow.flow}_next_tick` is on"
+    return f": `hydrotick backfill {flow.flow}` runs them; {by_sensor}"
 
 
 def _ticks(keys: tuple[str, str] | None) -> str:
