@@ -303,7 +303,7 @@ def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
 
 
 def _how(flow: FlowStatus) -> str:
-    """How what is open is run, where nothing is in its way; whether a sensor is on, the UI knows."""
+    """How what is open is run, where nothing is in its way; the UI knows if a sensor is on."""
     if not flow.is_well or not flow.open:
         return ""
     by_sensor = f"so does `hydrotick dev` while the sensor `{flow.flow}_next_tick` is on"
