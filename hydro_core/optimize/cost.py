@@ -66,12 +66,14 @@ class CostModel:
         """The expected rows of each class in a tick (the range plan: in all ticks).
 
         A class has the size that its nodes give when it is first reached from the inputs, the nodes
-        at `first` before all others; going on from there would let estimates shrink in a circle.
+        at `first` before all others but literals; going on from there would let estimates shrink in
+        a circle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
         for name, given in self.statistics.streams.items():
             if name in self.space.named:
                 found[self.space.named[name]] = self._known(given)
+        self._spread([n for n in self.space.nodes if "items" in self._args(n)], found)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
         unknown = ROWS * self.statistics.ticks

@@ -20,6 +20,8 @@ Line = tuple[str, ...]
 
 FACTS: Mapping[str, str] = {
     "growing": "S",
+    "empty": "S",
+    "itemless": "SP",
     "resumable": "P",
     "absorbs": "P",
     "mergeable": "P",
