@@ -39,7 +39,7 @@ from hydro_core.files.unreadable import (
     UNREADABLE,
     refuse,
     refuse_delta,
-    refuse_file,
+    refuse_parquet,
     refuse_text,
     refuse_untyped,
 )
@@ -179,7 +179,7 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
         try:
             stored = _stored(file, form, found[-1] if found else None)
         except UNREADABLE as problem:
-            refuse_file(file, problem)
+            refuse_parquet(file, problem, Path(form.base))
         if not found or stored is not found[-1]:
             found.append(stored)
     schema = common_schema(path, [stored.wanted for stored in found])

@@ -16,8 +16,8 @@ from hydro_core.deploy.files import WrittenDeployment, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.ticks import TickWindow, times_of
 from ..runner.beside import OnComputed, kept_for_checks, run_beside
 from ..runner.ranges import Ranges, ReadBatches
 from .changes import Change, Work
@@ -216,7 +216,7 @@ def _as_read(
     seen = inputs.landings.look_again(rework.first, ledger, seen)
 
     def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
+        return inputs.read(windows[0].tick, windows[-1].tick, seen)
 
     return read
 

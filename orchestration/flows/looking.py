@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.ticks import TickWindow
 from .noticed import UNCHANGED, Noticed, noticed
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from hydro_core.analysis.descriptions import Described
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..project.shape import ColumnTypes, FlowShape, OutputShape
-from ..project.ticks import TickWindow
 from ..runner.report import TickReport
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..project.ticks import TickWindow
+from hydro_core.ticks.calendar import TickWindow
+
 from .ranges import Ranges
 from .report import TickReport
 

@@ -174,7 +174,7 @@ class _Files:
             {r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
             past=self.past,
             settings=work.settings,
-            times=work.cut.times(first, last),
+            times=work.cut.calendar.times(first, last) if work.cut.calendar else {},
             materialize=checkpointed,
         )
 

@@ -56,7 +56,7 @@ OTHER_WORDS: Words = {
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "shards/run.py": {"tick": GOAL},
     "shards/traffic.py": {"tick": GOAL},
-    "ticks/axis.py": {"latest": "pandas' word for a time that does not exist"},
+    "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/arrays.py": {"enumerate": PYTHON},
     "spark/functions/columns/methods.py": {"join": PYTHON, "partition": PYTHON},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},

@@ -9,14 +9,20 @@ from itertools import pairwise
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from hydro_core.ticks.axis import Axis, micros
+from hydro_core.ticks.tick_range import TickRange, micros
 
 
-def tick_of(axis: Axis, number: Column, moment: Column) -> Column:
+def tick_of(ticks: TickRange, number: Column, moment: Column) -> Column:
     """The tick of a row, by the number or the moment that its tick column holds."""
-    if not axis.starts:
+    feed = ticks.feed
+    if feed is not None:
+        known = feed.needed(ticks.ticks[0], ticks.ticks[-1])
+        pairs = [(F.lit(other), F.lit(feed.arrives(other))) for other in known]
+        own = F.create_map(*(one for pair in pairs for one in pair))[number]
+        return own.cast("long")
+    if ticks.calendar is None:
         return number
-    return F.coalesce(number, _window_of(moment, axis.starts) + F.lit(axis.first))
+    return F.coalesce(number, _window_of(moment, ticks.starts) + F.lit(ticks.first))
 
 
 def _window_of(moment: Column, starts: Sequence[datetime]) -> Column:
