@@ -17,12 +17,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     OpClass,
     Ordering,
     Output,
@@ -50,7 +50,7 @@ class Form(Enum):
         return wanted in (Form.VALUES, self)
 
 
-def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a closed set of cases
+def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911 - a closed set of cases
     """The form that an operator needs all its inputs in, to give its result in the form `wanted`.
 
     None where it cannot. The inputs are in no order.
@@ -74,7 +74,9 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a clos
             return Form.GROWTH if grows is matched else None
         case Distinct() | Before():
             return Form.GROWTH if grows else None
-        case Given() | Nothing() | Ordering() | Positional() | Growth() | ByKey():
+        case ByKey(keyed=keyed):
+            return Form.GROWTH if keyed and not grows else None
+        case Given() | Empty() | Ordering() | Positional() | Growth():
             return None
         case _:
             assert_never(cls)
@@ -102,7 +104,7 @@ def reads_changes(cls: OpClass) -> bool:
             return changes
         case Growth():
             return True
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
         case Matching() | Distinct() | ByKey() | Ordering() | Positional():
             return False
@@ -120,7 +122,7 @@ def takes_changes(cls: OpClass) -> bool:
     match cls:
         case Growth() | Before() | Output():
             return True
-        case Given() | Nothing() | PerItem() | Projection() | Sum() | Product() | Matching():
+        case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
         case Distinct() | ByKey() | Running() | Ordering() | Positional():
             return False

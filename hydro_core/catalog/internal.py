@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -28,9 +29,16 @@ from hydro_core.catalog.spec import (
 _PAIRS = {"a": "(string, long)"}
 
 
-def _aggregate_columns(args: Args) -> Mapping[str, Any]:
-    columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
-    return {name: value for name, value in columns.items() if name != "inputs"}
+def _running_columns(args: Args, *, changes: bool = False) -> Mapping[str, Any]:
+    columns = AGGREGATE.at(args)
+    assert isinstance(columns.cls, ByKey)
+    cls = Running(columns.cls, changes)
+    return {
+        "cls": cls,
+        "zero": columns.zero,
+        "single": columns.single,
+        "partition": columns.partition,
+    }
 
 
 def _running(op: OpSpec, example: Example) -> OpSpec:
@@ -40,9 +48,9 @@ def _running(op: OpSpec, example: Example) -> OpSpec:
         op,
         name=f"running_{op.name}",
         cls=Running(op.cls),
-        meaning=f"`{op.name}` of all items of the ticks up to this one",
+        summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-        refine=_aggregate_columns if op is AGGREGATE else None,
+        refine=_running_columns if op is AGGREGATE else None,
         state=State.RESULT,
         stands_for=op.name,
         aliases=(),
@@ -120,7 +128,8 @@ MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
     cls=Running(ByKey(Summary.AGGREGATES), changes=True),
-    meaning="counts and totals, made anew by what comes and what goes; a key without rows is gone",
+    refine=partial(_running_columns, changes=True),
+    summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
     inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     example=Example(
         'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
@@ -139,7 +148,7 @@ AGGREGATE_RESULT = OpSpec(
     name="aggregate_result",
     family="itemwise",
     cls=PerItem(Gives.RESULT),
-    meaning="the aggregates that are made of the parts of a row, `avg` of a total and a count",
+    summary="the aggregates that are made of the parts of a row, `avg` of a total and a count",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
@@ -158,7 +167,7 @@ OF_SHARD = OpSpec(
     name="of_shard",
     family="itemwise",
     cls=PerItem(Gives.ROUTED),
-    meaning="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
+    summary="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(

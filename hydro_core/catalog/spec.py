@@ -1,7 +1,7 @@
 """What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
 The columns are those of the language page's operator table, and the class (`classes.py`). Nothing
-outside the catalogue, the meanings and the lowerings asks for an operator by its name.
+outside the catalogue, the definitions and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
-from hydro_core.catalog.classes import ClassOf, OpClass
+from hydro_core.catalog.classes import OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.functions.fn import Fn
@@ -150,7 +150,7 @@ class Arg:
     """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
-    meaning: str = ""
+    summary: str = ""
     """What it says, for people."""
 
 
@@ -265,9 +265,9 @@ class OpSpec:
 
     name: str
     family: Family
-    cls: OpClass | ClassOf
-    """What it is to time, keys and order, or how its arguments decide that: see `class_of`."""
-    meaning: str
+    cls: OpClass
+    """What it is to time, keys and order."""
+    summary: str
     inputs: tuple[Port, ...]
     result: TypeRule
     example: Example
@@ -311,7 +311,8 @@ class OpSpec:
 
     def class_of(self, args: Args) -> OpClass:
         """What it is to time, keys and order under these arguments."""
-        return self.cls(args) if callable(self.cls) else self.cls
+        found: OpClass = (self.refine(args) if self.refine else {}).get("cls", self.cls)
+        return found
 
     def at(self, args: Args) -> OpSpec:
         """The entry as it is under these arguments."""

@@ -12,11 +12,11 @@ from hydro_core.catalog.classes import (
     Commands,
     Compares,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -28,7 +28,6 @@ from hydro_core.catalog.classes import (
     Summary,
     Window,
 )
-from hydro_core.catalog.internal import MOVING_AGGREGATE
 from hydro_core.catalog.parts import (
     goes_on,
     merging,
@@ -62,7 +61,7 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
             return True
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(shape.linear)
         case Matching() | Running() | Ordering() | Positional() | FeedbackShape():
             return any(shape.linear)
@@ -91,7 +90,7 @@ def of_state() -> Advice:
 def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if not shape.makes_aggregates or shape.cls == MOVING_AGGREGATE.cls:
+    if not shape.makes_aggregates or isinstance(shape.cls, Running):
         why = (
             f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
         )
@@ -135,7 +134,7 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
             )
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return _of_other(shape)
         case Matching() | Distinct() | ByKey() | Running() | Positional():
             return _of_other(shape)

@@ -26,15 +26,15 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document, YamlValue
 
-Rows = Mapping[str, Sequence[YamlValue]]
+YamlRows = Mapping[str, Sequence[YamlValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenTick:
     """What comes in with a tick, and what is to come out of it."""
 
-    inputs: Rows
-    outputs: Rows
+    inputs: YamlRows
+    outputs: YamlRows
     names: Mapping[str, Span]
     """Where inputs and outputs are named: "in.payments", "out.totals"."""
 
@@ -104,7 +104,8 @@ def _flow(
 def _tick(document: Document, value: YamlValue) -> WrittenTick:
     found = document.mapping(value, "a tick")
     document.known(found, ("in", "out"), "a tick")
-    sides, names = {"in": {}, "out": {}}, {}
+    sides: dict[str, dict[str, Sequence[YamlValue]]] = {"in": {}, "out": {}}
+    names: dict[str, Span] = {}
     for side, rows in sides.items():
         named = document.mapping(found.get(side, value), f"`{side}`") if side in found else {}
         for name, items in named.items():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.flows import Flows
 from ..flows.looking import LandingReads, look
@@ -22,7 +23,6 @@ from ..openlineage.events import Parent
 from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
-from ..project.ticks import TickWindow
 from ..quality.landed import landed_verdicts
 from ..quality.sample import Sample
 from .correction import correct
@@ -135,8 +135,8 @@ class TickRunner(Flows):
             return ()
         if asset.startswith("landing/"):
             report = self._committed(flow, window)
-            found = landed_verdicts(self.asset(flow), report.empty, report.noticed)
-            return tuple(verdict for judged, verdict in found if judged == asset)
+            landed = landed_verdicts(self.asset(flow), report.empty, report.noticed)
+            return tuple(verdict for judged, verdict in landed if judged == asset)
         found = judge_again(self.asset(flow), pipeline, window.tick, asset)
         sample = self.sample(flow)
         if sample is not None:

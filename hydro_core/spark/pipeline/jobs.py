@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from hydro_core.plan.nothing import surely_empty
+from hydro_core.plan.empty import surely_empty
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -80,7 +80,7 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
+        known = {**self._empty_tables(inputs), **self._as_they_came(run, inputs)}
         sessions = [self._session(spark, inputs)]
         if self._has_few_rows(run, inputs, before):
             sessions.insert(0, few_rows_session(spark))
@@ -122,7 +122,7 @@ class RangeJobs:
             return spark
         return _quick_session(spark)
 
-    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
+    def _empty_tables(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
         """The tables that get no rows, since nothing came that could reach them."""
         there = {name for name, batch in inputs.items() if not batch.is_empty}
         empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)

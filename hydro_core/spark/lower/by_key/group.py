@@ -1,0 +1,133 @@
+"""Groups of items: what becomes of all items of a tick, or of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.materialize import held
+from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
+from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
+from hydro_core.spark.lower.items.keyed import keys_of
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.changes import as_changes
+from hydro_core.spark.lower.relations.cover import cover, key_struct
+from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
+from hydro_core.spark.lower.relations.product import product, ticks_of
+from hydro_core.spark.lower.relations.rows import tick_axis
+from hydro_core.types.item import Row, Tuple
+
+
+@lowers("unique")
+def unique(step: Step) -> Relation:
+    """Each distinct item once at each tick, where it stands first."""
+    if step.ordered:
+        return _first_of_each(step.as_events())
+    item = F.col(ITEM).getField("k0").alias(ITEM)
+    if step.is_tick and step.input.kind is Kind.E and isinstance(step.item, Row | Tuple):
+        tick = F.lit(step.first).cast("long").alias(TICK)
+        items = step.input.frame.select(key_struct([F.col(ITEM)]).alias(ITEM)).distinct()
+        rows = items.select(ITEM, tick)
+        return step.relation(Kind.E, rows.select(item, TICK)).with_(distinct=rows)
+    found = cover(step.input, [F.col(ITEM)])
+    return step.relation(found.kind, found.frame.select(item, *found.times))
+
+
+def _first_of_each(step: Step) -> Relation:
+    firsts = step.input.frame.groupBy(ITEM, TICK).agg(F.min(ORD).alias(ORD))
+    return step.relation(Kind.E, firsts, ordered=True)
+
+
+@lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
+def by_key(step: Step) -> Relation:
+    """One item of those of a key, or of all."""
+    found = _results(step)
+    if not step.in_changes:
+        return found
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=as_changes(step.item, _changes(step)))
+
+
+def _results(step: Step) -> Relation:
+    if step.kind is Kind.G:
+        step = step.with_(inputs=(step.input.unordered(),))
+    summary = summary_of(step)
+    # What stays over several ticks need not be looked at in each.
+    stays = step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
+    return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)
+
+
+def _changes(step: Step) -> DataFrame:
+    """How the results of a history change: (item, t, n), those of the keys of what is new.
+
+    Their results from the tick before the range on tell which come and which go.
+    """
+    touched = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
+    since = step.with_(first=step.first - 1, inputs=(touched,))
+    found = as_kind(_results(since), Kind.G, since.first)
+    return coming_and_going(found.frame, step.first, step.last)
+
+
+def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of a history whose keys are in what the range adds."""
+    new = keys_alone(step.input.new(step.first).frame, keys).distinct()
+    few = few_keys(*held(new, step.materialize))
+    return step.input.with_(frame=narrowly(step.input, with_keys_of(few, keys)))
+
+
+def _of_groups(step: Step, summary: KeySummary) -> Relation:
+    """Of the rows of each key at a tick, or as long as they stay the same."""
+    step = step.with_(inputs=(_in_stretches(step, keys_of(step).parts),))
+    frame, times = step.input.frame, step.input.times
+    if summary.is_always(step):
+        rows = _at_every_tick(step, frame, summary.of_group)
+    else:
+        rows = keys_of(step).grouped(frame, times, summary.of_group(step))
+    return step.relation(step.input.kind, rows.select(summary.item(step).alias(ITEM), *times))
+
+
+def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of each key, cut wherever one of them comes or goes.
+
+    Between two cuts the same rows are there, and so their result. The price is the rows of a key
+    times its changes, where it would be rows times ticks; events are rows of a tick each, and so
+    are rows that stand in an order or have no key.
+    """
+    if step.last <= step.first + 1 or step.input.ordered or not keys:
+        return step.input.events(step.first, step.last)
+    if step.input.kind is Kind.E:
+        return step.input
+    rows = as_kind(step.input, Kind.G, step.first)
+    keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
+    ends = keyed.where(F.col(UNTIL) <= step.last).select(ITEM, F.col(UNTIL))
+    cuts = keyed.select(ITEM, TICK).union(ends).distinct()
+    following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
+    stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
+    cut = product(
+        Relation(Kind.G, rows.frame, rows.item),
+        Relation(Kind.G, stretches, rows.item),
+        (keys, parts),
+        lambda row, _: row,
+        rows.item,
+        ticks_of(step),
+    )
+    return cut.with_(lies_by=rows.lies_by)
+
+
+def _at_every_tick(
+    step: Step, frame: DataFrame, columns: Callable[[Step], Sequence[Column]]
+) -> DataFrame:
+    """Aggregates of each tick of the range, those without rows too: (the columns, t)."""
+    if step.is_tick:
+        # An aggregate over nothing has a row.
+        return frame.agg(*columns(step)).withColumn(TICK, F.lit(step.first).cast("long"))
+    found = frame.groupBy(TICK).agg(*columns(step))
+    rest = tick_axis(step).join(found.select(TICK), TICK, "left_anti")
+    empty = frame.where(F.lit(False)).agg(*columns(step.with_(last=step.first)))
+    return found.unionByName(rest.crossJoin(empty))
