@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import formats, integers
+from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
@@ -117,7 +118,7 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     parts: list[ColumnValue] = []
     for part in node.parts:
         if isinstance(part, str):
-            parts.append(ColumnValue(F.lit(part), STRING, nullable=False))
+            parts.append(constant(part))
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
@@ -128,7 +129,7 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
         else:
             parts.append(text_of(scope, value))
     if not parts:
-        return ColumnValue(F.lit(""), STRING, nullable=False, constant=("",))
+        return constant("")
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
 
 
@@ -139,29 +140,24 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     if value.constant is not None and isinstance(
         value.constant[0], bool | int | str | float | None
     ):
-        return ColumnValue(
-            F.lit(str(value.constant[0])),
-            STRING,
-            nullable=False,
-            constant=(str(value.constant[0]),),
-        )
+        return constant(str(value.constant[0]))
     if value.type == UNKNOWN:
         return string(F.lit("None"), value, safe=True)
-    if integers.is_integer_type(value):
-        return _or_none(value, value.column.cast("string"))
-    if value.type == STRING:
-        return _or_none(value, value.column)
+    text = _text(value)
+    text = F.coalesce(text, F.lit("None")) if value.nullable else text
+    return string(text, value, safe=True)
+
+
+def _text(value: ColumnValue) -> Column:
+    """The value's text; null stays null."""
     if value.type == BOOLEAN:
-        return _or_none(
-            value, F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
-        )
-    if value.type == DATE:
-        return _or_none(value, value.column.cast("string"))
+        return F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
     if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _or_none(value, formats.iso(value, " ").column)
-    if isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None:
-        # What is computed may be −0, or have fewer digits after the point than its type.
-        return _or_none(value, value.column.cast("string"))
+        return formats.iso(value, " ").column
+    # What is computed may be −0, or have fewer digits after the point than its type.
+    is_told = isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
+    if is_told or value.type in (STRING, DATE) or integers.is_integer_type(value):
+        return value.column.cast("string")
     raise NotCompilable(f"the text of {value.type}")
 
 
@@ -176,8 +172,3 @@ def _as_int(number: Column) -> Column:
 
 def _clamped(limit: Column, size: Column) -> Column:
     return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
-
-
-def _or_none(value: ColumnValue, column: Column) -> ColumnValue:
-    text = F.coalesce(column, F.lit("None")) if value.nullable else column
-    return string(text, value, safe=True)
