@@ -143,10 +143,7 @@ def _index(scope: ColumnScope, node: Index) -> ColumnValue:
 
 def _slice(scope: ColumnScope, node: Slice) -> ColumnValue:
     bounds = [None if b is None else scope.compile(b) for b in (node.low, node.high, node.step)]
-    base = scope.compile(node.base)
-    if base.type == STRING:
-        return strings.cut(scope, base, *bounds)
-    return arrays.cut(scope, base, *bounds)
+    return lookup.cut(scope, scope.compile(node.base), *bounds)
 
 
 def _unary(scope: ColumnScope, node: Unary) -> ColumnValue:

@@ -73,46 +73,6 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
     return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
 
 
-def cut(
-    scope: ColumnScope,
-    text: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
-    """`text[low:high:step]`."""
-    x = scope.need(text)
-    if step is not None and step.constant not in ((None,), (1,)):
-        if step.constant == (-1,) and low is None and high is None:
-            return string(F.reverse(x.column), x, safe=True)
-        raise NotCompilable("a slice with a step")
-    size = F.length(x.column)
-    start = bound(scope, low, size, F.lit(0))
-    end = bound(scope, high, size, size)
-    known = [b for b in (low, high) if b is not None]
-    if high is None:
-        taken = F.substr(x.column, start + 1)
-    else:
-        taken = F.substr(x.column, start + 1, F.greatest(end - start, F.lit(0)))
-    return string(taken, x, *known, x, safe=all(b.safe for b in known))
-
-
-def bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default: Column) -> Column:
-    """A bound of a slice as an int between 0 and the size."""
-    if value is None or value.constant == (None,):
-        return default
-    if not integers.is_int(value):
-        raise NotCompilable(f"a slice by {value.type}")
-    if value.nullable:
-        return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
-    if value.constant is not None:
-        number = max(-_INT, min(_INT, int(value.constant[0])))
-        if number >= 0:
-            return F.least(F.lit(number), size)
-        return F.greatest(size + F.lit(number), F.lit(0))
-    return _inside(value, size)
-
-
 def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     """An f-string."""
     parts: list[ColumnValue] = []
@@ -159,16 +119,3 @@ def _text(value: ColumnValue) -> Column:
     if is_told or value.type in (STRING, DATE) or integers.is_integer_type(value):
         return value.column.cast("string")
     raise NotCompilable(f"the text of {value.type}")
-
-
-def _inside(value: ColumnValue, size: Column) -> Column:
-    return _clamped(_as_int(integers.as_long(value).column), size)
-
-
-def _as_int(number: Column) -> Column:
-    """The number within 32 bits; null stays null."""
-    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
-
-
-def _clamped(limit: Column, size: Column) -> Column:
-    return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
