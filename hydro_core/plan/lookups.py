@@ -16,24 +16,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from hydro_core.analysis.lineage import map_of
 from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
     Compares,
+    Distinct,
+    Given,
     Growth,
     History,
     Matching,
     Meets,
     Nothing,
+    Ordering,
     Output,
     PerItem,
+    Positional,
     Product,
     Projection,
     Running,
     Sum,
+    Window,
 )
-from hydro_core.catalog.forms import reads_changes
-from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
@@ -42,6 +49,9 @@ from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
 
 Fields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
+
+Keys = tuple[Sequence[FieldPath], Sequence[FieldPath]]
+"""The parts of a key in the items of two inputs."""
 
 Side = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
@@ -133,26 +143,41 @@ class _Analysis:
                 yield stream, self._wants_of(node, i)
 
     def _wants_of(self, node: Node, i: int) -> Wanted:
-        match node.cls:
+        cls, told, found = node.cls, self._adds(node.inputs[i].node), None
+        match cls:
             case Output():
                 name = node.args["name"]
-                told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
-                return NOTHING if told and name in self._added else None
-            case Growth() | Running() if reads_changes(node.cls):
-                return NOTHING if self._adds(node.inputs[i].node) else None
+                all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
+                found = NOTHING if all_told and name in self._added else None
+            case Growth():
+                found = NOTHING if told else None
+            case Running(changes=changes):
+                found = NOTHING if changes and told else None
             case PerItem() | Projection() | Sum():
-                return self._handed_on(node, i)
-            case Product(meets, keeps) if meets is not Meets.SINGLE and i not in keeps:
-                other = self._kinds[node.inputs[1 - i].node]
-                if other is Kind.E:
-                    return self._met(*_sides(node, i))
-                if keeps or {other, self._kinds[node.inputs[i].node]} != {Kind.H}:
-                    return None
-                return _united((self._handed_on(node, i), self._met(*_sides(node, i))))
-            case Matching() if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
-                return self._met(*_sides(node, i))
+                found = self._handed_on(node, i)
+            case Product(meets, keeps):
+                if meets is not Meets.SINGLE and i not in keeps:
+                    found = self._paired(node, i, _keys(meets, node), padded=bool(keeps))
+            case Matching(compares=compares):
+                if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
+                    found = self._met(*_sides(node, i, _keys(compares, node)))
+            case (
+                Given() | Nothing() | Distinct() | ByKey() | Ordering() | Positional()
+                | History() | Window() | Before() | Commands()
+            ):  # fmt: skip
+                found = None
             case _:
-                return None
+                assert_never(cls)
+        return found
+
+    def _paired(self, node: Node, i: int, keys: Keys, *, padded: bool) -> Wanted:
+        """What a product looks at of an input of which it keeps no items alone."""
+        mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
+        met = self._met(*_sides(node, i, keys))
+        if other is Kind.E:
+            return met
+        both_grow = mine is other is Kind.H and not padded
+        return _united((self._handed_on(node, i), met)) if both_grow else None
 
     def _handed_on(self, node: Node, i: int) -> Wanted:
         """What is wanted of the node's output, as what is wanted of an input."""
@@ -204,11 +229,9 @@ class _Analysis:
         """The inputs with whose new rows all new rows of a node come, and the fields to ask for."""
         kinds = [self._kinds[e.node] for e in node.inputs]
         events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
-        every, found = range(len(kinds)), None
-        match node.cls:
-            case Nothing():
-                found = every
-            case PerItem() | Projection() | Sum():
+        cls, every, found = node.cls, range(len(kinds)), None
+        match cls:
+            case Nothing() | PerItem() | Projection() | Sum():
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None
@@ -224,9 +247,12 @@ class _Analysis:
                     parts = {part for part, *_ in _key(key)}
                     fields = tuple(f if f and f[0] in parts else None for f in fields)
                     found = every[-1:]
+            case Distinct() | ByKey() | Ordering() | Positional():
+                found = every if node.spec.zero and all(events) else None
+            case Given() | Output() | Window() | Before() | Commands():
+                found = None
             case _:
-                here = node.spec.state is State.NONE and node.spec.zero and bool(kinds)
-                found = every if here and all(events) else None
+                assert_never(cls)
         return None if found is None else dict.fromkeys(found, fields)
 
     def _through(self, node: Node, i: int, fields: Fields) -> Fields:
@@ -273,19 +299,23 @@ def _lookup(
     return Lookup(name, tuple((m, t) for m, t in pairs if m is not None and t is not None))
 
 
-def _sides(node: Node, i: int) -> tuple[Side, Side]:
-    """An input and the other one, each with the paths of the key by which they meet."""
-    key = _key(node.args.get("on") or ())
-    match node.cls:
-        case Product(meets=Meets.ALL):
-            keys: tuple[Sequence[FieldPath], Sequence[FieldPath]] = ((), ())
-        case Matching(compares=Compares.ITEMS):
-            keys = ([()], [()])
-        case Matching(compares=Compares.BARE_KEYS):
-            keys = (key, [()])
-        case _:
-            keys = (key, key)
+def _sides(node: Node, i: int, keys: Keys) -> tuple[Side, Side]:
+    """An input and the other one, each with the key by which they meet."""
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
+
+
+def _keys(how: Meets | Compares, node: Node) -> Keys:
+    """The parts of the key by which items of two inputs meet."""
+    key = _key(node.args.get("on") or ())
+    match how:
+        case Meets.ALL | Meets.SINGLE:
+            return (), ()
+        case Meets.KEY | Compares.KEYS:
+            return key, key
+        case Compares.ITEMS:
+            return [()], [()]
+        case Compares.BARE_KEYS:
+            return key, [()]
 
 
 def _key(key: Key) -> Sequence[FieldPath]:

@@ -29,6 +29,7 @@ from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
 from hydro_core.spark.store.agreeing import met_by
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
+from hydro_core.spark.store.snapshots import summed
 from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
@@ -52,6 +53,9 @@ _QUICK_STATE = 64 * MEBIBYTE
 
 SEARCHED_ROWS = 10_000_000
 """State of more rows is left to Spark: to search them here would take longer than a job does."""
+
+SUMMED_ROWS = 1_000_000
+"""Up to so many changes are summed up here where they are too many to be few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,8 @@ class RangeJobs:
             if slot.id in self._lookups and self.store.tables[table].rows <= SEARCHED_ROWS:
                 wanted = met_by(batches, slot.item, self._lookups[slot.id])
                 rows = self.store.agreeing(table, *ticks, wanted)
+                if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
+                    rows = summed(rows, self.tables.state[slot.id], ticks[1])
                 if rows.num_rows <= few:
                     found[slot.id] = rows
         return found
