@@ -35,12 +35,12 @@ from hydro_core.plan.bootstrap import WantedTables, bootstrap
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rework import first_again
+from hydro_core.ticks.calendar import TickWindow
 from hydrotick.deployment.changes import Change, Work, change_of
 from hydrotick.deployment.deploying import deploy
 from hydrotick.deployment.seams import DeployOptions
 from hydrotick.project.programs import plan_as_written
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.project.ticks import TickWindow
 from hydrotick.runner.runner import TickRunner
 
 WRITTEN = PROGRAM.read_text(encoding="utf-8")

@@ -29,10 +29,11 @@ from hydro_core.settings import Settings
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.pipeline.pipeline import Pipeline
+from hydro_core.ticks.calendar import Calendar
 
 GOAL = 1.5
 PROGRAM = Path("assets/flights/flights.hydro")
-START = datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
+CALENDAR = Calendar(datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC))
 INPUTS = ("flights", "weather", "planes", "airlines", "airports")
 OUTPUTS = ("departures", "new_routes", "delay_statistics", "back_in_service")
 
@@ -46,13 +47,12 @@ class Ours:
         self.pipeline = Pipeline(directory, plan, settings, spark)
         items = {name: plan.typed.inputs[name].item for name in INPUTS}
         landings = {name: LandingTable(landed / name, "day") for name in INPUTS}
-        self.batches = InputBatches(landings, items, lambda: spark)
+        self.batches = InputBatches(landings, items, lambda: spark, calendar=CALENDAR)
 
     def range(self, first: int, last: int) -> None:
         """Runs the days `first` to `last`, counted from 0."""
-        day = timedelta(days=1)
-        times = {t: (START + t * day, START + (t + 1) * day) for t in range(first, last + 1)}
-        self.pipeline.run_range(first, last, self.batches.read(first, last, times), times=times)
+        times = CALENDAR.times(first, last)
+        self.pipeline.run_range(first, last, self.batches.read(first, last), times=times)
 
 
 class ByHand:

@@ -17,7 +17,7 @@ from hydro_core.ir import render
 from hydro_core.ir.graph import Graph, NodeId
 from hydro_core.lang.resolve import parse
 from hydro_core.plan.planner import plan, plan_of
-from hydro_core.plan.semantic_hash import NOTHING
+from hydro_core.plan.semantic_hash import NO_HASHES
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.report import as_text
 from hydro_core.types.item import ItemType
@@ -117,7 +117,7 @@ def optimized(program: Compiled, stats: Statistics | None = None, goal: Goal = "
 
 
 def planned(
-    program: Compiled, best: Optimized | None = None, known: Mapping[NodeId, str] = NOTHING
+    program: Compiled, best: Optimized | None = None, known: Mapping[NodeId, str] = NO_HASHES
 ) -> TickPlan:
     """What runs on Spark: a program as it is written, or by its best plan.
 

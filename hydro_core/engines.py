@@ -10,10 +10,9 @@ from hydro_core.compile import Compiled, optimized, planned
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 
 Engine = Literal["reference", "spark"]
-Outputs = Mapping[str, list[Any]]
 
 
 def _nobody(_: str) -> None:

@@ -11,13 +11,13 @@ from typing import Any, NoReturn
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.compile import Compiled, compile_graph
-from hydro_core.engines import Engine, Options, Outputs, ShardingOptions, run_whole
+from hydro_core.engines import Engine, Options, ShardingOptions, run_whole
 from hydro_core.errors import DataError, Diagnostic, TypeProblem
 from hydro_core.ir.graph import Graph
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.shards.program import Sharded, sharded
 from hydro_core.shards.run import run_shards
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.common import merge, type_of
 from hydro_core.types.ddl import DDL, parse_ddl
 from hydro_core.types.item import ItemType

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from hydro_core.errors import HydroError
-from hydro_core.sliced import Rows, SlicedRun
+from hydro_core.sliced import ItemsByTick, SlicedRun
 from hydro_core.types.values import canonical
 
 
@@ -31,7 +31,7 @@ class LandedRow(NamedTuple):
 class Shrunk:
     """What is left of a slice."""
 
-    rows: Rows
+    rows: ItemsByTick
     left_out: int
     is_least: bool
     """Without any one of the rows the answer is another one; else there was no time to try all."""
@@ -140,7 +140,7 @@ def _bag(items: Iterable[Any]) -> Counter[Hashable]:
     return Counter(map(canonical, items))
 
 
-def _rows(rows: Rows, kept: dict[LandedRow, None]) -> Rows:
+def _rows(rows: ItemsByTick, kept: dict[LandedRow, None]) -> ItemsByTick:
     found: dict[str, dict[int, list[Any]]] = {name: {} for name in rows}
     for row in sorted(kept):
         found[row.input].setdefault(row.tick, []).append(rows[row.input][row.tick][row.place])

@@ -13,17 +13,17 @@ from functools import cached_property
 from typing import Any
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.slices import Edge, Known, Need, OutputSlice, SeenValues
+from hydro_core.analysis.slices import InputPosition, Known, Need, OutputSlice, SeenValues
 from hydro_core.compile import Compiled, stratified
 from hydro_core.ir.graph import Graph, Node
 from hydro_core.reference.bag import EMPTY, Bag
 from hydro_core.reference.interpreter import Hooks, Keep, run_ticks
 from hydro_core.settings import Settings
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.ticks.wanted import (
-    Test,
+    CanonicalValues,
+    FieldTests,
     TooManyError,
-    Values,
     WantedRows,
     field_of,
     meets,
@@ -32,9 +32,9 @@ from hydro_core.ticks.wanted import (
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
-Rows = Mapping[str, Mapping[int, Sequence[Any]]]
+ItemsByTick = Mapping[str, Mapping[int, Sequence[Any]]]
 """Items by input and tick."""
-Read = Callable[[WantedRows], Mapping[int, Sequence[Any]]]
+ReadRows = Callable[[WantedRows], Mapping[int, Sequence[Any]]]
 """Gives rows of an input by their ticks: all that are wanted, maybe others; or `TooManyError`."""
 Tick = Callable[[int, Mapping[str, Sequence[Any]]], TickInput]
 """Makes what comes in at a tick of its number and its batches."""
@@ -55,8 +55,8 @@ class SlicedRun:
     wanted: dict[str, WantedRows] = field(default_factory=dict)
     too_many: set[str] = field(default_factory=set)
     """The inputs of which more can matter than was to be loaded."""
-    _seen: dict[SeenValues, Values] = field(default_factory=dict)
-    _tests: dict[Edge, list[tuple[int, Test]]] = field(default_factory=dict)
+    _seen: dict[SeenValues, CanonicalValues] = field(default_factory=dict)
+    _tests: dict[InputPosition, list[tuple[int, FieldTests]]] = field(default_factory=dict)
     """What enters an operator has to meet, and how old it may be, as far as that is known."""
 
     def first_wanted(self) -> Mapping[str, WantedRows]:
@@ -64,7 +64,7 @@ class SlicedRun:
         needs = self.slice.inputs
         return {name: self._wanted(name) for name in needs if needs[name] and not self._open(name)}
 
-    def load(self, read: Read) -> None:
+    def load(self, read: ReadRows) -> None:
         """Reads what can matter of every input; first those that tell what of others can."""
         needs = self.slice.inputs
         left = [name for name in needs if needs[name]]
@@ -79,7 +79,7 @@ class SlicedRun:
                     self.too_many.add(name)
             self._look(left)
 
-    def run(self, rows: Rows | None = None) -> list[list[Any]]:
+    def run(self, rows: ItemsByTick | None = None) -> list[list[Any]]:
         """The rows that were asked for, of each of the ticks `first` to `last`.
 
         Args:
@@ -90,7 +90,7 @@ class SlicedRun:
         asked = [tick[self.slice.output] for number, tick in outputs if number >= self.first]
         return [[item for item in items if meets(item, test)] for items in asked]
 
-    def _outputs(self, rows: Rows, keep: Keep) -> Iterator[tuple[int, Mapping[str, list[Any]]]]:
+    def _outputs(self, rows: ItemsByTick, keep: Keep) -> Iterator[tuple[int, Outputs]]:
         rows = self._past_at_once(rows)
         program, numbers = self._program, self._numbers(rows)
         ticks = (
@@ -113,7 +113,7 @@ class SlicedRun:
         types = {end: of for end, of in typed.types.items() if end.node in kept.nodes}
         return stratified(Typed(kept, types))
 
-    def _numbers(self, rows: Rows) -> list[int]:
+    def _numbers(self, rows: ItemsByTick) -> list[int]:
         """The ticks to run: without those in which nothing happens, where that is sure."""
         last = self.last + 1
         recent = self.slice.recent
@@ -122,7 +122,7 @@ class SlicedRun:
         there = {number for of in rows.values() for number in of if number < last}
         return sorted({0} | there | set(range(max(0, self.first - recent), last)))
 
-    def _past_at_once(self, rows: Rows) -> Rows:
+    def _past_at_once(self, rows: ItemsByTick) -> ItemsByTick:
         """The rows, those of ticks that are long past as rows of the first, where that is the same:
         a tick without much to do costs more than its rows.
         """
@@ -150,7 +150,7 @@ class SlicedRun:
         if not ready:
             return
         found: dict[SeenValues, dict[Hashable, Any]] = {seen: {} for seen in ready}
-        watched: dict[Edge, list[SeenValues]] = {}
+        watched: dict[InputPosition, list[SeenValues]] = {}
         for seen in ready:
             watched.setdefault(seen.edge, []).append(seen)
         upstream = frozenset().union(*map(self.slice.upstream, watched))
@@ -177,9 +177,9 @@ class SlicedRun:
         oldest = max((need.age for need in needs), default=0)
         return WantedRows(name, alternatives, max(0, self.first - oldest))
 
-    def _known(self, need: Need) -> Mapping[FieldPath, Values]:
+    def _known(self, need: Need) -> Mapping[FieldPath, CanonicalValues]:
         """The values that fields must have, as far as they are known."""
-        found: dict[FieldPath, Values] = {}
+        found: dict[FieldPath, CanonicalValues] = {}
         for path, of in need.conditions:
             values = self._values(of)
             if values is not None:
@@ -187,7 +187,7 @@ class SlicedRun:
                 found[path] = {form: values[form] for form in both}
         return found
 
-    def _values(self, of: Known | SeenValues) -> Values | None:
+    def _values(self, of: Known | SeenValues) -> CanonicalValues | None:
         if isinstance(of, SeenValues):
             return self._seen.get(of)
         return {canonical(value): value for value in of.values}
@@ -203,5 +203,5 @@ class SlicedRun:
         tests = [test for age, test in self._tests[edge] if tick >= self.first - age]
         return bag if not all(tests) else Bag(filter(meets_one(tests), bag))
 
-    def _test(self, need: Need) -> Test:
+    def _test(self, need: Need) -> FieldTests:
         return tuple((path, values) for path, values in self._known(need).items())

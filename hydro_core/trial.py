@@ -23,7 +23,7 @@ from hydro_core.types.item import Row
 from hydro_core.types.stream import Order
 from hydro_core.types.values import RowItem
 from hydro_core.validation import (
-    Ticks,
+    TickInputs,
     constants_of,
     outputs_before_failure,
     random_batches,
@@ -155,7 +155,7 @@ def _seen(typed: Typed, streams: Mapping[str, Sequence[Endpoint]]) -> Compiled:
 
 def _ticks(
     one: Compiled, other: Compiled, rng: Random, constants: Sequence[Any]
-) -> tuple[Ticks, Ticks]:
+) -> tuple[TickInputs, TickInputs]:
     """The same random items for inputs of one name and type."""
     inputs = {
         (name, stream.item): stream.item
@@ -174,7 +174,10 @@ def _ticks(
 
 
 def _mismatches(
-    one: Compiled, other: Compiled, claims: Mapping[str, Claim], ticks: tuple[Ticks, Ticks]
+    one: Compiled,
+    other: Compiled,
+    claims: Mapping[str, Claim],
+    ticks: tuple[TickInputs, TickInputs],
 ) -> Iterator[tuple[str, ClaimMismatch]]:
     """The first mismatch of each claim that does not hold."""
     befores = outputs_before_failure(one, ticks[0])

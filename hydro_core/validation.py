@@ -19,13 +19,14 @@ from hydro_core.compile import Compiled
 from hydro_core.errors import DataError
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.tree import Const
-from hydro_core.reference.interpreter import TickInput, run_ticks
+from hydro_core.reference.interpreter import run_ticks
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import Array, Decimal, ItemType, Row, Scalar, Tuple, is_integer
 from hydro_core.types.stream import Order
 from hydro_core.types.values import RowItem, Struct, ValueProblem, canonical, conform, sort_key
 
-Key = TypeVar("Key")
-Ticks = Sequence[TickInput]
+InputKey = TypeVar("InputKey")
+TickInputs = Sequence[TickInput]
 MAX_TICKS = 6
 MAX_BATCH = 4
 NULLS = 0.08
@@ -35,7 +36,7 @@ NULLS = 0.08
 class Mismatch:
     """A tick at which plan and program differ, with all ticks up to it."""
 
-    ticks: Ticks
+    ticks: TickInputs
     output: str
     tick: int
     program: Sequence[Any]
@@ -49,7 +50,7 @@ class Mismatch:
         )
 
 
-def validate(plan: Compiled, program: Compiled, ticks: Ticks) -> Mismatch | None:
+def validate(plan: Compiled, program: Compiled, ticks: TickInputs) -> Mismatch | None:
     """Where the plan differs from the program on these ticks; None where it does not.
 
     Where the program fails, the plan only has to agree up to there.
@@ -78,7 +79,7 @@ def validate_randomly(
     return None
 
 
-def random_ticks(program: Compiled, rng: Random) -> Ticks:
+def random_ticks(program: Compiled, rng: Random) -> TickInputs:
     """A few ticks of a few random items for every input."""
     items = {name: stream.item for name, stream in program.typed.inputs.items()}
     batches = random_batches(items, rng, constants_of(program))
@@ -86,8 +87,8 @@ def random_ticks(program: Compiled, rng: Random) -> Ticks:
 
 
 def random_batches(
-    inputs: Mapping[Key, ItemType], rng: Random, constants: Sequence[Any], nulls: float = NULLS
-) -> Sequence[Mapping[Key, list[Any]]]:
+    inputs: Mapping[InputKey, ItemType], rng: Random, constants: Sequence[Any], nulls: float = NULLS
+) -> Sequence[Mapping[InputKey, list[Any]]]:
     """A few ticks of a few random items for every input, by any keys; so many scalars are null."""
     return [
         {
@@ -175,9 +176,9 @@ def _in(value: Any) -> Iterator[Any]:
             yield from _in(getattr(value, part.name))
 
 
-def outputs_before_failure(compiled: Compiled, ticks: Ticks) -> list[Mapping[str, list[Any]]]:
+def outputs_before_failure(compiled: Compiled, ticks: TickInputs) -> list[Outputs]:
     """The outputs of the ticks before the first that fails."""
-    found: list[Mapping[str, list[Any]]] = []
+    found: list[Outputs] = []
     try:
         for tick in run_ticks(compiled.typed, compiled.strata, ticks):
             found.append(tick)  # noqa: PERF402 - what came before a failure is kept

@@ -15,13 +15,12 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Gives, Projection, is_itemwise
 from hydro_core.catalog.spec import Aggregate, Arg, Args, OpSpec
+from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.boolean import boolean_form
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.ir.graph import Endpoint, Graph, Node
 from hydro_core.types.item import UNKNOWN, ItemType, Row, Tuple
-
-Types = tuple[ItemType, ...]
 
 
 @dataclass(slots=True)
@@ -32,19 +31,19 @@ class _Known:
     projections: dict[object, tuple[OpSpec, Args]] = field(default_factory=dict)
 
 
-def settled(typed: Typed) -> Typed:
+def with_typed_functions(typed: Typed) -> Typed:
     """The program, in which functions are equal exactly if they do the same over the same types."""
     known = _Known()
     uses = [use for node in typed.graph for use in functions_in(node, typed)]
     # of two that do the same, one that takes its item whole says more to whoever reads it
     for fn, over in sorted(uses, key=lambda use: len(use[0].params)):
         known.functions.setdefault(_key(fn, over), replace(fn, over=over))
-    nodes = [_settled(node, typed, known) for node in typed.graph]
+    nodes = [_with_typed_functions(node, typed, known) for node in typed.graph]
     graph = Graph.of(nodes, typed.graph.name, typed.graph.warnings)
     return Typed(graph, typed.types)
 
 
-def unsettled(graph: Graph) -> Graph:
+def without_typed_functions(graph: Graph) -> Graph:
     """The graph, in which a function is what its text says, whatever it is applied to."""
     nodes = []
     for node in graph:
@@ -69,7 +68,7 @@ def _key(fn: Fn, over: Types) -> object:
     return (form, over, len(fn.params) if len(over) > 1 else 1)
 
 
-def _settled(node: Node, typed: Typed, known: _Known) -> Node:
+def _with_typed_functions(node: Node, typed: Typed, known: _Known) -> Node:
     entries = []
     for name, value in node.args.entries:
         over = applied_to(node, node.op.arg(name), typed)
@@ -123,7 +122,7 @@ def _accumulator(node: Node, typed: Typed, value: ItemType, *, pairs: bool) -> I
     return output if "by" not in node.args else UNKNOWN
 
 
-def projection(node: Node, typed: Typed) -> Form | None:
+def projection(node: Node, typed: Typed) -> NormalForm | None:
     """The columns that the node makes of its row, in their order; None if it does something else.
 
     The form of a column is that of an expression of the row.
@@ -144,14 +143,14 @@ def projection(node: Node, typed: Typed) -> Form | None:
     return ("project", *((name, columns[name]) for name in output.names))
 
 
-_Columns = dict[str, Form]
+_Columns = dict[str, NormalForm]
 
 
 def _kept(item: Row) -> _Columns:
     return {name: ("field", ("argument", 0), name) for name in item.names}
 
 
-def _expression(fn: Fn, item: Row) -> Form | None:
+def _expression(fn: Fn, item: Row) -> NormalForm | None:
     """The expression that a function is, if it is no more than that."""
     kind, form, *declared = normal_form(fn, (item,))
     return form if kind == "function" and not any(declared) else None

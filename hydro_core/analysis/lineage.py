@@ -15,7 +15,7 @@ from hydro_core.functions.field_map import FieldMap
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.types.item import FieldPath, leaves
 
-Source = tuple[str, FieldPath]
+SourceField = tuple[str, FieldPath]
 """A field of an input of the program, by the input's name."""
 
 
@@ -23,11 +23,11 @@ Source = tuple[str, FieldPath]
 class FieldLineage:
     """Of one field: the input fields whose very value it is, and those it depends on else."""
 
-    equal: frozenset[Source] = frozenset()
-    computed: frozenset[Source] = frozenset()
+    equal: frozenset[SourceField] = frozenset()
+    computed: frozenset[SourceField] = frozenset()
 
     @property
-    def all(self) -> frozenset[Source]:
+    def all(self) -> frozenset[SourceField]:
         """Everything that the field depends on."""
         return self.equal | self.computed
 
@@ -129,7 +129,7 @@ def _union(parts: Iterable[FieldLineage]) -> FieldLineage:
     known = list(parts)
     if len(known) == 1:
         return known[0]
-    none = frozenset[Source]()
+    none = frozenset[SourceField]()
     return FieldLineage(
         none.union(*(part.equal for part in known)), none.union(*(part.computed for part in known))
     )

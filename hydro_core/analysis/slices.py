@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.steps import FlowStep, Steps, steps_of
-from hydro_core.analysis.partition.terms import At, Table, Term, keeps_value
+from hydro_core.analysis.partition.terms import At, KeyTerm, TermTable, keeps_value
 from hydro_core.catalog.spec import State
 from hydro_core.ir.graph import Node, NodeId
 from hydro_core.types.item import FieldPath, at, leaves
@@ -30,7 +30,7 @@ MOST_NEEDS = 8
 _MOST_VISITS = 40
 """An operator that is asked for more and more, once more around its cycle, is asked for all."""
 
-Edge = tuple[NodeId, int]
+InputPosition = tuple[NodeId, int]
 """An input of an operator, by its position."""
 
 
@@ -53,7 +53,7 @@ class Known:
 class SeenValues:
     """The values that a field has in the items that enter an operator at its other input."""
 
-    edge: Edge
+    edge: InputPosition
     path: FieldPath
 
 
@@ -79,7 +79,7 @@ class OutputSlice:
     output: str
     where: Mapping[FieldPath, Known]
     """What was asked for: the values of fields of the output's rows."""
-    edges: Mapping[Edge, Needs]
+    edges: Mapping[InputPosition, Needs]
     """What is asked of the inputs of operators; one that is not there is asked for nothing."""
     streams: Mapping[NodeId, Needs]
 
@@ -119,7 +119,7 @@ class OutputSlice:
             for node in old
         )
 
-    def upstream(self, edge: Edge) -> frozenset[NodeId]:
+    def upstream(self, edge: InputPosition) -> frozenset[NodeId]:
         """The operators of which what enters at the edge is made."""
         found: set[NodeId] = set()
         todo = [self.steps.of[edge[0]].inputs[edge[1]]]
@@ -130,7 +130,7 @@ class OutputSlice:
                 todo += self.steps.of[name].inputs
         return frozenset(found)
 
-    def before(self, edge: Edge) -> frozenset[str]:
+    def before(self, edge: InputPosition) -> frozenset[str]:
         """The inputs of the program of which what enters at the edge is made."""
         found = self.upstream(edge)
         return frozenset(s.name for node, s in self.steps.sources.items() if node in found)
@@ -192,12 +192,12 @@ class _Backwards:
 
     def __init__(self, steps: Steps, typed: Typed) -> None:
         self._steps, self._typed = steps, typed
-        self.edges: dict[Edge, Needs] = {}
+        self.edges: dict[InputPosition, Needs] = {}
         self.streams: dict[NodeId, Needs] = {}
         self._todo: dict[NodeId, None] = {}
         self._visits = Counter[NodeId]()
 
-    def ask(self, edge: Edge, more: Iterable[Need]) -> None:
+    def ask(self, edge: InputPosition, more: Iterable[Need]) -> None:
         """Adds to what is asked of an input of an operator, and so of the stream that enters."""
         known = self.edges.get(edge, frozenset())
         new = _fewest([*known, *more])
@@ -223,7 +223,7 @@ class _Backwards:
                     self.ask(edge, [Need(frozenset(), FOREVER) if too_often else wanted])
 
 
-def _back(step: FlowStep, need: Need) -> Iterator[tuple[Edge, Need]]:
+def _back(step: FlowStep, need: Need) -> Iterator[tuple[InputPosition, Need]]:
     """What is asked of each input of an operator of which something is asked."""
     age = _aged(step.node, need.age)
     found = [_conditions(step, i, need.conditions) for i in range(len(step.inputs))]
@@ -272,7 +272,7 @@ def _met(step: FlowStep, i: int, found: list[frozenset[Condition]]) -> frozenset
     return frozenset()
 
 
-def _rewritten(conditions: Iterable[Condition], table: Table) -> set[Condition]:
+def _rewritten(conditions: Iterable[Condition], table: TermTable) -> set[Condition]:
     return {
         (before, values)
         for path, values in conditions
@@ -280,7 +280,7 @@ def _rewritten(conditions: Iterable[Condition], table: Table) -> set[Condition]:
     }
 
 
-def _paths(terms: Iterable[Term]) -> list[FieldPath]:
+def _paths(terms: Iterable[KeyTerm]) -> list[FieldPath]:
     """The fields among the terms."""
     return [term.path for term in terms if isinstance(term, At)]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hydro_core.catalog.spec import Aggregate, TypeProblem
-from hydro_core.catalog.type_rules import columns_of, given_by, place_of
+from hydro_core.catalog.type_rules import Types, columns_of, given_by, place_of
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.read import read_function
 from hydro_core.types.item import (
@@ -29,7 +29,6 @@ from hydro_core.types.item import (
     is_numeric,
 )
 
-Types = tuple[ItemType, ...]
 EXACT_DIGITS = 14
 """A mean of longer decimals might be rounded twice."""
 
@@ -99,7 +98,7 @@ class AggregateSpec:
     """An aggregate function; its result over nothing is `empty`."""
 
     name: str
-    meaning: str
+    summary: str
     result: Callable[[Types], ItemType]
     kept: Kept | AllValues
     """What goes on from tick to tick."""

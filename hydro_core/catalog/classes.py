@@ -39,7 +39,7 @@ class Given:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class Empty:
     """A stream without items."""
 
     passes: ClassVar[Passes] = Passes.NONE
@@ -316,7 +316,7 @@ class Commands:
 
 OpClass = (
     Given
-    | Nothing
+    | Empty
     | Output
     | PerItem
     | Projection
@@ -348,7 +348,7 @@ def is_itemwise(cls: OpClass) -> TypeGuard[PerItem | Projection]:
     match cls:
         case PerItem() | Projection():
             return True
-        case Given() | Nothing() | Output() | Sum() | Product() | Matching() | Distinct() | ByKey():
+        case Given() | Empty() | Output() | Sum() | Product() | Matching() | Distinct() | ByKey():
             return False
         case Running() | Ordering() | Positional() | History() | Window() | Before():
             return False

@@ -44,7 +44,7 @@ UNION = OpSpec(
     name="union",
     family="combine",
     cls=Sum(),
-    meaning="`a_t + b_t + …`",
+    summary="`a_t + b_t + …`",
     inputs=(Port("in", linear=True),),
     variadic=True,
     result=type_rules.united,
@@ -56,7 +56,7 @@ CHAIN = OpSpec(
     name="chain",
     family="combine",
     cls=Sum(),
-    meaning="`a_t`, then `b_t`",
+    summary="`a_t`, then `b_t`",
     inputs=(Port("0", linear=True), _right(linear=True)),
     result=type_rules.united,
     order=OrderRule.KEEPS_IF_ALL,
@@ -72,7 +72,7 @@ CROSS = OpSpec(
     name="cross",
     family="combine",
     cls=Product(Meets.ALL),
-    meaning="all pairs",
+    summary="all pairs",
     inputs=(Port("0", linear=True), _right(linear=True)),
     result=type_rules.paired,
     order=OrderRule.LOSES,
@@ -91,7 +91,7 @@ CROSS_SINGLETON = OpSpec(
     name="cross_singleton",
     family="combine",
     cls=Product(Meets.SINGLE),
-    meaning="each item with the single item of the other side; "
+    summary="each item with the single item of the other side; "
     "a second one fails the tick, none gives nothing",
     inputs=(
         Port("input", linear=True, aliases=("0",), elided=True),
@@ -149,14 +149,14 @@ JOIN = OpSpec(
     name="join",
     family="combine",
     cls=_join_class,
-    meaning="equi-join on the first field of pairs, or with `on` on columns of rows",
+    summary="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(
         Arg(
             "on",
             "columns",
             positional=False,
-            meaning="a column of both rows, or a list; without it items are pairs (key, value)",
+            summary="a column of both rows, or a list; without it items are pairs (key, value)",
         ),
         Arg(
             "how",
@@ -164,13 +164,13 @@ JOIN = OpSpec(
             positional=False,
             default="inner",
             choices=("inner", "left", "right", "outer", "semi", "anti"),
-            meaning="what becomes of items that find no other",
+            summary="what becomes of items that find no other",
         ),
         Arg(
             "suffix",
             "name",
             positional=False,
-            meaning="is added to the right's columns whose names the left has too",
+            summary="is added to the right's columns whose names the left has too",
         ),
     ),
     result=column_rules.joined,
@@ -187,13 +187,13 @@ JOIN = OpSpec(
 )
 
 
-def _zip(name: str, places: Places, meaning: str, program: str, gives: list[Any]) -> OpSpec:
+def _zip(name: str, places: Places, summary: str, program: str, gives: list[Any]) -> OpSpec:
     needs = Order.TOTAL
     return OpSpec(
         name=name,
         family="combine",
         cls=Positional(places),
-        meaning=meaning,
+        summary=summary,
         inputs=(
             Port("0", barrier=Barrier.STRATUM, needs=needs),
             Port("1", barrier=Barrier.STRATUM, needs=needs, keyword="right"),
@@ -229,7 +229,7 @@ ANTI_JOIN = OpSpec(
     name="anti_join",
     family="combine",
     cls=Matching(wanted=False, compares=Compares.BARE_KEYS),
-    meaning="pos items whose key is not in neg; duplicates of pos are kept",
+    summary="pos items whose key is not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.without_keys,
     monotone=False,
@@ -247,7 +247,7 @@ DIFFERENCE = OpSpec(
     name="difference",
     family="combine",
     cls=Matching(wanted=False, compares=Compares.ITEMS),
-    meaning="pos items that are not in neg; duplicates of pos are kept",
+    summary="pos items that are not in neg; duplicates of pos are kept",
     inputs=(Port("pos", linear=True), Port("neg", barrier=Barrier.STRATUM, keyword="neg")),
     result=type_rules.subtracted,
     monotone=False,

@@ -17,12 +17,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     OpClass,
     Ordering,
     Output,
@@ -74,7 +74,7 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a clos
             return Form.GROWTH if grows is matched else None
         case Distinct() | Before():
             return Form.GROWTH if grows else None
-        case Given() | Nothing() | Ordering() | Positional() | Growth() | ByKey():
+        case Given() | Empty() | Ordering() | Positional() | Growth() | ByKey():
             return None
         case _:
             assert_never(cls)
@@ -102,7 +102,7 @@ def reads_changes(cls: OpClass) -> bool:
             return changes
         case Growth():
             return True
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return False
         case Matching() | Distinct() | ByKey() | Ordering() | Positional():
             return False
@@ -120,7 +120,7 @@ def takes_changes(cls: OpClass) -> bool:
     match cls:
         case Growth() | Before() | Output():
             return True
-        case Given() | Nothing() | PerItem() | Projection() | Sum() | Product() | Matching():
+        case Given() | Empty() | PerItem() | Projection() | Sum() | Product() | Matching():
             return False
         case Distinct() | ByKey() | Running() | Ordering() | Positional():
             return False

@@ -24,16 +24,16 @@ from hydro_core.catalog.spec import (
 from hydro_core.types.stream import Order
 
 _WHOLE = Never("one result is made of all items")
-_INIT = Arg("init", "value", required=True, meaning="the accumulator over no item")
+_INIT = Arg("init", "value", required=True, summary="the accumulator over no item")
 _STEP = Arg(
     "f",
     "function",
     required=True,
     leading=1,
-    meaning="the next accumulator, of the one before and an item",
+    summary="the next accumulator, of the one before and an item",
 )
 _BY = Arg(
-    "by", "columns", positional=False, meaning="the key: a column of the rows, or a list of columns"
+    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
 )
 _UNORDERED_CURE = "declare the function `commutative=True` if the order does not matter to it"
 _LONGS = {"a": "long"}
@@ -54,7 +54,7 @@ UNIQUE = OpSpec(
     name="unique",
     family="group",
     cls=Distinct(),
-    meaning="each distinct item once",
+    summary="each distinct item once",
     inputs=(Port("in", aliases=("0",)),),
     result=type_rules.first,
     idempotent=True,
@@ -67,7 +67,7 @@ UNIQUE_KEYED = OpSpec(
     name="unique_keyed",
     family="group",
     cls=Positional(Places.FIRST_OF_KEY),
-    meaning="the first value of each key",
+    summary="the first value of each key",
     inputs=_blocking(Order.TOTAL),
     args=(_BY,),
     result=type_rules.unpaired,
@@ -87,7 +87,7 @@ FOLD = OpSpec(
     name="fold",
     family="group",
     cls=ByKey(Summary.FOLD, keyed=False),
-    meaning="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
+    summary="exactly one item each tick: `f(acc, x)` over all items, `init` on no input",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP),
     result=type_rules.folded,
@@ -110,7 +110,7 @@ REDUCE = OpSpec(
     name="reduce",
     family="group",
     cls=ByKey(Summary.REDUCTION, keyed=False),
-    meaning="one item, `f` over all items; none on no input",
+    summary="one item, `f` over all items; none on no input",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP,),
     result=type_rules.reduced,
@@ -132,7 +132,7 @@ FOLD_KEYED = OpSpec(
     name="fold_keyed",
     family="group",
     cls=ByKey(Summary.FOLD),
-    meaning="`fold` of the values of each key that is there",
+    summary="`fold` of the values of each key that is there",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_INIT, _STEP, _BY),
     result=type_rules.folded_by_key,
@@ -154,7 +154,7 @@ REDUCE_KEYED = OpSpec(
     name="reduce_keyed",
     family="group",
     cls=ByKey(Summary.REDUCTION),
-    meaning="`reduce` of the values of each key",
+    summary="`reduce` of the values of each key",
     inputs=_blocking(Order.TOTAL, _UNORDERED_CURE),
     args=(_STEP, _BY),
     result=type_rules.reduced_by_key,
@@ -176,7 +176,7 @@ LATEST = OpSpec(
     name="latest",
     family="group",
     cls=ByKey(Summary.LATEST),
-    meaning="of each key the row with the greatest `order`, nulls first; "
+    summary="of each key the row with the greatest `order`, nulls first; "
     "of a tie the greatest item",
     inputs=_blocking(Order.NONE),
     args=(
@@ -185,14 +185,14 @@ LATEST = OpSpec(
             "columns",
             required=True,
             positional=False,
-            meaning="the key: a column of the rows, or a list of columns",
+            summary="the key: a column of the rows, or a list of columns",
         ),
         Arg(
             "order",
             "order",
             required=True,
             positional=False,
-            meaning="what is greatest in the row that stays: a column, a list, or a function",
+            summary="what is greatest in the row that stays: a column, a list, or a function",
         ),
     ),
     result=type_rules.newest,
@@ -228,7 +228,7 @@ AGGREGATE = OpSpec(
     name="aggregate",
     family="group",
     cls=ByKey(Summary.AGGREGATES),
-    meaning="Spark's aggregates over columns or functions of the rows, of each key or of all",
+    summary="Spark's aggregates over columns or functions of the rows, of each key or of all",
     inputs=_blocking(Order.NONE),
     args=(
         _BY,
@@ -236,7 +236,7 @@ AGGREGATE = OpSpec(
             "aggregates",
             "aggregates",
             default=(),
-            meaning="columns by aggregates ([below](#aggregates))",
+            summary="columns by aggregates ([below](#aggregates))",
         ),
     ),
     result=column_rules.aggregated,

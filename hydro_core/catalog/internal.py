@@ -40,7 +40,7 @@ def _running(op: OpSpec, example: Example) -> OpSpec:
         op,
         name=f"running_{op.name}",
         cls=Running(op.cls),
-        meaning=f"`{op.name}` of all items of the ticks up to this one",
+        summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
         refine=_aggregate_columns if op is AGGREGATE else None,
         state=State.RESULT,
@@ -120,7 +120,7 @@ MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
     cls=Running(ByKey(Summary.AGGREGATES), changes=True),
-    meaning="counts and totals, made anew by what comes and what goes; a key without rows is gone",
+    summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
     inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     example=Example(
         'a -> window(2) -> aggregate(by="k", total=sum("v")) -> out',
@@ -139,7 +139,7 @@ AGGREGATE_RESULT = OpSpec(
     name="aggregate_result",
     family="itemwise",
     cls=PerItem(Gives.RESULT),
-    meaning="the aggregates that are made of the parts of a row, `avg` of a total and a count",
+    summary="the aggregates that are made of the parts of a row, `avg` of a total and a count",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(*AGGREGATE.args, Arg("schema", "schema", required=True)),
     result=type_rules.declared_rows,
@@ -158,7 +158,7 @@ OF_SHARD = OpSpec(
     name="of_shard",
     family="itemwise",
     cls=PerItem(Gives.ROUTED),
-    meaning="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
+    summary="the items of one of several shards, by the fields `by` or the value of `f`; where `f` "
     "fails, or nothing is named, of the first",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     args=(

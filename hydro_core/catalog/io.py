@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from hydro_core.catalog import type_rules
-from hydro_core.catalog.classes import Given, Nothing, Output
+from hydro_core.catalog.classes import Empty, Given, Output
 from hydro_core.catalog.spec import Arg, Example, HeldByAll, OpSpec, Port
 
 SOURCE = OpSpec(
     name="source",
     family="io",
     cls=Given(),
-    meaning="the tick's input batch",
+    summary="the tick's input batch",
     inputs=(),
     args=(
-        Arg("schema", "schema", required=True, meaning="the type of the items, in Spark's DDL"),
+        Arg("schema", "schema", required=True, summary="the type of the items, in Spark's DDL"),
         Arg(
             "name",
             "name",
             positional=False,
-            meaning="the input's name, where it is not that of the statement",
+            summary="the input's name, where it is not that of the statement",
         ),
         Arg(
             "fds",
             "fds",
             positional=False,
             default=(),
-            meaning='fields that determine others, believed: `{"city": "country"}`',
+            summary='fields that determine others, believed: `{"city": "country"}`',
         ),
     ),
     result=type_rules.declared,
@@ -40,11 +40,11 @@ SOURCE_ITER = OpSpec(
     name="source_iter",
     family="io",
     cls=Given(),
-    meaning="the items at tick 0, empty after",
+    summary="the items at tick 0, empty after",
     inputs=(),
     args=(
-        Arg("items", "items", required=True, meaning="a list of items, written out"),
-        Arg("schema", "schema", positional=False, meaning="their type, where they do not tell"),
+        Arg("items", "items", required=True, summary="a list of items, written out"),
+        Arg("schema", "schema", positional=False, summary="their type, where they do not tell"),
     ),
     result=type_rules.listed,
     time_invariant=False,
@@ -60,7 +60,7 @@ TICK = OpSpec(
     name="tick",
     family="io",
     cls=Given(),
-    meaning="one row each tick: its number, and its times where the ticks have them",
+    summary="one row each tick: its number, and its times where the ticks have them",
     inputs=(),
     result=type_rules.tick_row,
     zero=False,
@@ -78,9 +78,9 @@ SINK = OpSpec(
     name="sink",
     family="io",
     cls=Output(),
-    meaning="the output of that name; several sinks of one name add up",
+    summary="the output of that name; several sinks of one name add up",
     inputs=(Port("in", linear=True, aliases=("0",)),),
-    args=(Arg("name", "name", required=True, meaning="the name of the output"),),
+    args=(Arg("name", "name", required=True, summary="the name of the output"),),
     outputs="none",
     result=type_rules.first,
     example=Example(
@@ -94,8 +94,8 @@ SINK = OpSpec(
 NULL = OpSpec(
     name="null",
     family="io",
-    cls=Nothing(),
-    meaning="discards what flows in; or a stream without items",
+    cls=Empty(),
+    summary="discards what flows in; or a stream without items",
     inputs=(Port("in", linear=True, aliases=("0",)),),
     optional_input=True,
     result=type_rules.first,

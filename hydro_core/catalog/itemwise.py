@@ -10,13 +10,13 @@ from hydro_core.catalog.spec import Arg, Args, Example, Fails, LineageRule, OpSp
 from hydro_core.functions.fn import Fn
 
 _IN = (Port("in", linear=True, aliases=("0",)),)
-_FUNCTION = (Arg("f", "function", required=True, meaning="the function of an item"),)
+_FUNCTION = (Arg("f", "function", required=True, summary="the function of an item"),)
 
 
 def _per_item(  # noqa: PLR0913 - the columns that differ among these
     name: str,
     cls: OpClass,
-    meaning: str,
+    summary: str,
     result: TypeRule,
     example: Example,
     *,
@@ -29,7 +29,7 @@ def _per_item(  # noqa: PLR0913 - the columns that differ among these
         name=name,
         family="itemwise",
         cls=cls,
-        meaning=meaning,
+        summary=summary,
         inputs=_IN,
         args=args,
         result=result,
@@ -114,12 +114,12 @@ SELECT = _per_item(
     column_rules.selected,
     _rows('a -> select("k", w=lambda r: r.v + 1) -> out', {"k": "x", "w": 2}, {"k": "y", "w": 3}),
     args=(
-        Arg("columns", "named_columns", default=(), meaning="columns that stay, in this order"),
+        Arg("columns", "named_columns", default=(), summary="columns that stay, in this order"),
         Arg(
             "computed",
             "computed",
             default=(),
-            meaning="columns by functions of the row that came in",
+            summary="columns by functions of the row that came in",
         ),
     ),
     lineage=lineage_rules.selected,
@@ -139,7 +139,7 @@ WITH_COLUMNS = _per_item(
             "computed",
             "computed",
             required=True,
-            meaning="columns by functions of the row that came in",
+            summary="columns by functions of the row that came in",
         ),
     ),
     lineage=lineage_rules.with_columns,
@@ -151,7 +151,7 @@ RENAME = _per_item(
     column_rules.renamed,
     _rows('a -> rename(key="k") -> out', {"key": "x", "v": 1}, {"key": "y", "v": 2}),
     args=(
-        Arg("renames", "renames", required=True, meaning="the new name of a column, and its old"),
+        Arg("renames", "renames", required=True, summary="the new name of a column, and its old"),
     ),
     lineage=lineage_rules.renamed,
 )
@@ -161,7 +161,7 @@ DROP = _per_item(
     "the row without the named columns",
     column_rules.dropped,
     _rows('a -> drop("k") -> out', {"v": 1}, {"v": 2}),
-    args=(Arg("columns", "named_columns", required=True, meaning="the columns that go"),),
+    args=(Arg("columns", "named_columns", required=True, summary="the columns that go"),),
 )
 FLAT_MAP = _per_item(
     "flat_map",
@@ -193,7 +193,7 @@ TEE = OpSpec(
     name="tee",
     family="itemwise",
     cls=PerItem(Gives.SAME),
-    meaning="copies of the stream; implicit wherever a name is used twice",
+    summary="copies of the stream; implicit wherever a name is used twice",
     inputs=_IN,
     outputs="copies",
     result=type_rules.first,
@@ -209,12 +209,12 @@ PARTITION = OpSpec(
     name="partition",
     family="itemwise",
     cls=PerItem(Gives.ROUTED),
-    meaning="each item goes to the port that `f` names; an undeclared one fails the tick",
+    summary="each item goes to the port that `f` names; an undeclared one fails the tick",
     inputs=_IN,
     outputs="ports",
     args=(
         *_FUNCTION,
-        Arg("ports", "ports", required=True, meaning="the ports that there are: words or numbers"),
+        Arg("ports", "ports", required=True, summary="the ports that there are: words or numbers"),
     ),
     result=type_rules.routed,
     keeps_single=True,

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hydro_core.catalog.spec import Aggregate, Args, LineageRule
+from hydro_core.catalog.type_rules import Types
 from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import Use
-from hydro_core.functions.normal import Form
-from hydro_core.functions.traces import InputField
+from hydro_core.functions.made import ResultUse
+from hydro_core.functions.normal import NormalForm
+from hydro_core.functions.traces import Fields, InputField
 from hydro_core.types.item import FieldPath, ItemType, Row, at, leaves
 
-Types = tuple[ItemType, ...]
-Fields = frozenset[InputField]
-NOTHING: Fields = frozenset()
+NO_FIELDS: Fields = frozenset()
 
 
 def of_first(args: Args, types: Types) -> FieldMap:
@@ -33,7 +32,7 @@ def computed_from_all(args: Args, types: Types) -> FieldMap:
     return FieldMap({}, {(): _everything(types)})
 
 
-def by_function(use: Use = "item") -> LineageRule:
+def by_function(use: ResultUse = "item") -> LineageRule:
     """The fields of what the argument `f` gives for an item."""
 
     def rule(args: Args, types: Types) -> FieldMap:
@@ -54,7 +53,7 @@ def padded_pair(args: Args, types: Types) -> FieldMap:
 
 def numbered(args: Args, types: Types) -> FieldMap:
     """`(n, x)` with a number that is no field of any item."""
-    return FieldMap({("1",): _one(0, ())}, {("0",): NOTHING})
+    return FieldMap({("1",): _one(0, ())}, {("0",): NO_FIELDS})
 
 
 def commanded(args: Args, types: Types) -> FieldMap:
@@ -166,7 +165,7 @@ class _Builder:
 
 def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -> FieldMap:
     equal, computed = dict(kept), dict[FieldPath, Fields]()
-    made: dict[FieldPath, Form] = {}
+    made: dict[FieldPath, NormalForm] = {}
     for name, fn in args["computed"]:
         found = field_map(fn, types[:1])
         equal |= {(name, *path): fields for path, fields in found.equal.items()}
@@ -176,7 +175,7 @@ def _with_computed(kept: Mapping[FieldPath, Fields], args: Args, types: Types) -
 
 
 def _looked_at(aggregate: Aggregate, i: int, item: ItemType) -> Fields:
-    found: Fields = NOTHING
+    found: Fields = NO_FIELDS
     for argument in aggregate.arguments:
         found |= _of_argument(argument, i, item)
     return found

@@ -25,7 +25,7 @@ _ORDERED = (Port("in", barrier=Barrier.STRATUM, needs=Order.TOTAL, aliases=("0",
 _ANY = (Port("in", barrier=Barrier.STRATUM, aliases=("0",)),)
 _COUNTED = Never("positions are counted over the whole stream")
 _BY = Arg(
-    "by", "columns", positional=False, meaning="the key: a column of the rows, or a list of columns"
+    "by", "columns", positional=False, summary="the key: a column of the rows, or a list of columns"
 )
 _LONGS = {"a": "long"}
 
@@ -33,7 +33,7 @@ SORT = OpSpec(
     name="sort",
     family="order",
     cls=Ordering(),
-    meaning="the tick's items, ascending",
+    summary="the tick's items, ascending",
     inputs=_ANY,
     result=type_rules.first,
     keeps_single=True,
@@ -46,11 +46,11 @@ SORT_BY_KEY = OpSpec(
     name="sort_by_key",
     family="order",
     cls=Ordering(),
-    meaning="the tick's items by `f(x)`; ties by the item, ascending",
+    summary="the tick's items by `f(x)`; ties by the item, ascending",
     inputs=_ANY,
     args=(
-        Arg("f", "function", required=True, meaning="what the items are sorted by"),
-        Arg("descending", "flag", default=False, meaning="whether the greatest comes first"),
+        Arg("f", "function", required=True, summary="what the items are sorted by"),
+        Arg("descending", "flag", default=False, summary="whether the greatest comes first"),
     ),
     result=type_rules.ranked,
     keeps_single=True,
@@ -73,9 +73,9 @@ LIMIT = OpSpec(
     name="limit",
     family="order",
     cls=Positional(Places.FIRST),
-    meaning="the first n items of the tick, or of each key",
+    summary="the first n items of the tick, or of each key",
     inputs=_ORDERED,
-    args=(Arg("n", "integer", required=True, meaning="how many"), _BY),
+    args=(Arg("n", "integer", required=True, summary="how many"), _BY),
     result=type_rules.limited,
     refine=_limit_columns,
     monotone=False,
@@ -90,7 +90,7 @@ ENUMERATE = OpSpec(
     name="enumerate",
     family="order",
     cls=Positional(Places.EACH),
-    meaning="each item with its position in this tick, from 0",
+    summary="each item with its position in this tick, from 0",
     inputs=_ORDERED,
     result=type_rules.enumerated,
     monotone=False,
@@ -106,13 +106,13 @@ ENUMERATE = OpSpec(
 )
 
 _STEP = (
-    Arg("init", "value", required=True, meaning="the accumulator before the first item"),
+    Arg("init", "value", required=True, summary="the accumulator before the first item"),
     Arg(
         "f",
         "function",
         required=True,
         leading=1,
-        meaning="the next accumulator, of the one before and an item",
+        summary="the next accumulator, of the one before and an item",
     ),
 )
 
@@ -120,7 +120,7 @@ SCAN = OpSpec(
     name="scan",
     family="order",
     cls=Positional(Places.EACH),
-    meaning="`f(acc, x)` after each item",
+    summary="`f(acc, x)` after each item",
     inputs=_ORDERED,
     args=_STEP,
     result=type_rules.folded,
@@ -140,7 +140,7 @@ SCAN_KEYED = OpSpec(
     name="scan_keyed",
     family="order",
     cls=Positional(Places.EACH),
-    meaning="`f(acc, v)` after each item of a key",
+    summary="`f(acc, v)` after each item of a key",
     inputs=_ORDERED,
     args=(*_STEP, _BY),
     result=type_rules.folded_by_key,
@@ -160,7 +160,7 @@ NEXT_STRATUM = OpSpec(
     name="next_stratum",
     family="order",
     cls=PerItem(Gives.SAME),
-    meaning="the item itself, once the stratum has ended",
+    summary="the item itself, once the stratum has ended",
     inputs=(Port("in", barrier=Barrier.STRATUM, linear=True, aliases=("0",)),),
     result=type_rules.first,
     keeps_single=True,

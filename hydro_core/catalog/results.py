@@ -9,11 +9,11 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     OpClass,
     Ordering,
     Output,
@@ -35,7 +35,7 @@ def made_by_key(cls: OpClass) -> ByKey | None:
             return cls
         case Running(of):
             return of
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return None
         case Matching() | Distinct() | Ordering() | Positional() | History() | Window():
             return None

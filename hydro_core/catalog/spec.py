@@ -1,7 +1,7 @@
 """What an operator is: one `OpSpec` each, whose columns are all that others may rely on.
 
 The columns are those of the language page's operator table, and the class (`classes.py`). Nothing
-outside the catalogue, the meanings and the lowerings asks for an operator by its name.
+outside the catalogue, the definitions and the lowerings asks for an operator by its name.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Arg:
     """For an integer: the smallest that makes sense."""
     leading: int = 0
     """For a function: how many arguments come before the item (1: an accumulator)."""
-    meaning: str = ""
+    summary: str = ""
     """What it says, for people."""
 
 
@@ -267,7 +267,7 @@ class OpSpec:
     family: Family
     cls: OpClass | ClassOf
     """What it is to time, keys and order, or how its arguments decide that: see `class_of`."""
-    meaning: str
+    summary: str
     inputs: tuple[Port, ...]
     result: TypeRule
     example: Example

@@ -163,7 +163,7 @@ def _section(op: OpSpec) -> str:
     return "\n".join(
         [
             f"### {op.name}\n",
-            f"`{usage(op)}`: {op.meaning}.\n",
+            f"`{usage(op)}`: {op.summary}.\n",
             *_ports(op),
             *_arguments(op),
             _example(op),
@@ -178,7 +178,7 @@ def _ports(op: OpSpec) -> Iterator[str]:
 
 def _arguments(op: OpSpec) -> Iterator[str]:
     for arg in op.args:
-        says = f"- `{arg.name}`: {arg.meaning}"
+        says = f"- `{arg.name}`: {arg.summary}"
         if arg.choices:
             says += f": {', '.join(f'`{choice}`' for choice in arg.choices)}"
         if arg.default not in (None, ()):
@@ -214,7 +214,7 @@ def _aggregates() -> str:
         if spec.internal:
             continue
         names = " ".join(f"`{name}`" for name in (spec.name, *spec.aliases))
-        rows.append([names, spec.meaning, _yes(spec.needs_order), _stored(spec), _moves(spec)])
+        rows.append([names, spec.summary, _yes(spec.needs_order), _stored(spec), _moves(spec)])
     head = ["aggregate", "gives", "needs an order", "stored of a history", "moves with a window"]
     return _markdown(head, rows)
 

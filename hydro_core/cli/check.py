@@ -14,8 +14,9 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.spec import functions_of
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
-from hydro_core.compile import compile_graph
+from hydro_core.compile import Compiled, best_plan, compile_graph, planned
 from hydro_core.lang.load import load
+from hydro_core.plan.told_as import written_whole
 from hydro_core.report import as_json, table
 
 _WIDEST = 48
@@ -56,14 +57,23 @@ def run(arguments: argparse.Namespace) -> int:
     graph = load(arguments.file)
     compiled = compile_graph(graph, schemas_of(arguments, graph))
     functions = _functions(compiled.typed)
+    whole = _stored_anew(compiled)
     if arguments.format == "json":
-        output.print_json({**as_json(compiled.typed, compiled.strata), "functions": functions})
+        known = as_json(compiled.typed, compiled.strata)
+        output.print_json({**known, "stored_anew": whole, "functions": functions})
         return 0
     output.print_warnings(graph.warnings)
-    output.print_text(str(compiled))
+    output.print_text("\n\n".join((str(compiled), *whole)))
     if functions:
         output.print_text("\n" + _as_table(functions))
     return 0
+
+
+def _stored_anew(compiled: Compiled) -> list[str]:
+    """What is said of outputs of which all rows are stored in each tick, also by the best plan."""
+    if not any(written_whole(planned(compiled))):
+        return []  # the best plan takes longer than all else here
+    return list(written_whole(planned(compiled, best_plan(compiled))))
 
 
 def _functions(typed: Typed) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hydro_core.analysis.lineage import FieldLineage, Source, lineage
+from hydro_core.analysis.lineage import FieldLineage, SourceField, lineage
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.compile import compile_graph
@@ -44,9 +44,9 @@ def _as_json(fields: Mapping[tuple[str, ...], FieldLineage]) -> Mapping[str, Any
     }
 
 
-def _names(sources: Iterable[Source]) -> list[str]:
+def _names(sources: Iterable[SourceField]) -> list[str]:
     return sorted(".".join((name, *path)) for name, path in sources)
 
 
-def _listed(sources: Iterable[Source]) -> str:
+def _listed(sources: Iterable[SourceField]) -> str:
     return ", ".join(_names(sources)) or "–"

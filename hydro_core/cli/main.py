@@ -20,6 +20,7 @@ from types import MappingProxyType
 from hydro_core.cli import output
 from hydro_core.errors import Diagnostic, HydroError
 from hydro_core.faults import fault_of
+from hydro_core.lang.similar import did_you_mean
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -49,6 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words and words[0] == command and command in plugins:
         return _guarded(lambda: _plugin(plugins[str(command)], words[1:]), words, debug)
     parser = _parser(available, plugins, command)
+    if words and words[0] == command and command not in available:
+        near = did_you_mean(command, [*available, *plugins])
+        parser.error(f"there is no command `{command}`" + (f": {near}" if near else ""))
     parsed = parser.parse_args(words)
     if parsed.command is None:
         parser.print_help()

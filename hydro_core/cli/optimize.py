@@ -5,16 +5,18 @@ unless validating.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from hydro_core.cli import output
 from hydro_core.cli.schemas import add_schema_argument, schemas_of
 from hydro_core.cli.stats import add_stats_argument, statistics_of
-from hydro_core.compile import Compiled, best_plan, compile_graph, draw, stratified
+from hydro_core.compile import Compiled, best_plan, compile_graph, draw, planned, stratified
 from hydro_core.errors import DataError, Diagnostic, ProgramError
 from hydro_core.lang.load import load
 from hydro_core.optimize.notes import Note
 from hydro_core.optimize.optimizer import Optimized
 from hydro_core.optimize.report import as_json, as_text, explanation, expressions
+from hydro_core.plan.told_as import ToldAs, told_as
 from hydro_core.validation import validate_randomly
 
 FORMATS = ("text", "sexpr", "json", "mermaid", "svg")
@@ -25,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="`*.hydro`, or `module:attribute`")
     add_schema_argument(parser)
     output.add_format_argument(parser, FORMATS)
-    parser.add_argument("--explain", action="store_true", help="the chain of rules to the plan")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="the chain of rules to the plan, and the form of what it stores",
+    )
     add_stats_argument(parser)
     parser.add_argument("--range", action="store_true", help="the plan for all ticks as one job")
     parser.add_argument(
@@ -59,22 +65,26 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.validate is not None:
         _validate(program, found, arguments.validate)
     output.print_warnings(graph.warnings)
-    _print(arguments.format, found)
+    forms = told_as(planned(program, found)) if arguments.explain else ()
+    _print(arguments.format, found, forms)
     if arguments.strict and found.notes:
         raise ProgramError(*map(_strict, found.notes))
     return 0
 
 
-def _print(style: str, found: Optimized) -> None:
+def _print(style: str, found: Optimized, forms: Sequence[ToldAs]) -> None:
     match style:
         case "json":
-            output.print_json(as_json(found))
+            more = {"forms": [form.as_json() for form in forms]} if forms else {}
+            output.print_json({**as_json(found), **more})
         case "sexpr":
             output.print_text(expressions(found.graph))
         case "text":
             output.print_text(as_text(found))
             if found.steps:
                 output.print_text("\n" + explanation(found))
+            if forms:
+                output.print_text("\n" + "\n".join(map(str, forms)))
         case _:
             output.print_text(draw(stratified(found.typed), style))
 

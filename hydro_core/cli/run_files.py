@@ -12,7 +12,7 @@ from typing import Any
 from hydro_core.cli import output
 from hydro_core.cli.schemas import schemas_of
 from hydro_core.compile import Compiled, compile_graph, optimized, planned
-from hydro_core.engines import Options, Outputs
+from hydro_core.engines import Options
 from hydro_core.files.arrived import Arrived, arrive
 from hydro_core.files.cut import Cut, cut
 from hydro_core.files.inputs import InputFile
@@ -24,10 +24,10 @@ from hydro_core.optimize.cost import Goal
 from hydro_core.running import check_names, cut_into_shards, run_items
 from hydro_core.shards.run import side_by_side
 from hydro_core.ticks.every import Every, parse_time
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import ItemType
 
-Rows = list[dict[str, int]]
+FileRows = list[dict[str, int]]
 
 
 def run_files(arguments: argparse.Namespace, options: Options) -> int:
@@ -109,9 +109,9 @@ def _folders(
 
 def _run(
     program: Compiled, ticks: Cut, rows_in: list[AllRows], options: Options, out: str | None
-) -> Rows:
+) -> FileRows:
     """Runs the ticks; gives how many rows each output has in each."""
-    rows: Rows = []
+    rows: FileRows = []
     came: list[str] = []
     with ExitStack() as stack:
         files = stack.enter_context(OutputFiles(Path(out), program.typed.outputs)) if out else None
@@ -137,7 +137,7 @@ def _counts(streams: Mapping[str, Any] | Outputs) -> str:
     return ", ".join(f"{name} {len(items):,}" for name, items in streams.items()) or "nothing"
 
 
-def _report(rows: Rows, arguments: argparse.Namespace) -> None:
+def _report(rows: FileRows, arguments: argparse.Namespace) -> None:
     if arguments.format == "json":
         output.print_json({"ticks": rows})
         return

@@ -9,9 +9,9 @@ from hydro_core.files.inputs import (
     InputFile,
     fits_whole,
     item_type_of,
+    numbers_ticks,
     require_columns,
     require_ticks,
-    tells_ticks,
 )
 from hydro_core.files.places import FoundFiles, Survey, find, survey_here
 from hydro_core.types.columns import declared_columns
@@ -62,5 +62,5 @@ def is_exact(arrived: Arrived, columns: Mapping[str, ItemType]) -> bool:
     types = arrived.found.types or {}
     column = arrived.file.column
     return all(fits_whole(types[n], to) for n, to in columns.items()) and (
-        column is None or tells_ticks(types[column])
+        column is None or numbers_ticks(types[column])
     )

@@ -12,21 +12,22 @@ from typing import NamedTuple, NoReturn, Protocol
 
 from hydro_core.files.arrived import Arrived
 from hydro_core.files.inputs import FileRow, InputFile, refuse, refuse_misfit, refuse_mixed
-from hydro_core.ticks.axis import Axis, Window
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
+from hydro_core.ticks.tick_range import TickRange
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How many ticks there are, and when they begin if a time tells them."""
+    """How many ticks there are, and their windows if a time tells them."""
 
     count: int
-    axis: Axis
+    calendar: Calendar | None
 
-    def times(self, first: int, last: int) -> dict[int, Window]:
-        """Start and end of ticks, where they have any."""
-        starts = self.axis.starts
-        return {t: (starts[t], starts[t + 1]) for t in range(first, last + 1)} if starts else {}
+    @property
+    def ticks(self) -> TickRange:
+        """All of them."""
+        return TickRange(0, self.count - 1, self.calendar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,9 @@ def cut(inputs: Sequence[UncutRows], every: Every, start: datetime | None) -> Cu
         DataError: a row is of no tick, or a value is no item of its type (code `input`).
     """
     start = _start_of(inputs, every, start)
-    count = 1 + max((_last_tick(rows, every, start) for rows in inputs), default=-1)
-    starts = [] if start is None else [every.start_of(t, start) for t in range(count + 1)]
-    found = Cut(count, Axis("", 0, count - 1, starts))
+    calendar = None if start is None else Calendar(start, str(every))
+    count = 1 + max((_last_tick(rows, calendar) for rows in inputs), default=-1)
+    found = Cut(count, calendar)
     _refuse_misfits(inputs, found)
     return found
 
@@ -98,18 +99,18 @@ def _first(files: Mapping[str, InputFile]) -> InputFile:
     return files[min(files)]
 
 
-def _last_tick(rows: UncutRows, every: Every, start: datetime | None) -> int:
+def _last_tick(rows: UncutRows, calendar: Calendar | None) -> int:
     """The number of the last tick of an input."""
     summary = rows.summary
     if rows.arrived.file.column is None or not summary.rows:
         return 0 if summary.rows else -1
-    if start is None:
+    if calendar is None:
         low, high = summary.numbers or (0, -1)
     else:
-        first, last = summary.moments or (start, start)
-        low, high = every.tick_of(first, start), every.tick_of(last, start)
+        ends = summary.moments or (calendar.origin, calendar.origin)
+        low, high = map(calendar.tick_of, ends)
     if low < 0:
-        rows.refuse_early(start)
+        rows.refuse_early(None if calendar is None else calendar.origin)
     return high
 
 

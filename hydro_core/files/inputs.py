@@ -85,7 +85,7 @@ def fits_whole(of: ItemType, to: ItemType) -> bool:
     return to == DOUBLE and (is_integer(of) or str(of) in FLOATS)
 
 
-def tells_ticks(of: ItemType) -> bool:
+def numbers_ticks(of: ItemType) -> bool:
     """Whether each value of a type but null is the number of a tick, or a time."""
     return is_integer(of) or of in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 Declared = Mapping[str, ItemType]
 """The columns that a program declares, where it does."""
-Wanted = frozenset[str | None] | None
-"""The columns to be read; None: all."""
+ReadNames = frozenset[str | None] | None
+"""The names of the columns to be read; None: all."""
 
 _KINDS = {
     ".parquet": "Parquet",
@@ -48,7 +48,7 @@ _AN_OBJECT = "each line is one JSON object"
 NUMBERS = frozenset(Scalar(name) for name in INTEGERS + FLOATS)
 
 
-def wanted_of(declared: Declared, tick_column: str | None) -> Wanted:
+def wanted_of(declared: Declared, tick_column: str | None) -> ReadNames:
     """The columns to be read: what is declared and the tick column; all, if nothing is declared."""
     return frozenset((*declared, tick_column)) if declared else None
 
@@ -130,7 +130,7 @@ def parquet_file(file: Path, base: str) -> Dataset:
     return dataset(str(file), format="parquet", partitioning="hive", partition_base_dir=base)
 
 
-def among(names: Iterable[str], wanted: Wanted) -> list[str]:
+def among(names: Iterable[str], wanted: ReadNames) -> list[str]:
     """The columns that are read."""
     return [name for name in names if wanted is None or name in wanted]
 
@@ -161,7 +161,7 @@ def csv_options(
     )
 
 
-def header_of(file: Path, wanted: Wanted) -> list[str]:
+def header_of(file: Path, wanted: ReadNames) -> list[str]:
     """The names of the columns of a CSV file, each of which that is read stands there once."""
     with text_of(file) as lines:
         header = next(csv.reader(lines), [])

@@ -6,7 +6,8 @@ error. Types that only all rows of all files tell are found first, by a survey.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow.csv
 
 from hydro_core.files.kinds import (
     Declared,
-    Wanted,
+    ReadNames,
     among,
     csv_options,
     csv_type,
@@ -33,6 +34,7 @@ from hydro_core.files.unreadable import (
     refuse_bytes,
     refuse_csv,
     refuse_file,
+    refuse_parquet,
     refuse_untyped,
 )
 from hydro_core.types.common import merge
@@ -51,7 +53,7 @@ class FileForm:
     kind: str
     base: str
     declared: Declared
-    wanted: Wanted
+    wanted: ReadNames
     schema: pa.Schema | None = None
     """The columns as all files together have them; None: of JSON lines, or not known yet."""
     constants: Mapping[Path, Mapping[str, Any]] = field(default_factory=dict)
@@ -70,7 +72,27 @@ def pieces(file: Path, form: FileForm) -> Iterator[Landed]:
     except UNREADABLE as problem:
         if form.kind == "CSV":
             refuse_csv(file, problem)
+        if form.kind == "Parquet":
+            refuse_parquet(file, problem, Path(form.base))
         refuse_file(file, problem)
+
+
+@contextmanager
+def damage_told(files: Sequence[Path], form: FileForm) -> Iterator[None]:
+    """Where files that are read together cannot be read: which one it is, and why.
+
+    Raises:
+        DataError: the first of the files that cannot be read (code `input`).
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except UNREADABLE:
+        for file in files:
+            for _ in pieces(file, form):
+                pass
+        raise
 
 
 def _parquet(file: Path, form: FileForm) -> Iterator[Landed]:

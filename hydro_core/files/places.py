@@ -22,7 +22,7 @@ from hydro_core.errors import DataError
 from hydro_core.files.inputs import InputFile
 from hydro_core.files.kinds import (
     Declared,
-    Wanted,
+    ReadNames,
     among,
     base_of,
     common_schema,
@@ -39,7 +39,7 @@ from hydro_core.files.unreadable import (
     UNREADABLE,
     refuse,
     refuse_delta,
-    refuse_file,
+    refuse_parquet,
     refuse_text,
     refuse_untyped,
 )
@@ -128,7 +128,7 @@ def find(
             return _parquet(file.path, files, form)
 
 
-def _delta(path: str, declared: Declared, wanted: Wanted, version: int | None) -> FoundFiles:
+def _delta(path: str, declared: Declared, wanted: ReadNames, version: int | None) -> FoundFiles:
     try:
         table = DeltaTable(path, version=version)
         names = [field.name for field in table.schema().fields]
@@ -179,7 +179,7 @@ def _parquet(path: str, files: Sequence[Path], form: FileForm) -> FoundFiles:
         try:
             stored = _stored(file, form, found[-1] if found else None)
         except UNREADABLE as problem:
-            refuse_file(file, problem)
+            refuse_parquet(file, problem, Path(form.base))
         if not found or stored is not found[-1]:
             found.append(stored)
     schema = common_schema(path, [stored.wanted for stored in found])
@@ -272,7 +272,7 @@ def _csv(survey: Survey, files: Sequence[Path], form: FileForm) -> FoundFiles:
     return FoundFiles(files, form, names, types, bytes=_size(files), kind=form.kind)
 
 
-def _header(file: Path, wanted: Wanted) -> list[str]:
+def _header(file: Path, wanted: ReadNames) -> list[str]:
     try:
         return header_of(file, wanted)
     except UNREADABLE as problem:

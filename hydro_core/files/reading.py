@@ -42,8 +42,8 @@ from hydro_core.files.rows import (
     input_error,
     rows_of_file,
 )
-from hydro_core.ticks.axis import NONE, Numbers, TickLookup, micros
 from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, micros
 from hydro_core.types.arrow import arrow_type, from_arrow
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import Row, Tuple
@@ -58,7 +58,7 @@ class Here:
 
 
 def read_here(
-    arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
 ) -> Here:
     """The rows of some files that are of the range; without an axis all are of tick 0.
 
@@ -120,7 +120,7 @@ class AllRows:
     def _ticks(self, cut: Cut) -> Numbers:
         if self.arrived.file.column is None:
             return np.zeros(self.table.num_rows, np.int64)
-        return _ticks_of(self.table, cut.axis)
+        return _ticks_of(self.table, cut.ticks)
 
 
 def read_all(arrived: Arrived) -> AllRows:
@@ -138,12 +138,12 @@ def tick_inputs(inputs: Sequence[AllRows], cut: Cut) -> Iterator[TickInput]:
     """The ticks one after the other."""
     batches = {rows.arrived.file.name: rows.batches(cut) for rows in inputs}
     for tick in range(cut.count):
-        start, end = cut.times(tick, tick).get(tick, (None, None))
+        start, end = cut.calendar.times(tick, tick)[tick] if cut.calendar else (None, None)
         yield TickInput({name: batch(tick) for name, batch in batches.items()}, start, end)
 
 
 def _read(
-    arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
+    arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
 ) -> tuple[pa.Table, Numbers]:
     """The rows with what stands beside them, and their ticks."""
     reading = _Reading(arrived, made, axis, files)
@@ -157,7 +157,7 @@ class _Reading:
     """What has been read so far."""
 
     def __init__(
-        self, arrived: Arrived, made: WantedColumns, axis: TickLookup | None, files: Sequence[Path]
+        self, arrived: Arrived, made: WantedColumns, axis: TickRange | None, files: Sequence[Path]
     ) -> None:
         self._arrived, self._made, self._axis = arrived, made, axis
         self._kept: list[pa.RecordBatch] = []
@@ -217,7 +217,7 @@ class _Reading:
                 self._early = self._early or (row[0], row[1], row[2])
 
 
-def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickLookup) -> Numbers:
+def _ticks_of(rows: pa.RecordBatch | pa.Table, ticks: TickRange) -> Numbers:
     numbers: Any = rows[NUMBER]
     moments: Any = rows[MOMENT]
     if isinstance(rows, pa.Table):

@@ -22,14 +22,28 @@ UNREADABLE = (
 )
 """What reading a damaged file raises."""
 NOT_UTF8 = "save it as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`"
-_CUT_OFF = "it is cut off or damaged: write it again, as a whole, or leave it out"
+_SIXTEEN = (b"\xff\xfe", b"\xfe\xff")
+"""What texts of UTF-16 begin with."""
+_SIGNS = {
+    b"\x1f\x8b": "data packed by gzip",
+    b"(\xb5/\xfd": "data packed by zstd",
+    b"BZh": "data packed by bzip2",
+    b"PK\x03\x04": "a zip archive",
+    b"PAR1": "Parquet",
+}
+"""What files of other kinds begin with."""
+CUT_OFF = "it is cut off or damaged: write it again, as a whole, or leave it out"
 DAMAGED = "write it again, or leave it out"
+_UNPACK = "unpack it; texts may stay packed by gzip, if their names end in `.gz`"
+_OF_A_TABLE = "it is cut off or damaged: restore it from a copy, or land the table's rows again"
 _ACCESS = "see that it is there, and that the user who runs this may read it"
 MISFIT = re.compile(
     r"In CSV column #(?P<column>\d+):.*CSV conversion error to (?P<type>[^:]+)"
     r"(: invalid value '(?P<value>.*)')?"
 )
 """What Arrow says of a field that is no value of its column's type."""
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+"""What Arrow says of a row with another number of fields than the header has."""
 
 
 def refuse(message: str, cure: str) -> NoReturn:
@@ -57,7 +71,23 @@ def is_utf8(line: str) -> bool:
 
 def refuse_not_utf8(file: Path, line: int) -> NoReturn:
     """Refuses a file for a line that is not UTF-8."""
-    refuse(f"`{file}`, line {line} is not UTF-8", NOT_UTF8)
+    begin = _begin(file)
+    _refuse_other_kind(file, begin)
+    cure = NOT_UTF8.replace("LATIN1", "UTF-16") if begin[:2] in _SIXTEEN else NOT_UTF8
+    refuse(f"`{file}`, line {line} is not UTF-8", cure)
+
+
+def _begin(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(4)
+
+
+def _refuse_other_kind(file: Path, begin: bytes) -> None:
+    """Refuses a file that is of another kind than its name says."""
+    for sign, kind in _SIGNS.items():
+        if begin.startswith(sign) and not (sign == b"\x1f\x8b" and file.suffix == ".gz"):
+            cure = "give it a name that ends in `.parquet`" if kind == "Parquet" else _UNPACK
+            refuse(f"`{file}` is {kind}, which its name does not say", cure)
 
 
 def refuse_delta(path: str, problem: Exception, version: int | None = None) -> NoReturn:
@@ -112,20 +142,46 @@ def refuse_untyped(place: str, problem: Exception) -> NoReturn:
 
 def refuse_file(file: Path, problem: Exception) -> NoReturn:
     """Refuses a file of any kind."""
-    said = str(problem) or type(problem).__name__
-    refuse(f"`{file}` cannot be read: {said.splitlines()[0]}", _cure(problem))
+    refuse(f"`{file}` cannot be read: {_said(problem)}", _cure(problem))
+
+
+def refuse_parquet(file: Path, problem: Exception, base: Path) -> NoReturn:
+    """Refuses a file of Parquet; one of a Delta table at `base` is not to be left out."""
+    has_errno = isinstance(problem, OSError) and problem.errno is not None
+    if has_errno or "not in range" in str(problem):
+        refuse_file(file, problem)
+    begin = _begin(file)
+    if begin != b"PAR1":
+        _refuse_other_kind(file, begin)
+    cure = _OF_A_TABLE if Path(base, "_delta_log").is_dir() else CUT_OFF
+    refuse(f"`{file}` cannot be read: {_said(problem)}", cure)
+
+
+def _said(problem: Exception) -> str:
+    """What a library says, in one line that does not name the file again."""
+    lines = (line.strip() for line in str(problem).splitlines())
+    first = next((line for line in lines if line), type(problem).__name__)
+    last = first.rpartition("': ")[2].partition(". Is this a ")[0]
+    return "".join(filter(str.isprintable, last)).rstrip(" :.")
 
 
 def _cure(problem: Exception) -> str:
     if isinstance(problem, EOFError | zlib.error) or "compressed" in str(problem).lower():
-        return _CUT_OFF
+        return CUT_OFF
     if isinstance(problem, OSError) and problem.errno is not None:
         return _ACCESS
+    if "not in range" in str(problem):
+        return "write the column as a decimal or as text, or leave it out of the schema"
     return DAMAGED
 
 
 def refuse_csv(file: Path, problem: Exception) -> NoReturn:
     """Refuses a CSV file; a field that does not fit is told by its line and its column's name."""
+    ragged = _RAGGED.search(str(problem))
+    if ragged is not None:
+        number, expected, got = ragged.groups()
+        message = f"`{file}`, line {number} has {got} fields, and the first line {expected}"
+        refuse(message, "mend the line; a field that holds a comma or a line's end is quoted")
     found = MISFIT.search(str(problem))
     if found is None or found["value"] is None:
         refuse_text(file, problem)

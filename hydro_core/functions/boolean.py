@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hydro_core.functions.normal import Form
+from hydro_core.functions.normal import NormalForm
 from hydro_core.types.item import INTEGERS, ItemType, Row, Scalar, Tuple
 
-NULL: Form = ("constant", "NoneType", "None")
-TRUE: Form = ("constant", "bool", "True")
-FALSE: Form = ("constant", "bool", "False")
+NULL: NormalForm = ("constant", "NoneType", "None")
+TRUE: NormalForm = ("constant", "bool", "True")
+FALSE: NormalForm = ("constant", "bool", "False")
 _OPPOSITE = {
     "is": "is not",
     "in": "not in",
@@ -49,7 +49,7 @@ _ORDERED: dict[str, str] = {
 """Types of which any two values are ordered; those of one name with each other."""
 
 
-def boolean_form(form: Form, over: Sequence[ItemType]) -> Form:
+def boolean_form(form: NormalForm, over: Sequence[ItemType]) -> NormalForm:
     """The form in which tests stand in one of their spellings.
 
     Args:
@@ -91,7 +91,7 @@ class _Tests:
             case _:
                 return parts
 
-    def truth(self, test: Form) -> Form:
+    def truth(self, test: NormalForm) -> NormalForm:
         """The form of what is true of the same items, where nobody sees the value itself."""
         match test:
             case ("call", "bool", (inner,), ()):
@@ -103,7 +103,7 @@ class _Tests:
             case _:
                 return test
 
-    def boolean(self, test: Form) -> Form:
+    def boolean(self, test: NormalForm) -> NormalForm:
         """`bool(test)`."""
         match self.truth(test):
             case ("and" | "or" as op, *tests):
@@ -113,7 +113,7 @@ class _Tests:
             case inner:
                 return inner if _is_boolean(inner) else ("call", "bool", (inner,), ())
 
-    def opposite(self, test: Form) -> Form:
+    def opposite(self, test: NormalForm) -> NormalForm:
         """`not test`."""
         match self.truth(test):
             case ("compare", left, (op, right)) if op in _OPPOSITE:
@@ -131,7 +131,7 @@ class _Tests:
             case inner:
                 return ("unary", "not", inner)
 
-    def chosen(self, test: Form, then: Form, otherwise: Form) -> Form:
+    def chosen(self, test: NormalForm, then: NormalForm, otherwise: NormalForm) -> NormalForm:
         """`then if test else otherwise`, by the test or its opposite, whichever asks plainly."""
         plain = self.truth(test)
         if (then, otherwise) == (TRUE, FALSE):
@@ -143,20 +143,20 @@ class _Tests:
             return ("if", opposite, otherwise, then)
         return ("if", plain, then, otherwise)
 
-    def _are_ordered(self, left: Form, right: Form, op: str) -> bool:
+    def _are_ordered(self, left: NormalForm, right: NormalForm, op: str) -> bool:
         """Whether one is less or equal where both are there; with None, either order fails."""
         if op not in _OPPOSITE_ORDER:
             return False
         one, other = self._kind(left), self._kind(right)
         return one is not None and one == other
 
-    def _kind(self, form: Form) -> str | None:
+    def _kind(self, form: NormalForm) -> str | None:
         if form[:1] == ("constant",):
             return _ORDERED.get(form[1])
         found = self._type(form)
         return _ORDERED.get(found.name) if isinstance(found, Scalar) else None
 
-    def _type(self, form: Form) -> ItemType | None:
+    def _type(self, form: NormalForm) -> ItemType | None:
         match form:
             case ("argument", int() as number) if number < len(self.over):
                 return self.over[number]
@@ -169,7 +169,7 @@ class _Tests:
         return None
 
 
-def _compared(first: Form, rest: Sequence[tuple[str, Form]]) -> Form:
+def _compared(first: NormalForm, rest: Sequence[tuple[str, NormalForm]]) -> NormalForm:
     """A comparison; a chain of what is at hand is its comparisons, one after the other."""
     if len(rest) == 1:
         ((op, right),) = rest
@@ -180,7 +180,7 @@ def _compared(first: Form, rest: Sequence[tuple[str, Form]]) -> Form:
     return _joined("and", [_comparison(a, op, b) for a, (op, b) in zip(lefts, rest, strict=False)])
 
 
-def _comparison(left: Form, op: str, right: Form) -> Form:
+def _comparison(left: NormalForm, op: str, right: NormalForm) -> NormalForm:
     """One comparison, its operands in one of their orders: None comes last."""
     if op in _TURNED:
         return ("compare", right, (_TURNED[op], left))
@@ -193,13 +193,13 @@ def _comparison(left: Form, op: str, right: Form) -> Form:
     return ("compare", left, (op, right))
 
 
-def _joined(op: str, tests: Sequence[Form]) -> Form:
+def _joined(op: str, tests: Sequence[NormalForm]) -> NormalForm:
     """`a and b and …`; the parts of a part of one operator are its own."""
     parts = [part for test in tests for part in (test[1:] if test[0] == op else (test,))]
     return (op, *parts)
 
 
-def _is_boolean(form: Form) -> bool:
+def _is_boolean(form: NormalForm) -> bool:
     """Whether the value is True or False, if there is one."""
     match form:
         case ("compare", *_) | ("unary", "not", _):
@@ -214,7 +214,7 @@ def _is_boolean(form: Form) -> bool:
             return form in (TRUE, FALSE)
 
 
-def _plainness(form: Form) -> tuple[int, str]:
+def _plainness(form: NormalForm) -> tuple[int, str]:
     """How often a test says "not", then its text."""
     return _negations(form), repr(form)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hydro_core.functions.allowed import ALL_METHODS, BUILTINS, CLASS_ATTRIBUTES, METHODS
 from hydro_core.functions.expressions import Expressions
-from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.scope import Local, LocalFunction, Scope, is_small
 from hydro_core.functions.tree import (
     Call,
@@ -49,11 +49,11 @@ class Calls(Expressions):
             case ast.Name(id=name) if name in scope.names:
                 return self._local_call(scope.names[name], node, scope)
             case ast.Name() as func:
-                return self.call_of(self.meaning(func), node, scope)
+                return self.call_of(self.binding(func), node, scope)
             case ast.Attribute(value=ast.Name(id=base) as name, attr=attr) if (
                 base not in scope.names
             ):
-                return self._member_call(self.meaning(name), attr, node, scope)
+                return self._member_call(self.binding(name), attr, node, scope)
             case ast.Attribute(value=base, attr=attr):
                 return self._method(self.expr(base, scope), attr, node, scope)
             case ast.Lambda() as func:
@@ -65,12 +65,12 @@ class Calls(Expressions):
         match node:
             case ast.Call(ast.Name(id="dict") as name, args=[] | [_]) if "dict" not in scope.names:
                 if not any(isinstance(a, ast.Starred) for a in node.args):
-                    return self.call_of(self.meaning(name), node, scope)
+                    return self.call_of(self.binding(name), node, scope)
         return self.opaque("(call)", node, scope)
 
-    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+    def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
         """The call of what `meaning` is."""
-        match meaning:
+        match binding:
             case Builtin("dict"):
                 return self._dict(node, scope)
             case Builtin(name):
@@ -102,8 +102,8 @@ class Calls(Expressions):
             parts.append(Spread(value) if keyword.arg is None else (keyword.arg, value))
         return MakeRow(tuple(parts), place)
 
-    def _member_call(self, meaning: Meaning, attr: str, node: ast.Call, scope: Scope) -> Expr:
-        match meaning:
+    def _member_call(self, binding: Binding, attr: str, node: ast.Call, scope: Scope) -> Expr:
+        match binding:
             case Builtin(kind):
                 whole = f"{kind}.{attr}"
                 if whole in CLASS_ATTRIBUTES:
@@ -119,7 +119,7 @@ class Calls(Expressions):
                     return self.call_of(found, node, scope)
                 return self._foreign(f"{name}.{attr}", node, scope)
             case _:
-                base_tree = self.as_value(meaning, node, scope)
+                base_tree = self.as_value(binding, node, scope)
                 return self._method(base_tree, attr, node, scope)
 
     def _method(self, base: Expr, attr: str, node: ast.Call, scope: Scope) -> Expr:

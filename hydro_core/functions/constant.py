@@ -41,7 +41,7 @@ from hydro_core.functions.tree import (
     Unary,
 )
 
-Names = Mapping[str, Any]
+Constants = Mapping[str, Any]
 _CURE = "what does not change from tick to tick must have a value when the program is read"
 _HANDS_ON = (Param, Attribute, Index, IfElse, BoolOp, Let)
 """What makes no value of its own."""
@@ -84,7 +84,7 @@ _FAILURES = (
 )
 
 
-def value_of(tree: Expr, names: Names | None = None) -> Any:
+def value_of(tree: Expr, names: Constants | None = None) -> Any:
     """The value of a tree in which every parameter has a value in `names`."""
     evaluation = _Evaluation()
     try:
@@ -104,40 +104,40 @@ class _Evaluation:
         self.place = (0, 0)
         self.rules = {kind: getattr(self, f"_{kind.__name__.lower()}") for kind in get_args(Expr)}
 
-    def value(self, tree: Expr, names: Names) -> Any:
+    def value(self, tree: Expr, names: Constants) -> Any:
         self.limits.step()
         if tree.place != (0, 0):
             self.place = tree.place
         found = self.rules[type(tree)](tree, names)
         return found if isinstance(tree, _HANDS_ON) else self.limits.made(found)
 
-    def _const(self, tree: Const, _: Names) -> Any:
+    def _const(self, tree: Const, _: Constants) -> Any:
         return tree.value
 
-    def _param(self, tree: Param, names: Names) -> Any:
+    def _param(self, tree: Param, names: Constants) -> Any:
         return names[tree.name]
 
-    def _attribute(self, tree: Attribute, names: Names) -> Any:
+    def _attribute(self, tree: Attribute, names: Constants) -> Any:
         return attribute(self.value(tree.base, names), tree.name)
 
-    def _index(self, tree: Index, names: Names) -> Any:
+    def _index(self, tree: Index, names: Constants) -> Any:
         return self.value(tree.base, names)[self.value(tree.index, names)]
 
-    def _slice(self, tree: Slice, names: Names) -> Any:
+    def _slice(self, tree: Slice, names: Constants) -> Any:
         parts = (
             None if p is None else self.value(p, names) for p in (tree.low, tree.high, tree.step)
         )
         return self.value(tree.base, names)[slice(*parts)]
 
-    def _unary(self, tree: Unary, names: Names) -> Any:
+    def _unary(self, tree: Unary, names: Constants) -> Any:
         return _UNARY[tree.op](self.value(tree.operand, names))
 
-    def _binary(self, tree: Binary, names: Names) -> Any:
+    def _binary(self, tree: Binary, names: Constants) -> Any:
         left, right = self.value(tree.left, names), self.value(tree.right, names)
         self.limits.before_binary(tree.op, left, right)
         return _BINARY[tree.op](left, right)
 
-    def _compare(self, tree: Compare, names: Names) -> Any:
+    def _compare(self, tree: Compare, names: Constants) -> Any:
         left = self.value(tree.first, names)
         result: Any = True
         for op, operand in tree.rest:
@@ -149,7 +149,7 @@ class _Evaluation:
             left = right
         return result
 
-    def _boolop(self, tree: BoolOp, names: Names) -> Any:
+    def _boolop(self, tree: BoolOp, names: Constants) -> Any:
         value: Any = None
         for operand in tree.values:
             value = self.value(operand, names)
@@ -157,10 +157,10 @@ class _Evaluation:
                 return value
         return value
 
-    def _ifelse(self, tree: IfElse, names: Names) -> Any:
+    def _ifelse(self, tree: IfElse, names: Constants) -> Any:
         return self.value(tree.then if self.value(tree.test, names) else tree.otherwise, names)
 
-    def _call(self, tree: Call, names: Names) -> Any:
+    def _call(self, tree: Call, names: Constants) -> Any:
         args = [self._argument(a, names) for a in tree.args]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
         if tree.name == FLATTEN:
@@ -172,7 +172,7 @@ class _Evaluation:
             return list(result)
         return result
 
-    def _argument(self, tree: Expr, names: Names) -> Any:
+    def _argument(self, tree: Expr, names: Constants) -> Any:
         if not isinstance(tree, Inner):
             return self.value(tree, names)
 
@@ -181,10 +181,10 @@ class _Evaluation:
 
         return function
 
-    def _inner(self, _: Inner, __: Names) -> Any:
+    def _inner(self, _: Inner, __: Constants) -> Any:
         raise TypeError("a function is not a constant")
 
-    def _method(self, tree: Method, names: Names) -> Any:
+    def _method(self, tree: Method, names: Constants) -> Any:
         base = self.value(tree.base, names)
         args = [self._argument(a, names) for a in tree.args]
         keywords = {k: self._argument(a, names) for k, a in tree.keywords}
@@ -196,10 +196,10 @@ class _Evaluation:
             else result
         )
 
-    def _opaque(self, tree: Opaque, _: Names) -> Any:
+    def _opaque(self, tree: Opaque, _: Constants) -> Any:
         raise TypeError(f"`{tree.name.strip('()')}` is not computed before the program runs")
 
-    def _parts(self, parts: tuple[Any, ...], names: Names) -> list[Any]:
+    def _parts(self, parts: tuple[Any, ...], names: Constants) -> list[Any]:
         found: list[Any] = []
         for part in parts:
             if isinstance(part, Spread):
@@ -208,14 +208,14 @@ class _Evaluation:
                 found.append(self.value(part, names))
         return found
 
-    def _maketuple(self, tree: MakeTuple, names: Names) -> Any:
+    def _maketuple(self, tree: MakeTuple, names: Constants) -> Any:
         return tuple(self._parts(tree.parts, names))
 
-    def _makelist(self, tree: MakeList, names: Names) -> Any:
+    def _makelist(self, tree: MakeList, names: Constants) -> Any:
         parts = self._parts(tree.parts, names)
         return set(parts) if tree.kind == "set" else parts
 
-    def _makerow(self, tree: MakeRow, names: Names) -> Any:
+    def _makerow(self, tree: MakeRow, names: Constants) -> Any:
         row: dict[str, Any] = {}
         for part in tree.parts:
             if isinstance(part, Spread):
@@ -224,7 +224,7 @@ class _Evaluation:
                 row[part[0]] = self.value(part[1], names)
         return row
 
-    def _comprehension(self, tree: Comprehension, names: Names) -> Any:
+    def _comprehension(self, tree: Comprehension, names: Constants) -> Any:
         found = []
         for item in self.value(tree.source, names):
             parts = (item,) if len(tree.targets) == 1 else tuple(item)
@@ -233,7 +233,7 @@ class _Evaluation:
                 found.append(self.value(tree.element, inner))
         return set(found) if tree.kind == "set" else found
 
-    def _fstring(self, tree: FString, names: Names) -> Any:
+    def _fstring(self, tree: FString, names: Constants) -> Any:
         texts = []
         for part in tree.parts:
             if isinstance(part, str):
@@ -247,5 +247,5 @@ class _Evaluation:
             texts.append(self.limits.made(format(value, spec)))
         return "".join(texts)
 
-    def _let(self, tree: Let, names: Names) -> Any:
+    def _let(self, tree: Let, names: Constants) -> Any:
         return self.value(tree.body, {**names, tree.name: self.value(tree.value, names)})

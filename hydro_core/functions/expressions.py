@@ -12,7 +12,7 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.allowed import BUILTINS, CLASS_ATTRIBUTES, METHODS
-from hydro_core.functions.names import Builtin, Constant, Definition, Foreign, Meaning, member
+from hydro_core.functions.names import Binding, Builtin, Constant, Definition, Foreign, member
 from hydro_core.functions.reading import FunctionReading
 from hydro_core.functions.scope import LocalFunction, Scope
 from hydro_core.functions.tree import (
@@ -86,7 +86,7 @@ class Expressions(FunctionReading):
     def read_Name(self, node: ast.Name, scope: Scope) -> Expr:  # noqa: N802
         """A local name, or what the function closes over."""
         if node.id not in scope.names:
-            return self.as_value(self.meaning(node), node, scope)
+            return self.as_value(self.binding(node), node, scope)
         match scope.names[node.id]:
             case LocalFunction(inner) as local:
                 if local.level is scope.level and isinstance(inner, ast.Lambda):
@@ -98,7 +98,7 @@ class Expressions(FunctionReading):
                 self.read += _size(known)
                 return known
 
-    def meaning(self, node: ast.Name) -> Meaning:
+    def binding(self, node: ast.Name) -> Binding:
         """What a free name means."""
         found = self.find(node.id)
         if found is None:
@@ -108,9 +108,9 @@ class Expressions(FunctionReading):
             raise TypeProblem(f"there is no name `{node.id}`", cure, place=place, code="name")
         return found
 
-    def as_value(self, meaning: Meaning, node: ast.expr, scope: Scope) -> Expr:
+    def as_value(self, binding: Binding, node: ast.expr, scope: Scope) -> Expr:
         """A name that is not called: a constant, or a function that is given to another."""
-        match meaning:
+        match binding:
             case Constant(value):
                 return Const(value, self.place(node))
             case Builtin(name):
@@ -120,7 +120,7 @@ class Expressions(FunctionReading):
                 names = {p.id: Param(scope.new(p.id)) for p in params}
                 call = ast.copy_location(ast.Call(node, list(params), []), node)
                 inner = scope.branch(dict(names))
-                body = self.call_of(meaning, call, inner)
+                body = self.call_of(binding, call, inner)
                 if not self.is_pure(call, inner):
                     scope.forget_changeable()
                 return Inner(tuple(p.name for p in names.values()), body, self.place(node))
@@ -128,7 +128,7 @@ class Expressions(FunctionReading):
                 scope.forget_changeable()
                 return Opaque(name, (), place=self.place(node))
 
-    def call_of(self, meaning: Meaning, node: ast.Call, scope: Scope) -> Expr:
+    def call_of(self, binding: Binding, node: ast.Call, scope: Scope) -> Expr:
         """A call of what `meaning` is; defined with the calls."""
         raise NotImplementedError
 
@@ -140,7 +140,7 @@ class Expressions(FunctionReading):
         """A field; or an attribute of a class or module."""
         match node.value:
             case ast.Name(id=base) if base not in scope.names:
-                match self.meaning(node.value):
+                match self.binding(node.value):
                     case Builtin(kind):
                         return self._class_attribute(kind, node, scope)
                     case Foreign() as module:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import Use, made_fields
-from hydro_core.functions.normal import Form
+from hydro_core.functions.made import ResultUse, made_fields
+from hydro_core.functions.normal import NormalForm
 from hydro_core.functions.tracer import Tracer
 from hydro_core.functions.traces import (
     NEVER,
@@ -42,14 +42,14 @@ class FieldMap:
 
     equal: Mapping[FieldPath, Fields]
     computed: Mapping[FieldPath, Fields]
-    made: Mapping[FieldPath, Form] = field(default_factory=dict)
+    made: Mapping[FieldPath, NormalForm] = field(default_factory=dict)
     """Of computed fields: the expression of the inputs' fields that they are, where it is known."""
     padded: Mapping[FieldPath, Fields] = field(default_factory=dict)
     """Of computed fields: those of the inputs whose very value they are where they are not null."""
 
 
 def field_map(
-    fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: Use = "item"
+    fn: Fn, inputs: tuple[ItemType, ...], *, spread: bool = True, use: ResultUse = "item"
 ) -> FieldMap:
     """The lineage of the function's result, for arguments of these types.
 
@@ -84,7 +84,7 @@ def _parameters(
     return dict(zip(fn.params, given, strict=True)) if len(given) == len(fn.params) else None
 
 
-def _output(value: Value, use: Use, shapes: Shapes) -> Value:
+def _output(value: Value, use: ResultUse, shapes: Shapes) -> Value:
     """The value of one output item."""
     if use != "item" and isinstance(value, Maybe):
         value = value.value

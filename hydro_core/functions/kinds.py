@@ -37,7 +37,7 @@ from hydro_core.types.item import (
 class SetOf:
     """A set."""
 
-    element: Kind
+    element: ExprType
 
     def __str__(self) -> str:
         return f"set of {self.element}"
@@ -47,8 +47,8 @@ class SetOf:
 class DictOf:
     """A dict whose keys are not known, or are not names."""
 
-    key: Kind
-    value: Kind
+    key: ExprType
+    value: ExprType
 
     def __str__(self) -> str:
         return f"dict of {self.key} to {self.value}"
@@ -66,7 +66,7 @@ class Mixed:
         return f"{self.one} or {self.other}"
 
 
-Kind = ItemType | SetOf | DictOf | Mixed
+ExprType = ItemType | SetOf | DictOf | Mixed
 
 NULL = UNKNOWN
 ANY = Scalar("anything")
@@ -80,12 +80,12 @@ NO_ITEMS = {
 }
 
 
-def part(kind: Kind) -> ItemType:
+def part(kind: ExprType) -> ItemType:
     """A kind as a part of a tuple, row or array: these may hold what is no item, on the way."""
     return cast("ItemType", kind)
 
 
-def join(a: Kind, b: Kind, place: Place = (0, 0)) -> Kind:
+def join(a: ExprType, b: ExprType, place: Place = (0, 0)) -> ExprType:
     """The kind of a value that is of one of two kinds."""
     if b in (a, NULL) or a == NULL:
         return b if a == NULL else a
@@ -107,7 +107,7 @@ def join(a: Kind, b: Kind, place: Place = (0, 0)) -> Kind:
             return _join_others(a, b, place)
 
 
-def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
+def _join_others(a: ExprType, b: ExprType, place: Place) -> ExprType:
     if isinstance(a, Mixed) or isinstance(b, Mixed):
         return a if isinstance(a, Mixed) else b
     if isinstance(a, SetOf | DictOf) or isinstance(b, SetOf | DictOf):
@@ -115,7 +115,7 @@ def _join_others(a: Kind, b: Kind, place: Place) -> Kind:
     return common_type(a, b) or Mixed(a, b, place)
 
 
-def known(item: ItemType) -> Kind:
+def known(item: ItemType) -> ExprType:
     """The kind of an input: what is open there may be anything."""
     if isinstance(item, Tuple | Row | Array) and not item.extent.open:
         return nullable(item)
@@ -132,7 +132,7 @@ def known(item: ItemType) -> Kind:
             return item
 
 
-def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
+def as_item(kind: ExprType, place: Place = (0, 0)) -> ItemType:
     """The item type of a result; a problem where the result is surely no item."""
     match kind:
         case Scalar("anything"):
@@ -160,7 +160,7 @@ def as_item(kind: Kind, place: Place = (0, 0)) -> ItemType:
             return kind
 
 
-def number(kind: Kind) -> Kind | None:
+def number(kind: ExprType) -> ExprType | None:
     """The kind of a number as Python computes: long, double or decimal; None for no number."""
     match kind:
         case Scalar("float" | "double"):
@@ -173,7 +173,7 @@ def number(kind: Kind) -> Kind | None:
             return kind if isinstance(kind, Decimal) else None
 
 
-def of_constant(value: Any) -> Kind:
+def of_constant(value: Any) -> ExprType:
     """The kind of a constant."""
     match value:
         case timedelta():
@@ -194,11 +194,11 @@ def of_constant(value: Any) -> Kind:
             return type_of(value)
 
 
-def _of_all(values: Iterable[Any]) -> Kind:
+def _of_all(values: Iterable[Any]) -> ExprType:
     return joined(map(of_constant, values))
 
 
-def elements(kind: Kind) -> Kind | None:
+def elements(kind: ExprType) -> ExprType | None:
     """What a loop over a value gives; None where there can be no loop."""
     match kind:
         case Array(element) | SetOf(element):
@@ -219,20 +219,20 @@ def elements(kind: Kind) -> Kind | None:
             return None
 
 
-def joined(kinds: Any, place: Place = (0, 0)) -> Kind:
+def joined(kinds: Any, place: Place = (0, 0)) -> ExprType:
     """The kind of a value of one of several kinds."""
-    result: Kind = NULL
+    result: ExprType = NULL
     for kind in kinds:
         result = join(result, kind, place)
     return result
 
 
-def is_open(kind: Kind) -> bool:
+def is_open(kind: ExprType) -> bool:
     """Whether too little is known of a value to say that an operation on it is wrong."""
     return isinstance(kind, Mixed) or kind in (ANY, NULL)
 
 
-def computed_of(kind: Kind) -> Kind:
+def computed_of(kind: ExprType) -> ExprType:
     """The kind of what an operation gives for a value of which too little is known; NULL for None,
     on which it fails.
     """

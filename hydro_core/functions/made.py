@@ -12,20 +12,20 @@ from collections.abc import Mapping
 from typing import Literal
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.types.item import FieldPath, ItemType
 
-Use = Literal["item", "optional", "elements"]
+ResultUse = Literal["item", "optional", "elements"]
 """What a result is: an item, an item unless it is null, or what holds items."""
-_NONE: Form = ("constant", "NoneType", "None")
+_NONE: NormalForm = ("constant", "NoneType", "None")
 _BOUND = frozenset({"variable", "lambda", "comprehension", "free", "spread", "source", "*", "**"})
 _MOST = 200
 """Parts of an expression; a larger one follows nothing."""
 
 
 def made_fields(
-    fn: Fn, inputs: tuple[ItemType, ...], *, use: Use = "item"
-) -> Mapping[FieldPath, Form]:
+    fn: Fn, inputs: tuple[ItemType, ...], *, use: ResultUse = "item"
+) -> Mapping[FieldPath, NormalForm]:
     """The expressions of the fields that are made of others, over ("argument", i).
 
     >>> import ast
@@ -48,7 +48,7 @@ def made_fields(
     return {path: part for path, part in _parts(whole, ()) if _is_told(part)}
 
 
-def _inlined(form: Form, values: Mapping[int, Form], depth: int) -> Form | None:
+def _inlined(form: NormalForm, values: Mapping[int, NormalForm], depth: int) -> NormalForm | None:
     """The form with the values of its outermost variables in their place."""
     match form:
         case ("let", value, body):
@@ -67,7 +67,7 @@ def _inlined(form: Form, values: Mapping[int, Form], depth: int) -> Form | None:
     return tuple(parts)
 
 
-def _kept(form: Form) -> Form:
+def _kept(form: NormalForm) -> NormalForm:
     """What is there when the result is not None."""
     match form:
         case ("if", _, then, otherwise) if otherwise == _NONE:
@@ -78,7 +78,7 @@ def _kept(form: Form) -> Form:
             return form
 
 
-def _parts(form: Form, path: FieldPath) -> list[tuple[FieldPath, Form]]:
+def _parts(form: NormalForm, path: FieldPath) -> list[tuple[FieldPath, NormalForm]]:
     match form:
         case ("tuple", *parts) if not any(part[0] == "*" for part in parts):
             named = [(str(i), part) for i, part in enumerate(parts)]
@@ -92,8 +92,8 @@ def _parts(form: Form, path: FieldPath) -> list[tuple[FieldPath, Form]]:
 
 
 def _branches(
-    test: Form, then: Form, otherwise: Form, path: FieldPath
-) -> list[tuple[FieldPath, Form]]:
+    test: NormalForm, then: NormalForm, otherwise: NormalForm, path: FieldPath
+) -> list[tuple[FieldPath, NormalForm]]:
     one, other = dict(_parts(then, ())), dict(_parts(otherwise, ()))
     if one.keys() != other.keys():
         return []
@@ -103,7 +103,7 @@ def _branches(
     ]
 
 
-def _is_told(form: Form) -> bool:
+def _is_told(form: NormalForm) -> bool:
     """Whether it is one expression of fields, and not a field itself or a constant."""
     names, count, looks = set(), 0, False
     todo = [form]

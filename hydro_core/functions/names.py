@@ -50,13 +50,13 @@ class Foreign:
     value: Any = None
 
 
-Meaning = Constant | Builtin | Definition | Foreign
-Find = Callable[[str], Meaning | None]
+Binding = Constant | Builtin | Definition | Foreign
+Find = Callable[[str], Binding | None]
 """The meaning of a name; None where nothing has it."""
 Define = Callable[[str, FunctionType], Definition | None]
 
 
-def meaning_of(name: str, value: Any, define: Define) -> Meaning:
+def binding_of(name: str, value: Any, define: Define) -> Binding:
     """What a value that a function closes over is to the function."""
     builtin = getattr(value, "__name__", None)
     if isinstance(builtin, str) and BUILTINS.get(builtin) is value:
@@ -73,18 +73,18 @@ def meaning_of(name: str, value: Any, define: Define) -> Meaning:
 
 def finder(values: Mapping[str, Any], define: Define, rest: Find) -> Find:
     """Looks names up in `values`, then in `rest`; each is looked up once."""
-    found: dict[str, Meaning | None] = {}
+    found: dict[str, Binding | None] = {}
 
-    def find(name: str) -> Meaning | None:
+    def find(name: str) -> Binding | None:
         if name not in found:
             known = name in values
-            found[name] = meaning_of(name, values[name], define) if known else rest(name)
+            found[name] = binding_of(name, values[name], define) if known else rest(name)
         return found[name]
 
     return find
 
 
-def python_builtin(name: str) -> Meaning | None:
+def python_builtin(name: str) -> Binding | None:
     """What a Python function sees beyond what it closes over: what is not pure cannot be read."""
     if not hasattr(builtins, name):
         return Foreign(name)  # bound later, or never: calling the function will tell
@@ -92,16 +92,16 @@ def python_builtin(name: str) -> Meaning | None:
     return Builtin(name) if BUILTINS.get(name) is value else Foreign(name, value)
 
 
-def visible_builtin(name: str) -> Meaning | None:
+def visible_builtin(name: str) -> Binding | None:
     """What a function of a text program sees beyond what its caller binds."""
     return Builtin(name) if name in BUILTINS else None
 
 
-def member(module: Foreign, name: str, define: Define) -> Meaning | None:
+def member(module: Foreign, name: str, define: Define) -> Binding | None:
     """`module.name`, where it is a module and has it."""
     if not isinstance(module.value, ModuleType) or not hasattr(module.value, name):
         return None
-    return meaning_of(f"{module.name}.{name}", getattr(module.value, name), define)
+    return binding_of(f"{module.name}.{name}", getattr(module.value, name), define)
 
 
 def plain(item: Any) -> Any:

@@ -39,7 +39,7 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.types.item import UNKNOWN, Array, ItemType, Row, Tuple
 
-Form = tuple[Any, ...]
+NormalForm = tuple[Any, ...]
 """Nested tuples of strings and numbers."""
 
 
@@ -47,14 +47,14 @@ Form = tuple[Any, ...]
 class _Named:
     """What a name stands for: its form, and its type as far as it is known."""
 
-    form: Form
+    form: NormalForm
     type: ItemType = UNKNOWN
 
 
 _Names = Mapping[str, _Named]
 
 
-def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> Form:
+def normal_form(fn: Fn, arguments: Sequence[ItemType]) -> NormalForm:
     """The normal form of a function that is applied to arguments of these types.
 
     A function of more parameters gets the fields of the last argument. One that cannot be read
@@ -95,7 +95,7 @@ def _fields(whole: _Named) -> list[_Named]:
             return []
 
 
-def _form(node: Expr, names: _Names, depth: int) -> Form:
+def _form(node: Expr, names: _Names, depth: int) -> NormalForm:
     return _read(node, names, depth).form
 
 
@@ -149,8 +149,8 @@ def _element(base: _Named, step: Any) -> _Named | None:
             return None
 
 
-def _other(node: Expr, names: _Names, depth: int) -> Form:  # noqa: C901, PLR0911, PLR0912 - a closed set
-    def form(part: Expr) -> Form:
+def _other(node: Expr, names: _Names, depth: int) -> NormalForm:  # noqa: C901, PLR0911, PLR0912 - a closed set
+    def form(part: Expr) -> NormalForm:
         return _form(part, names, depth)
 
     match node:
@@ -199,23 +199,23 @@ def _flat(op: str, values: Sequence[Expr]) -> list[Expr]:
     return found
 
 
-def _keywords(keywords: Sequence[tuple[str, Expr]], names: _Names, depth: int) -> Form:
+def _keywords(keywords: Sequence[tuple[str, Expr]], names: _Names, depth: int) -> NormalForm:
     return tuple((name, _form(value, names, depth)) for name, value in keywords)
 
 
-def _part(part: Expr | Spread, names: _Names, depth: int) -> Form:
+def _part(part: Expr | Spread, names: _Names, depth: int) -> NormalForm:
     if isinstance(part, Spread):
         return ("*", _form(part.value, names, depth))
     return _form(part, names, depth)
 
 
-def _row_part(part: tuple[str, Expr] | Spread, names: _Names, depth: int) -> Form:
+def _row_part(part: tuple[str, Expr] | Spread, names: _Names, depth: int) -> NormalForm:
     if isinstance(part, Spread):
         return ("**", _form(part.value, names, depth))
     return ("column", part[0], _form(part[1], names, depth))
 
 
-def _comprehension(node: Comprehension, names: _Names, depth: int) -> Form:
+def _comprehension(node: Comprehension, names: _Names, depth: int) -> NormalForm:
     source = _read(node.source, names, depth)
     element = source.type.element if isinstance(source.type, Array) else UNKNOWN
     bound = {}
@@ -228,7 +228,7 @@ def _comprehension(node: Comprehension, names: _Names, depth: int) -> Form:
     return ("comprehension", node.kind, len(node.targets), source.form, conditions, made)
 
 
-def _constant(value: Any) -> Form:
+def _constant(value: Any) -> NormalForm:
     """A constant by type and value: 1, 1.0, True and Decimal(1) are four, and −0.0 is not 0.0."""
     match value:
         case dict():

@@ -11,6 +11,7 @@ from hydro_core.functions.scope import MATCHED, SEQUENCE, Local, Scope, is_small
 from hydro_core.functions.tree import BoolOp, Call, Compare, Const, Expr, Index, Let, Opaque, Param
 
 Rest = Callable[[Scope], Expr]
+"""What comes after, in the scope that is left."""
 
 
 @dataclass(frozen=True, slots=True)

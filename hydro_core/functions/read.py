@@ -29,8 +29,8 @@ from hydro_core.functions.names import (
     Definition,
     Find,
     Foreign,
+    binding_of,
     finder,
-    meaning_of,
     visible_builtin,
 )
 from hydro_core.functions.python_text import python_text
@@ -38,7 +38,7 @@ from hydro_core.functions.scope import Scope, UnreadableError
 from hydro_core.functions.source import define
 from hydro_core.functions.statements import FunctionReader
 from hydro_core.functions.tree import Call, Expr, Opaque, Param
-from hydro_core.functions.unrepeatable import Use, is_changing, uses_of
+from hydro_core.functions.unrepeatable import Unrepeatable, is_changing, uses_of
 from hydro_core.types.item import BINARY, BOOLEAN, DATE, DOUBLE, LONG, STRING, ItemType
 
 _NUMBERS = count(1)
@@ -109,7 +109,7 @@ def read_callable(
     """A live Python function: with a tree where its source can be read, else called as it is."""
     algebra = algebra or Algebra()
     own = name or str(getattr(f, "__name__", type(f).__name__))
-    match meaning_of(own, f, define):
+    match binding_of(own, f, define):
         case Builtin(builtin):
             tree: Expr = Call(builtin, (Param("x"),))
             return Fn(own, builtin, ("x",), f, tree, algebra, returns, span, pure=True)
@@ -143,7 +143,9 @@ def _defined(
     return Fn(name, text, params, f, tree, algebra, returns, span, pure, closed, used)
 
 
-def _places(f: Callable[..., Any], uses: Iterable[Use]) -> tuple[tuple[str, Span | None], ...]:
+def _places(
+    f: Callable[..., Any], uses: Iterable[Unrepeatable]
+) -> tuple[tuple[str, Span | None], ...]:
     """Where in its file the function uses what it uses."""
     file = f.__code__.co_filename if isinstance(f, FunctionType) else "<unknown>"
     return tuple(

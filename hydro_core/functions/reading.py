@@ -95,10 +95,10 @@ class FunctionReading:
             case ast.Name(id=name):
                 return name not in scope.names and isinstance(self.find(name), Builtin)
             case ast.Attribute(value=ast.Name(id=base), attr=attr) if base not in scope.names:
-                meaning = self.find(base)
-                if isinstance(meaning, Builtin):
+                binding = self.find(base)
+                if isinstance(binding, Builtin):
                     return f"{base}.{attr}" in CLASS_ATTRIBUTES or attr in ALL_METHODS
-                return isinstance(meaning, Constant) and attr in ALL_METHODS
+                return isinstance(binding, Constant) and attr in ALL_METHODS
             case ast.Attribute(attr=attr):
                 return attr in ALL_METHODS
             case _:

@@ -20,7 +20,7 @@ from hydro_core.functions.kinds import (
     FUNCTION,
     NULL,
     DictOf,
-    Kind,
+    ExprType,
     Mixed,
     SetOf,
     as_item,
@@ -97,7 +97,7 @@ class Typing:
     """The types of a function's expressions, each by its identity in `fn.tree`."""
 
     result: ItemType
-    kinds: Mapping[int, Kind]
+    kinds: Mapping[int, ExprType]
     tree: Expr | None
 
     def of(self, expr: Expr) -> ItemType:
@@ -110,7 +110,7 @@ class Typing:
             return OPEN
         return kind
 
-    def kind(self, expr: Expr) -> Kind:
+    def kind(self, expr: Expr) -> ExprType:
         """The kind of an expression: also sets, dicts and what is not known."""
         return self.kinds.get(id(expr), ANY)
 
@@ -130,10 +130,10 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
     >>> str(accumulator_type(f, parse_ddl("long"), parse_ddl("double")))
     'double'
     """
-    kind: Kind = init
+    kind: ExprType = init
     for _ in range(_WIDENINGS):
         if fn.returns is not None:
-            result: Kind = fn.returns
+            result: ExprType = fn.returns
         else:
             result = _typing(fn, (kind, known(item)), spread=spread).raw
         wider = join(kind, result)
@@ -150,7 +150,7 @@ def accumulator_type(fn: Fn, init: ItemType, item: ItemType, spread: bool = True
     )
 
 
-def _check_accumulator(fn: Fn, after: Kind) -> None:
+def _check_accumulator(fn: Fn, after: ExprType) -> None:
     mixed = _mixed(after)
     if mixed is not None:
         place = fn.tree.place if fn.tree is not None else (0, 0)
@@ -178,10 +178,10 @@ def _mixed(kind: Any) -> Mixed | None:
 
 @dataclass(frozen=True, slots=True)
 class _Typed(Typing):
-    raw: Kind
+    raw: ExprType
 
 
-def _typing(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> _Typed:
+def _typing(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> _Typed:
     arguments = _arguments(fn, inputs, spread=spread)
     if fn.tree is None:
         result = fn.returns or OPEN
@@ -192,7 +192,7 @@ def _typing(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> _Typed:
     return _Typed(result, typer.kinds, fn.tree, raw)
 
 
-def _arguments(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> tuple[Kind, ...]:
+def _arguments(fn: Fn, inputs: tuple[ExprType, ...], *, spread: bool) -> tuple[ExprType, ...]:
     missing = len(fn.params) - len(inputs)
     if missing == 0:
         return inputs
@@ -216,34 +216,34 @@ def _arguments(fn: Fn, inputs: tuple[Kind, ...], *, spread: bool) -> tuple[Kind,
             raise TypeProblem(f"{what}, but the item has no fields: it is {last}", place=place)
 
 
-Names = Mapping[str, Kind]
+NamedTypes = Mapping[str, ExprType]
 
 
 @dataclass(slots=True)
 class _Typer:
     """Types trees; remembers the kind of every node."""
 
-    kinds: dict[int, Kind] = field(default_factory=dict)
+    kinds: dict[int, ExprType] = field(default_factory=dict)
 
-    def kind(self, expr: Expr, names: Names) -> Kind:
-        found: Kind = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
+    def kind(self, expr: Expr, names: NamedTypes) -> ExprType:
+        found: ExprType = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
         self.kinds[id(expr)] = found
         return found
 
-    def _const(self, expr: Const, _: Names) -> Kind:
+    def _const(self, expr: Const, _: NamedTypes) -> ExprType:
         return of_constant(expr.value)
 
-    def _param(self, expr: Param, names: Names) -> Kind:
+    def _param(self, expr: Param, names: NamedTypes) -> ExprType:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: Names) -> Kind:
+    def _attribute(self, expr: Attribute, names: NamedTypes) -> ExprType:
         return parts.attribute(self.kind(expr.base, names), expr.name, expr.place)
 
-    def _index(self, expr: Index, names: Names) -> Kind:
+    def _index(self, expr: Index, names: NamedTypes) -> ExprType:
         base, key = self.kind(expr.base, names), self.kind(expr.index, names)
         return parts.index(base, key, constant_of(expr.index), expr.place)
 
-    def _slice(self, expr: Slice, names: Names) -> Kind:
+    def _slice(self, expr: Slice, names: NamedTypes) -> ExprType:
         bounds = (expr.low, expr.high, expr.step)
         for bound in bounds:
             if bound is not None:
@@ -251,14 +251,14 @@ class _Typer:
         low, high, step = (None if b is None else constant_of(b) for b in bounds)
         return parts.sliced(self.kind(expr.base, names), (low, high, step), expr.place)
 
-    def _unary(self, expr: Unary, names: Names) -> Kind:
+    def _unary(self, expr: Unary, names: NamedTypes) -> ExprType:
         return operators.unary(expr.op, self.kind(expr.operand, names), expr.place)
 
-    def _binary(self, expr: Binary, names: Names) -> Kind:
+    def _binary(self, expr: Binary, names: NamedTypes) -> ExprType:
         left, right = self.kind(expr.left, names), self.kind(expr.right, names)
         return operators.binary(expr.op, left, right, (expr.left, expr.right), expr.place)
 
-    def _compare(self, expr: Compare, names: Names) -> Kind:
+    def _compare(self, expr: Compare, names: NamedTypes) -> ExprType:
         left = self.kind(expr.first, names)
         for op, operand in expr.rest:
             right = self.kind(operand, names)
@@ -266,22 +266,22 @@ class _Typer:
             left = right
         return BOOLEAN
 
-    def _boolop(self, expr: BoolOp, names: Names) -> Kind:
+    def _boolop(self, expr: BoolOp, names: NamedTypes) -> ExprType:
         return joined([self.kind(v, names) for v in expr.values], expr.place)
 
-    def _ifelse(self, expr: IfElse, names: Names) -> Kind:
+    def _ifelse(self, expr: IfElse, names: NamedTypes) -> ExprType:
         self.kind(expr.test, names)
         then, otherwise = self.kind(expr.then, names), self.kind(expr.otherwise, names)
         return join(then, otherwise, expr.place)
 
-    def _site(self, expr: Call | Method, names: Names) -> CallSite:
+    def _site(self, expr: Call | Method, names: NamedTypes) -> CallSite:
         functions: dict[str | int, Inner] = {}
-        args: list[Kind] = []
+        args: list[ExprType] = []
         for i, arg in enumerate(expr.args):
             args.append(self._argument(arg, i, names, functions))
         keywords = {k: self._argument(a, k, names, functions) for k, a in expr.keywords}
 
-        def apply(which: str | int, given: tuple[Kind, ...]) -> Kind:
+        def apply(which: str | int, given: tuple[ExprType, ...]) -> ExprType:
             function = functions.get(which)
             if function is None or len(function.params) != len(given):
                 return ANY
@@ -292,30 +292,30 @@ class _Typer:
         return CallSite(expr.name, tuple(args), expr.args, keywords, apply, expr.place, self.kinds)
 
     def _argument(
-        self, expr: Expr, which: str | int, names: Names, functions: dict[str | int, Inner]
-    ) -> Kind:
+        self, expr: Expr, which: str | int, names: NamedTypes, functions: dict[str | int, Inner]
+    ) -> ExprType:
         if isinstance(expr, Inner):
             functions[which] = expr
             return FUNCTION
         return self.kind(expr, names)
 
-    def _call(self, expr: Call, names: Names) -> Kind:
+    def _call(self, expr: Call, names: NamedTypes) -> ExprType:
         return call(self._site(expr, names))
 
-    def _method(self, expr: Method, names: Names) -> Kind:
+    def _method(self, expr: Method, names: NamedTypes) -> ExprType:
         return method(self.kind(expr.base, names), self._site(expr, names))
 
-    def _opaque(self, expr: Opaque, names: Names) -> Kind:
+    def _opaque(self, expr: Opaque, names: NamedTypes) -> ExprType:
         for arg in (*expr.args, *(a for _, a in expr.keywords)):
             self.kind(arg, names)
         if expr.name == FORMAT:
             return STRING
         return NULL if expr.name == RAISE else ANY
 
-    def _inner(self, _: Inner, __: Names) -> Kind:
+    def _inner(self, _: Inner, __: NamedTypes) -> ExprType:
         return FUNCTION
 
-    def _maketuple(self, expr: MakeTuple, names: Names) -> Kind:
+    def _maketuple(self, expr: MakeTuple, names: NamedTypes) -> ExprType:
         fields: list[ItemType] = []
         for item in expr.parts:
             if not isinstance(item, Spread):
@@ -328,7 +328,7 @@ class _Typer:
             fields.extend(spread.fields)
         return Tuple(tuple(fields))
 
-    def _makerow(self, expr: MakeRow, names: Names) -> Kind:
+    def _makerow(self, expr: MakeRow, names: NamedTypes) -> ExprType:
         rows: list[Row] = []
         for item in expr.parts:
             if not isinstance(item, Spread):
@@ -345,7 +345,7 @@ class _Typer:
         # Of a spread that is no row it is not known which columns it has.
         return operators.merged(*rows) if len(rows) == len(expr.parts) else ANY
 
-    def _makelist(self, expr: MakeList, names: Names) -> Kind:
+    def _makelist(self, expr: MakeList, names: NamedTypes) -> ExprType:
         kinds = [
             self._elements(self.kind(p.value, names), p.value)
             if isinstance(p, Spread)
@@ -355,13 +355,13 @@ class _Typer:
         element = joined(kinds, expr.place)
         return SetOf(element) if expr.kind == "set" else Array(part(element))
 
-    def _elements(self, kind: Kind, expr: Expr) -> Kind:
+    def _elements(self, kind: ExprType, expr: Expr) -> ExprType:
         found = elements(kind)
         if found is None:
             raise TypeProblem(f"there is nothing to go through in {kind}", place=expr.place)
         return found
 
-    def _comprehension(self, expr: Comprehension, names: Names) -> Kind:
+    def _comprehension(self, expr: Comprehension, names: NamedTypes) -> ExprType:
         element = self._elements(self.kind(expr.source, names), expr.source)
         if len(expr.targets) == 1:
             targets: tuple[Any, ...] = (element,)
@@ -374,11 +374,11 @@ class _Typer:
         found = self.kind(expr.element, inner)
         return SetOf(found) if expr.kind == "set" else Array(part(found))
 
-    def _fstring(self, expr: FString, names: Names) -> Kind:
+    def _fstring(self, expr: FString, names: NamedTypes) -> ExprType:
         for item in expr.parts:
             if not isinstance(item, str):
                 self.kind(item[0], names)
         return STRING
 
-    def _let(self, expr: Let, names: Names) -> Kind:
+    def _let(self, expr: Let, names: NamedTypes) -> ExprType:
         return self.kind(expr.body, {**names, expr.name: self.kind(expr.value, names)})

@@ -14,7 +14,7 @@ from typing import Any
 from hydro_core.functions.check import place_of
 from hydro_core.functions.names import Definition, finder, python_builtin
 
-Function = ast.Lambda | ast.FunctionDef
+FunctionNode = ast.Lambda | ast.FunctionDef
 
 
 def define(name: str, function: FunctionType) -> Definition | None:
@@ -39,11 +39,11 @@ def _closed(function: FunctionType) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    functions: tuple[Function, ...]
+    functions: tuple[FunctionNode, ...]
     codes: tuple[CodeType, ...]
 
 
-def _syntax(function: FunctionType) -> Function | None:
+def _syntax(function: FunctionType) -> FunctionNode | None:
     code = function.__code__
     if inspect.iscoroutinefunction(function) or function.__defaults__ or function.__kwdefaults__:
         return None
@@ -96,18 +96,18 @@ def _is_same_constant(a: Any, b: Any) -> bool:
     return type(a) is type(b) and repr(a) == repr(b)
 
 
-def _name(node: Function) -> str:
+def _name(node: FunctionNode) -> str:
     return "<lambda>" if isinstance(node, ast.Lambda) else node.name
 
 
-def _body(node: Function) -> tuple[tuple[int, int], tuple[int, int]]:
+def _body(node: FunctionNode) -> tuple[tuple[int, int], tuple[int, int]]:
     first = node.body if isinstance(node, ast.Lambda) else node.body[0]
     last = node.body if isinstance(node, ast.Lambda) else node.body[-1]
     end = (last.end_lineno or last.lineno, last.end_col_offset or 0)
     return (first.lineno, first.col_offset), end
 
 
-def _holds(node: Function, code: CodeType) -> bool:
+def _holds(node: FunctionNode, code: CodeType) -> bool:
     """Whether all instructions of the code stand within the body of the node."""
     start, end = _body(node)
     spots = [
@@ -118,6 +118,6 @@ def _holds(node: Function, code: CodeType) -> bool:
     return bool(spots) and all(start <= spot <= end for spot in spots)
 
 
-def _length(node: Function) -> tuple[int, int]:
+def _length(node: FunctionNode) -> tuple[int, int]:
     (line, column), (end_line, end_column) = _body(node)
     return end_line - line, end_column - column

@@ -7,12 +7,12 @@ in it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from hydro_core.functions.calls import Calls
 from hydro_core.functions.displays import Displays, unpacked
 from hydro_core.functions.expressions import binary_symbol
-from hydro_core.functions.patterns import Branch, Patterns
+from hydro_core.functions.patterns import Branch, Patterns, Rest
 from hydro_core.functions.scope import (
     RAISE,
     LocalFunction,
@@ -21,9 +21,6 @@ from hydro_core.functions.scope import (
     is_small,
 )
 from hydro_core.functions.tree import Binary, Const, Expr, IfElse, Let, MakeTuple, Opaque, Param
-
-Rest = Callable[[Scope], Expr]
-"""What comes after, in the scope that is left."""
 
 _NESTED = (ast.FunctionDef, ast.Lambda)
 _UNREADABLE = (

@@ -12,7 +12,7 @@ from hydro_core.functions.scope import RAISE, SEQUENCE
 from hydro_core.functions.traces import (
     NEVER,
     NONE,
-    NOTHING,
+    ONLY_NONE,
     Fields,
     InputField,
     KnownParts,
@@ -52,7 +52,7 @@ from hydro_core.functions.tree import (
 )
 from hydro_core.types.item import Array, Unknown, at, leaves
 
-Names = Mapping[str, Value]
+TracedNames = Mapping[str, Value]
 
 
 @dataclass(slots=True)
@@ -62,21 +62,21 @@ class Tracer:
     shapes: Shapes
     changed: set[InputField] = field(default_factory=set)
 
-    def trace(self, expr: Expr, names: Names) -> Value:
+    def trace(self, expr: Expr, names: TracedNames) -> Value:
         """Where the value of an expression comes from."""
         found: Value = getattr(self, f"_{type(expr).__name__.lower()}")(expr, names)
         return found
 
-    def _all(self, names: Names, *exprs: Expr | None) -> Trace:
+    def _all(self, names: TracedNames, *exprs: Expr | None) -> Trace:
         return computed(*(self.trace(e, names) for e in exprs if e is not None))
 
-    def _const(self, expr: Const, _: Names) -> Value:
-        return NOTHING if expr.value is None else _constant(expr.value)
+    def _const(self, expr: Const, _: TracedNames) -> Value:
+        return ONLY_NONE if expr.value is None else _constant(expr.value)
 
-    def _param(self, expr: Param, names: Names) -> Value:
+    def _param(self, expr: Param, names: TracedNames) -> Value:
         return names[expr.name]
 
-    def _attribute(self, expr: Attribute, names: Names) -> Value:
+    def _attribute(self, expr: Attribute, names: TracedNames) -> Value:
         base = self.trace(expr.base, names)
         found = POSITION.fullmatch(expr.name)
         inner = base.value if isinstance(base, Maybe) else base
@@ -87,7 +87,7 @@ class Tracer:
             return self.shapes.part(base, expr.name)
         return NEVER if isinstance(inner, NoValue) else computed(base)
 
-    def _index(self, expr: Index, names: Names) -> Value:
+    def _index(self, expr: Index, names: TracedNames) -> Value:
         base, key = self.trace(expr.base, names), constant_of(expr.index)
         if isinstance(key, int | str):
             return self.shapes.part(base, int(key) if isinstance(key, bool) else key)
@@ -101,7 +101,7 @@ class Tracer:
             case _:
                 return computed(base, index)
 
-    def _slice(self, expr: Slice, names: Names) -> Value:
+    def _slice(self, expr: Slice, names: TracedNames) -> Value:
         base = self.trace(expr.base, names)
         parts = (expr.low, expr.high, expr.step)
         bounds = [None if p is None else constant_of(p) for p in parts]
@@ -113,10 +113,10 @@ class Tracer:
             case _:
                 return computed(base, self._all(names, *parts))
 
-    def _unary(self, expr: Unary, names: Names) -> Value:
+    def _unary(self, expr: Unary, names: TracedNames) -> Value:
         return self._all(names, expr.operand)
 
-    def _binary(self, expr: Binary, names: Names) -> Value:
+    def _binary(self, expr: Binary, names: TracedNames) -> Value:
         left, right = self.trace(expr.left, names), self.trace(expr.right, names)
         if expr.op == "+":
             one, other = self.shapes.items(left), self.shapes.items(right)
@@ -131,17 +131,17 @@ class Tracer:
                 return Many(item)
         return computed(left, right)
 
-    def _compare(self, expr: Compare, names: Names) -> Value:
+    def _compare(self, expr: Compare, names: TracedNames) -> Value:
         return self._all(names, expr.first, *(e for _, e in expr.rest))
 
-    def _boolop(self, expr: BoolOp, names: Names) -> Value:
+    def _boolop(self, expr: BoolOp, names: TracedNames) -> Value:
         values = [self.trace(v, names) for v in expr.values]
         return self.shapes.joined(values, NONE.union(*map(sources, values)))
 
-    def _ifelse(self, expr: IfElse, names: Names) -> Value:
+    def _ifelse(self, expr: IfElse, names: TracedNames) -> Value:
         test = self.trace(expr.test, names)
         then, otherwise = self.trace(expr.then, names), self.trace(expr.otherwise, names)
-        if otherwise == NOTHING and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
+        if otherwise == ONLY_NONE and isinstance(expr.test, Opaque) and expr.test.name == SEQUENCE:
             subject, count, star = expr.test.args
             value = self.trace(subject, names)
             if self._fits(value, constant_of(count), constant_of(star)):
@@ -157,7 +157,7 @@ class Tracer:
             and (len(opened.parts) == count if star is None else len(opened.parts) >= count - 1)
         )
 
-    def _call(self, expr: Call, names: Names) -> Value:
+    def _call(self, expr: Call, names: TracedNames) -> Value:
         values = [self._argument(a, names) for a in expr.args]
         keywords = [self._argument(a, names) for _, a in expr.keywords]
         match expr.name, values:
@@ -210,7 +210,7 @@ class Tracer:
         rest = sequence("list", fields[star:end])
         return sequence("tuple", [*fields[:star], rest, *fields[end:]])
 
-    def _method(self, expr: Method, names: Names) -> Value:
+    def _method(self, expr: Method, names: TracedNames) -> Value:
         base = self.trace(expr.base, names)
         values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
         opened = self.shapes.opened(base)
@@ -225,13 +225,13 @@ class Tracer:
                 return opened.parts[name]
         return computed(base, *values)
 
-    def _argument(self, expr: Expr, names: Names) -> Value:
+    def _argument(self, expr: Expr, names: TracedNames) -> Value:
         if not isinstance(expr, Inner):
             return self.trace(expr, names)
         # What it is called with comes from the other arguments, which count anyway.
         return self.trace(expr.body, {**names, **dict.fromkeys(expr.params, Trace())})
 
-    def _opaque(self, expr: Opaque, names: Names) -> Value:
+    def _opaque(self, expr: Opaque, names: TracedNames) -> Value:
         values = [self._argument(a, names) for a in (*expr.args, *(a for _, a in expr.keywords))]
         if expr.name == RAISE:
             return NEVER
@@ -247,18 +247,18 @@ class Tracer:
                 if isinstance(kind, Array | Unknown):
                     self.changed.add(InputField(i, leaf))
 
-    def _inner(self, expr: Inner, names: Names) -> Value:
+    def _inner(self, expr: Inner, names: TracedNames) -> Value:
         return self._argument(expr, names)
 
-    def _maketuple(self, expr: MakeTuple, names: Names) -> Value:
+    def _maketuple(self, expr: MakeTuple, names: TracedNames) -> Value:
         return self._display("tuple", expr.parts, names)
 
-    def _makelist(self, expr: MakeList, names: Names) -> Value:
+    def _makelist(self, expr: MakeList, names: TracedNames) -> Value:
         found = self._display("list", expr.parts, names)
         return found if expr.kind == "list" else computed(found)
 
     def _display(
-        self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: Names
+        self, kind: Literal["tuple", "list"], parts: tuple[Any, ...], names: TracedNames
     ) -> Value:
         values: list[Value] = []
         exact = True
@@ -280,7 +280,7 @@ class Tracer:
             return sequence(kind, values)
         return Many(self.shapes.joined(values)) if kind == "list" else computed(*values)
 
-    def _makerow(self, expr: MakeRow, names: Names) -> Value:
+    def _makerow(self, expr: MakeRow, names: TracedNames) -> Value:
         row: dict[str, Value] = {}
         unknown: list[Value] = []
         for part in expr.parts:
@@ -295,7 +295,7 @@ class Tracer:
                     unknown.append(spread)
         return computed(*row.values(), *unknown) if unknown else KnownParts("row", row)
 
-    def _comprehension(self, expr: Comprehension, names: Names) -> Value:
+    def _comprehension(self, expr: Comprehension, names: TracedNames) -> Value:
         source = self.trace(expr.source, names)
         match self.shapes.opened(source):
             case KnownParts("tuple" | "list", parts):
@@ -314,10 +314,10 @@ class Tracer:
         found = Many(self.trace(expr.element, inner_names))
         return computed(found, source) if expr.kind == "set" else found
 
-    def _fstring(self, expr: FString, names: Names) -> Value:
+    def _fstring(self, expr: FString, names: TracedNames) -> Value:
         return self._all(names, *(p[0] for p in expr.parts if not isinstance(p, str)))
 
-    def _let(self, expr: Let, names: Names) -> Value:
+    def _let(self, expr: Let, names: TracedNames) -> Value:
         return self.trace(expr.body, {**names, expr.name: self.trace(expr.value, names)})
 
 
@@ -343,7 +343,7 @@ def _within(value: Value, whole: Value) -> Value:
 def _constant(value: Any) -> Value:
     match value:
         case None:
-            return NOTHING
+            return ONLY_NONE
         case tuple():
             return sequence("tuple", map(_constant, value))
         case list():

@@ -64,7 +64,7 @@ class NoValue:
 
 Value = Trace | KnownParts | Many | Maybe | NoValue
 NEVER = NoValue()
-NOTHING = Maybe(NEVER)
+ONLY_NONE = Maybe(NEVER)
 """None itself."""
 
 

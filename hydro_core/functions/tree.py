@@ -14,7 +14,7 @@ Place = tuple[int, int]
 """Line and column of an expression within the program's file, from 1; (0, 0) where unknown."""
 
 
-Comparison = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
+ComparisonOperator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Compare:
     """A chain `first op1 x1 op2 x2 …`: each operand is evaluated once, up to the first False."""
 
     first: Expr
-    rest: tuple[tuple[Comparison, Expr], ...]
+    rest: tuple[tuple[ComparisonOperator, Expr], ...]
     place: Place = field(default=(0, 0), compare=False)
 
 

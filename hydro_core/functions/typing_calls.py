@@ -19,7 +19,7 @@ from hydro_core.functions.kinds import (
     TIMEDELTA,
     ZONE,
     DictOf,
-    Kind,
+    ExprType,
     SetOf,
     computed_of,
     constant_of,
@@ -55,12 +55,12 @@ class CallSite:
     """A call that is typed."""
 
     name: str
-    args: tuple[Kind, ...]
+    args: tuple[ExprType, ...]
     exprs: tuple[Expr, ...]
-    keywords: Mapping[str, Kind]
-    apply: Callable[[str | int, tuple[Kind, ...]], Kind]
+    keywords: Mapping[str, ExprType]
+    apply: Callable[[str | int, tuple[ExprType, ...]], ExprType]
     place: Place
-    known: Mapping[int, Kind] = field(default_factory=dict)
+    known: Mapping[int, ExprType] = field(default_factory=dict)
     """The kinds of the expressions within the arguments, by their identity."""
 
     def problem(self, message: str, help: str | None = None) -> TypeProblem:  # noqa: A002
@@ -74,7 +74,7 @@ class CallSite:
             wanted = str(least) if least == most else f"{least} to {most}"
             raise self.problem(f"`{self.name}` takes {wanted} arguments, not {given}")
 
-    def elements(self, position: int = 0) -> Kind:
+    def elements(self, position: int = 0) -> ExprType:
         """What a loop over an argument gives."""
         found = elements(self.args[position])
         if found is None:
@@ -88,21 +88,21 @@ class CallSite:
         return constant_of(self.exprs[position]) if position < len(self.exprs) else ...
 
 
-def call(site: CallSite) -> Kind:
+def call(site: CallSite) -> ExprType:
     """The kind of the call's result."""
     rule = _RULES.get(site.name)
     return ANY if rule is None else rule(site)
 
 
-def _fixed(result: Kind, least: int, most: int) -> Callable[[CallSite], Kind]:
-    def rule(site: CallSite) -> Kind:
+def _fixed(result: ExprType, least: int, most: int) -> Callable[[CallSite], ExprType]:
+    def rule(site: CallSite) -> ExprType:
         site.count(least, most)
         return result
 
     return rule
 
 
-def _abs(site: CallSite) -> Kind:
+def _abs(site: CallSite) -> ExprType:
     site.count(1, 1)
     kind = site.args[0]
     found = kind if is_open(kind) or kind == TIMEDELTA else number(kind)
@@ -111,34 +111,34 @@ def _abs(site: CallSite) -> Kind:
     return found
 
 
-def _over(site: CallSite) -> Kind:
+def _over(site: CallSite) -> ExprType:
     site.count(1, 1)
     site.elements()
     return BOOLEAN
 
 
-def _len(site: CallSite) -> Kind:
+def _len(site: CallSite) -> ExprType:
     site.count(1, 1)
     site.elements()
     return LONG
 
 
-def _list(site: CallSite) -> Kind:
+def _list(site: CallSite) -> ExprType:
     site.count(0, 1)
     return Array(part(site.elements())) if site.args else Array(NULL)
 
 
-def _reversed(site: CallSite) -> Kind:
+def _reversed(site: CallSite) -> ExprType:
     site.count(1, 1)
     return Array(part(site.elements()))
 
 
-def _set(site: CallSite) -> Kind:
+def _set(site: CallSite) -> ExprType:
     site.count(0, 1)
     return SetOf(site.elements()) if site.args else SetOf(NULL)
 
 
-def _tuple(site: CallSite) -> Kind:
+def _tuple(site: CallSite) -> ExprType:
     site.count(0, 1)
     if not site.args:
         return Tuple(())
@@ -151,7 +151,7 @@ def _tuple(site: CallSite) -> Kind:
     return Tuple((part(element),) * length)
 
 
-def _length(expr: Expr, known: Mapping[int, Kind]) -> int | None:
+def _length(expr: Expr, known: Mapping[int, ExprType]) -> int | None:
     """How many elements there surely are, None where it depends on the item."""
     kind = known.get(id(expr))
     match expr:
@@ -170,7 +170,7 @@ def _length(expr: Expr, known: Mapping[int, Kind]) -> int | None:
             return None
 
 
-def _dict(site: CallSite) -> Kind:
+def _dict(site: CallSite) -> ExprType:
     site.count(0, 1)
     kind = site.args[0] if site.args else Row(())
     if isinstance(kind, Row | DictOf) or is_open(kind):
@@ -187,18 +187,18 @@ def _dict(site: CallSite) -> Kind:
             raise site.problem(f"`dict` takes pairs, not {pair}")
 
 
-def _enumerate(site: CallSite) -> Kind:
+def _enumerate(site: CallSite) -> ExprType:
     site.count(1, 2)
     return Array(Tuple((LONG, part(site.elements()))))
 
 
-def _zip(site: CallSite) -> Kind:
+def _zip(site: CallSite) -> ExprType:
     parts = tuple(part(site.elements(i)) for i in range(len(site.args)))
     return Array(Tuple(parts)) if parts else Array(NULL)
 
 
-def _number(result: Kind) -> Callable[[CallSite], Kind]:
-    def rule(site: CallSite) -> Kind:
+def _number(result: ExprType) -> Callable[[CallSite], ExprType]:
+    def rule(site: CallSite) -> ExprType:
         site.count(0, 2 if site.name == "int" else 1)
         kind = site.args[0] if site.args else LONG
         if not is_open(kind) and kind not in (STRING, BINARY) and number(kind) is None:
@@ -208,7 +208,7 @@ def _number(result: Kind) -> Callable[[CallSite], Kind]:
     return rule
 
 
-def _extreme(site: CallSite) -> Kind:
+def _extreme(site: CallSite) -> ExprType:
     if not site.args:
         raise site.problem(f"`{site.name}` takes at least one argument")
     kinds = site.args if len(site.args) > 1 else (site.elements(),)
@@ -220,14 +220,14 @@ def _extreme(site: CallSite) -> Kind:
     return join(result, site.keywords.get("default", NULL), site.place)
 
 
-def _check_order(site: CallSite, kinds: tuple[Kind, ...]) -> None:
+def _check_order(site: CallSite, kinds: tuple[ExprType, ...]) -> None:
     for kind in kinds:
         if not is_ordered(kinds[0], kind):
             both = f"{kinds[0]} and {kind} have" if kinds[0] != kind else f"{kind} has"
             raise site.problem(f"`{site.name}` compares, but {both} no order")
 
 
-def _sorted(site: CallSite) -> Kind:
+def _sorted(site: CallSite) -> ExprType:
     site.count(1, 1)
     element = site.elements()
     key = site.apply("key", (element,)) if "key" in site.keywords else element
@@ -235,7 +235,7 @@ def _sorted(site: CallSite) -> Kind:
     return Array(part(element))
 
 
-def _sum(site: CallSite) -> Kind:
+def _sum(site: CallSite) -> ExprType:
     site.count(1, 2)
     element = site.elements()
     start = site.args[1] if len(site.args) > 1 else site.keywords.get("start", LONG)
@@ -252,7 +252,7 @@ def _sum(site: CallSite) -> Kind:
     return total
 
 
-def _round(site: CallSite) -> Kind:
+def _round(site: CallSite) -> ExprType:
     site.count(1, 2)
     kind, digits = site.args[0], site.constant(1)
     if is_open(kind):
@@ -267,7 +267,7 @@ def _round(site: CallSite) -> Kind:
     return found
 
 
-def _decimal(site: CallSite) -> Kind:
+def _decimal(site: CallSite) -> ExprType:
     site.count(0, 1)
     value = site.constant(0)
     kind = site.args[0] if site.args else LONG
@@ -281,34 +281,34 @@ def _decimal(site: CallSite) -> Kind:
     return as_decimal(LONG) if number(kind) == LONG else Decimal(38, 18)
 
 
-def _date(site: CallSite) -> Kind:
+def _date(site: CallSite) -> ExprType:
     if len(site.args) + len(site.keywords) != 3:
         raise site.problem("`date` takes a year, a month and a day")
     return DATE
 
 
-def _datetime(site: CallSite) -> Kind:
+def _datetime(site: CallSite) -> ExprType:
     zone = site.keywords.get("tzinfo", site.args[7] if len(site.args) > 7 else NULL)
     return TIMESTAMP_NTZ if zone == NULL else TIMESTAMP if zone == ZONE else ANY
 
 
-def _strptime(site: CallSite) -> Kind:
+def _strptime(site: CallSite) -> ExprType:
     form = site.constant(1)
     if not isinstance(form, str):
         return ANY
     return TIMESTAMP if "%z" in form else TIMESTAMP_NTZ
 
 
-def _combine(site: CallSite) -> Kind:
+def _combine(site: CallSite) -> ExprType:
     return TIMESTAMP if len(site.args) + len(site.keywords) > 2 else ANY
 
 
-def _unpack(site: CallSite) -> Kind:
+def _unpack(site: CallSite) -> ExprType:
     count, star = site.constant(1), site.constant(2)
     return unpack(site.args[0], count, star, site.place, sure=site.name == "(unpack)")
 
 
-def _flatten(site: CallSite) -> Kind:
+def _flatten(site: CallSite) -> ExprType:
     match site.args[0]:
         case Array(Array() as inner):
             return inner
@@ -318,7 +318,7 @@ def _flatten(site: CallSite) -> Kind:
             return computed_of(kind)
 
 
-_RULES: Mapping[str, Callable[[CallSite], Kind]] = {
+_RULES: Mapping[str, Callable[[CallSite], ExprType]] = {
     "abs": _abs,
     "all": _over,
     "any": _over,

@@ -15,7 +15,7 @@ from hydro_core.functions.kinds import (
     TIMEDELTA,
     ZONE,
     DictOf,
-    Kind,
+    ExprType,
     SetOf,
     computed_of,
     constant_of,
@@ -43,10 +43,10 @@ from hydro_core.types.item import (
     Tuple,
 )
 
-Rule = Callable[[Kind, CallSite], Kind]
+MethodTyping = Callable[[ExprType, CallSite], ExprType]
 
 
-def method(base: Kind, site: CallSite) -> Kind:
+def method(base: ExprType, site: CallSite) -> ExprType:
     """The kind of `base.name(…)`; the site's arguments are those in the parentheses."""
     if is_open(base):
         return computed_of(base)
@@ -64,7 +64,7 @@ def method(base: Kind, site: CallSite) -> Kind:
     )
 
 
-def _table(base: Kind) -> Mapping[str, Kind | Rule]:
+def _table(base: ExprType) -> Mapping[str, ExprType | MethodTyping]:
     match base:
         case Row() | DictOf():
             return _ROW
@@ -80,13 +80,15 @@ def _table(base: Kind) -> Mapping[str, Kind | Rule]:
             return _SCALARS.get(base, {})
 
 
-def _fill(kind: type, groups: Mapping[str, Kind | Rule], default: Kind | Rule) -> dict[str, Any]:
+def _fill(
+    kind: type, groups: Mapping[str, ExprType | MethodTyping], default: ExprType | MethodTyping
+) -> dict[str, Any]:
     """A rule for every allowed method of a kind; those that are not listed give the default."""
     listed = {name: rule for names, rule in groups.items() for name in names.split()}
     return {name: listed.get(name, default) for name in METHODS[kind]}
 
 
-def _join_text(_: Kind, site: CallSite) -> Kind:
+def _join_text(_: ExprType, site: CallSite) -> ExprType:
     site.count(1, 1)
     element = site.elements()
     if not is_open(element) and element != STRING:
@@ -96,11 +98,11 @@ def _join_text(_: Kind, site: CallSite) -> Kind:
     return STRING
 
 
-def _same(base: Kind, _: CallSite) -> Kind:
+def _same(base: ExprType, _: CallSite) -> ExprType:
     return base
 
 
-def _get(base: Kind, site: CallSite) -> Kind:
+def _get(base: ExprType, site: CallSite) -> ExprType:
     site.count(1, 2)
     default = site.args[1] if len(site.args) > 1 else NULL
     if isinstance(base, DictOf):
@@ -112,23 +114,23 @@ def _get(base: Kind, site: CallSite) -> Kind:
     return join(joined((f.type for f in base.fields), site.place), default, site.place)
 
 
-def _values(base: Kind) -> Kind:
+def _values(base: ExprType) -> ExprType:
     if isinstance(base, DictOf):
         return base.value
     return joined(f.type for f in base.fields) if isinstance(base, Row) else ANY
 
 
-def _replace_moment(base: Kind, site: CallSite) -> Kind:
+def _replace_moment(base: ExprType, site: CallSite) -> ExprType:
     zone = site.keywords.get("tzinfo")
     if zone is None or base == DATE:
         return base
     return TIMESTAMP if zone == ZONE else TIMESTAMP_NTZ if zone == NULL else ANY
 
 
-def _zoned(kind: Kind) -> Rule:
+def _zoned(kind: ExprType) -> MethodTyping:
     """The machine has a zone for a timestamp that names none: another on each machine."""
 
-    def rule(base: Kind, site: CallSite) -> Kind:
+    def rule(base: ExprType, site: CallSite) -> ExprType:
         if base == TIMESTAMP_NTZ:
             raise site.problem(
                 f"a timestamp without a zone has no `{site.name}`",
@@ -139,7 +141,7 @@ def _zoned(kind: Kind) -> Rule:
     return rule
 
 
-def _quantize(base: Kind, site: CallSite) -> Kind:
+def _quantize(base: ExprType, site: CallSite) -> ExprType:
     exponent = constant_of(site.exprs[0]) if site.exprs else ...
     to = site.args[0] if site.args else ANY
     if not isinstance(base, Decimal) or not isinstance(to, Decimal):
@@ -150,18 +152,18 @@ def _quantize(base: Kind, site: CallSite) -> Kind:
     return fit_decimal(base.precision - base.scale + 1, scale)
 
 
-def _whole(base: Kind, _: CallSite) -> Kind:
+def _whole(base: ExprType, _: CallSite) -> ExprType:
     return fit_decimal(base.precision - base.scale + 1, 0) if isinstance(base, Decimal) else ANY
 
 
-def _union(base: Kind, site: CallSite) -> Kind:
-    kind: Kind = elements(base) or ANY
+def _union(base: ExprType, site: CallSite) -> ExprType:
+    kind: ExprType = elements(base) or ANY
     for i in range(len(site.args)):
         kind = join(kind, site.elements(i), site.place)
     return SetOf(kind)
 
 
-_STRING_RULES: Mapping[str, Kind | Rule] = {
+_STRING_RULES: Mapping[str, ExprType | MethodTyping] = {
     "count find index rfind rindex": LONG,
     "endswith isalnum isalpha isascii isdecimal isdigit isidentifier": BOOLEAN,
     "islower isnumeric isprintable isspace istitle isupper startswith": BOOLEAN,
@@ -172,14 +174,14 @@ _STRING_RULES: Mapping[str, Kind | Rule] = {
 }
 _STRING = _fill(str, _STRING_RULES, STRING)
 _BYTES = _fill(bytes, {"decode hex": STRING, "endswith startswith": BOOLEAN}, LONG)
-_ROW: Mapping[str, Kind | Rule] = {
+_ROW: Mapping[str, ExprType | MethodTyping] = {
     "get": _get,
     "keys": Array(STRING),
     "values": lambda base, _: Array(part(_values(base))),
     "items": lambda base, _: Array(Tuple((part(elements(base) or ANY), part(_values(base))))),
     "copy": _same,
 }
-_SEQUENCE: Mapping[str, Kind | Rule] = {"count": LONG, "index": LONG, "copy": _same}
+_SEQUENCE: Mapping[str, ExprType | MethodTyping] = {"count": LONG, "index": LONG, "copy": _same}
 _SET = _fill(
     set, {"isdisjoint issubset issuperset": BOOLEAN, "difference intersection copy": _same}, _union
 )
@@ -196,7 +198,7 @@ _DECIMAL = _fill(
     },
     Decimal(38, 18),
 )
-_DATES: Mapping[str, Kind | Rule] = {
+_DATES: Mapping[str, ExprType | MethodTyping] = {
     "isoformat strftime ctime": STRING,
     "isocalendar": Tuple((LONG,) * 3),
     "weekday isoweekday toordinal": LONG,
@@ -206,7 +208,7 @@ _DATES: Mapping[str, Kind | Rule] = {
     "astimezone": _zoned(TIMESTAMP),
     "utcoffset": TIMEDELTA,
 }
-_SCALARS: Mapping[Any, Mapping[str, Kind | Rule]] = {
+_SCALARS: Mapping[Any, Mapping[str, ExprType | MethodTyping]] = {
     STRING: _STRING,
     BINARY: _BYTES,
     DATE: _fill(date, _DATES, ANY),

@@ -13,7 +13,7 @@ from hydro_core.functions.kinds import (
     ANY,
     NULL,
     TIMEDELTA,
-    Kind,
+    ExprType,
     Mixed,
     SetOf,
     is_open,
@@ -43,7 +43,9 @@ _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEXTS = (STRING, BINARY)
 
 
-def binary(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr], place: Place) -> Kind:
+def binary(
+    op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr], place: Place
+) -> ExprType:
     """The kind of `left op right`."""
     if any(k == ANY or isinstance(k, Mixed) for k in (left, right)):
         return ANY
@@ -57,7 +59,7 @@ def binary(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr], place: Pl
     return found
 
 
-def _cure(op: str, left: Kind, right: Kind) -> str | None:
+def _cure(op: str, left: ExprType, right: ExprType) -> str | None:
     if op == "+" and STRING in (left, right):
         return "make both strings: `str(x)`, or an f-string"
     if isinstance(left, Decimal) or isinstance(right, Decimal):
@@ -65,7 +67,7 @@ def _cure(op: str, left: Kind, right: Kind) -> str | None:
     return None
 
 
-def _numbers(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr]) -> Kind | None:
+def _numbers(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr]) -> ExprType | None:
     a, b = number(left), number(right)
     if op in ("&", "|", "^"):
         if left == BOOLEAN and right == BOOLEAN:
@@ -85,7 +87,7 @@ def _numbers(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr]) -> Kind
     return LONG
 
 
-def _exact(kind: Kind | None, expr: Expr) -> Decimal:
+def _exact(kind: ExprType | None, expr: Expr) -> Decimal:
     if isinstance(kind, Decimal):
         return kind
     if isinstance(expr, Const):
@@ -93,7 +95,7 @@ def _exact(kind: Kind | None, expr: Expr) -> Decimal:
     return as_decimal(LONG)
 
 
-def _decimals(op: str, a: Decimal, b: Decimal) -> Kind | None:
+def _decimals(op: str, a: Decimal, b: Decimal) -> ExprType | None:
     whole_a, whole_b = a.precision - a.scale, b.precision - b.scale
     scale = max(a.scale, b.scale)
     match op:
@@ -113,7 +115,7 @@ def _decimals(op: str, a: Decimal, b: Decimal) -> Kind | None:
             return None
 
 
-def _others(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr]) -> Kind | None:
+def _others(op: str, left: ExprType, right: ExprType, exprs: tuple[Expr, Expr]) -> ExprType | None:
     if TIMEDELTA in (left, right) or left in _MOMENTS:
         return _times(op, left, right)
     if isinstance(left, SetOf) and isinstance(right, SetOf) and op in ("&", "|", "-", "^"):
@@ -133,7 +135,7 @@ def _others(op: str, left: Kind, right: Kind, exprs: tuple[Expr, Expr]) -> Kind 
             return None
 
 
-def _plus(left: Kind, right: Kind) -> Kind | None:
+def _plus(left: ExprType, right: ExprType) -> ExprType | None:
     match left, right:
         case Array(x), Array(y):
             return Array(part(join(x, y)))
@@ -145,7 +147,7 @@ def _plus(left: Kind, right: Kind) -> Kind | None:
             return None
 
 
-def _repeated(left: Kind, right: Kind, times: Expr) -> Kind | None:
+def _repeated(left: ExprType, right: ExprType, times: Expr) -> ExprType | None:
     if number(right) != LONG:
         return None
     match left:
@@ -159,7 +161,7 @@ def _repeated(left: Kind, right: Kind, times: Expr) -> Kind | None:
             return left if left in _TEXTS else None
 
 
-def _times(op: str, left: Kind, right: Kind) -> Kind | None:
+def _times(op: str, left: ExprType, right: ExprType) -> ExprType | None:
     if left == right == TIMEDELTA:
         return {"+": TIMEDELTA, "-": TIMEDELTA, "%": TIMEDELTA, "/": DOUBLE, "//": LONG}.get(op)
     if op in ("+", "-") and left in _MOMENTS:
@@ -180,7 +182,7 @@ def merged(*rows: Row) -> Row:
     return Row(tuple(Field(name, kind) for name, kind in columns.items()))
 
 
-def unary(op: str, operand: Kind, place: Place) -> Kind:
+def unary(op: str, operand: ExprType, place: Place) -> ExprType:
     """The kind of `op operand`."""
     if op == "not":
         return BOOLEAN
@@ -196,7 +198,7 @@ def unary(op: str, operand: Kind, place: Place) -> Kind:
     return found
 
 
-def compare(op: str, left: Kind, right: Kind, place: Place) -> None:
+def compare(op: str, left: ExprType, right: ExprType, place: Place) -> None:
     """Refuses a comparison that fails whatever the values are."""
     if is_open(left) or is_open(right) or op in ("==", "!=", "is", "is not"):
         return
@@ -211,7 +213,7 @@ def compare(op: str, left: Kind, right: Kind, place: Place) -> None:
         raise TypeProblem(f"{left} and {right} have no order: `{op}` fails", cure, place=place)
 
 
-def _may_hold(container: Kind, item: Kind) -> bool:
+def _may_hold(container: ExprType, item: ExprType) -> bool:
     if container == STRING:
         return item == STRING
     if container == BINARY:
@@ -221,7 +223,7 @@ def _may_hold(container: Kind, item: Kind) -> bool:
     )
 
 
-def is_ordered(left: Kind, right: Kind) -> bool:
+def is_ordered(left: ExprType, right: ExprType) -> bool:
     """Whether Python may say which of two values is smaller."""
     if is_open(left) or is_open(right):
         return True

@@ -14,7 +14,7 @@ from hydro_core.functions.kinds import (
     TIMEDELTA,
     ZONE,
     DictOf,
-    Kind,
+    ExprType,
     Mixed,
     computed_of,
     elements,
@@ -38,8 +38,8 @@ from hydro_core.types.item import (
 
 _DATE = dict.fromkeys(("year", "month", "day"), LONG)
 _TIME = dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), LONG)
-_MOMENT: dict[str, Kind] = {**_DATE, **_TIME, "tzinfo": ZONE}
-_PROPERTIES: dict[Any, dict[str, Kind]] = {
+_MOMENT: dict[str, ExprType] = {**_DATE, **_TIME, "tzinfo": ZONE}
+_PROPERTIES: dict[Any, dict[str, ExprType]] = {
     DATE: dict(_DATE),
     TIMESTAMP: _MOMENT,
     TIMESTAMP_NTZ: _MOMENT,
@@ -48,7 +48,7 @@ _PROPERTIES: dict[Any, dict[str, Kind]] = {
 _METHODS = frozenset[str]().union(*METHODS.values())
 
 
-def attribute(base: Kind, name: str, place: Place) -> Kind:
+def attribute(base: ExprType, name: str, place: Place) -> ExprType:
     """The kind of `base.name`."""
     if is_open(base):
         return computed_of(base)
@@ -70,7 +70,7 @@ def attribute(base: Kind, name: str, place: Place) -> Kind:
     )
 
 
-def column(row: Row, name: str, place: Place) -> Kind:
+def column(row: Row, name: str, place: Place) -> ExprType:
     """The kind of a column that must be there."""
     found = row.column(name)
     if found is not None:
@@ -88,17 +88,17 @@ def _near(name: str, names: Iterable[str]) -> str | None:
     return f"did you mean `{folded[near[0]]}`?" if near else None
 
 
-def field(fields: tuple[Any, ...], position: int, place: Place) -> Kind:
+def field(fields: tuple[Any, ...], position: int, place: Place) -> ExprType:
     """The kind of the field at a position, which may count from the end."""
     if -len(fields) <= position < len(fields):
-        found: Kind = fields[position]
+        found: ExprType = fields[position]
         return found
     some = f"it has {len(fields)}" if fields else "it has none"
     which = position + 1 if position >= 0 else position
     raise TypeProblem(f"the tuple has no field {which}: {some}", place=place)
 
 
-def index(base: Kind, key: Kind, constant: Any, place: Place) -> Kind:
+def index(base: ExprType, key: ExprType, constant: Any, place: Place) -> ExprType:
     """The kind of `base[key]`; `constant` is the key where it is one, else `...`."""
     if is_open(base):
         return computed_of(base)
@@ -123,7 +123,7 @@ def index(base: Kind, key: Kind, constant: Any, place: Place) -> Kind:
             raise TypeProblem(f"{base} has no parts: `[…]` fails", place=place)
 
 
-def _in_row(row: Row, key: Kind, constant: Any, place: Place) -> Kind:
+def _in_row(row: Row, key: ExprType, constant: Any, place: Place) -> ExprType:
     if isinstance(constant, str):
         return column(row, constant, place)
     if not is_open(key) and key != STRING:
@@ -132,12 +132,12 @@ def _in_row(row: Row, key: Kind, constant: Any, place: Place) -> Kind:
     return joined((f.type for f in row.fields), place)
 
 
-def _integer(base: Kind, key: Kind, place: Place) -> None:
+def _integer(base: ExprType, key: ExprType, place: Place) -> None:
     if not is_open(key) and number(key) != LONG:
         raise TypeProblem(f"{base} is indexed by whole numbers, not by {key}", place=place)
 
 
-def sliced(base: Kind, bounds: tuple[Any, Any, Any], place: Place) -> Kind:
+def sliced(base: ExprType, bounds: tuple[Any, Any, Any], place: Place) -> ExprType:
     """The kind of `base[low:high:step]`; bounds that are no constants are `...`."""
     if is_open(base):
         return computed_of(base)
@@ -152,7 +152,7 @@ def sliced(base: Kind, bounds: tuple[Any, Any, Any], place: Place) -> Kind:
             raise TypeProblem(f"{base} has no parts: `[…:…]` fails", place=place)
 
 
-def unpack(base: Kind, count: int, star: int | None, place: Place, *, sure: bool) -> Kind:
+def unpack(base: ExprType, count: int, star: int | None, place: Place, *, sure: bool) -> ExprType:
     """The tuple of targets that a value is unpacked to; `sure` unless a pattern may not match."""
     if is_open(base):
         return Tuple((part(ANY),) * count) if base != NULL else Tuple((NULL,) * count)

@@ -15,7 +15,7 @@ from typing import Any
 from hydro_core.functions.names import Builtin, Definition, Find, Foreign
 from hydro_core.functions.tree import Place
 
-Use = tuple[str, Place]
+Unrepeatable = tuple[str, Place]
 """What is used, as it is written, and the line and column of it."""
 
 _CLOCK = (
@@ -35,7 +35,7 @@ _MACHINE = (
 _CHANGING = (*_CLOCK, *_CHANCE, *_MACHINE)
 
 
-def uses_of(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[Use, ...]:
+def uses_of(node: ast.Lambda | ast.FunctionDef, find: Find) -> tuple[Unrepeatable, ...]:
     """What the function uses that may be another at each call, each name once."""
     found: dict[str, Place] = {}
     for name, place in _uses(node, find, (node,)):
@@ -50,7 +50,7 @@ def is_changing(value: Any) -> bool:
 
 def _uses(
     node: ast.Lambda | ast.FunctionDef, find: Find, within: tuple[ast.AST, ...]
-) -> Iterator[Use]:
+) -> Iterator[Unrepeatable]:
     imported = dict(_imports(node))
     own = {a.arg for a in ast.walk(node) if isinstance(a, ast.arg)}
     own |= {
@@ -77,7 +77,9 @@ def _uses(
                 continue
 
 
-def _of_chain(label: str, written: str, attributes: list[ast.AST], place: Place) -> Iterator[Use]:
+def _of_chain(
+    label: str, written: str, attributes: list[ast.AST], place: Place
+) -> Iterator[Unrepeatable]:
     """The shortest beginning of `a.b.c` that is of that kind, written out one name further."""
     names = [a.attr for a in attributes if isinstance(a, ast.Attribute)]
     for count in range(len(names) + 1):

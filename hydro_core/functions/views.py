@@ -92,7 +92,7 @@ class View:
         return MakeRow(tuple(zip(self.names, made, strict=True))) if self.names else MakeTuple(made)
 
 
-NOTHING = View(missing=True)
+NO_VIEW = View(missing=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def field_of(item: Expr, step: int | str) -> Expr:
 
 def row_view(row: Row, known: Mapping[str, str]) -> View:
     """A row of that type, its columns from the columns that `known` names."""
-    parts = tuple(View(path=(known[f.name],)) if f.name in known else NOTHING for f in row.fields)
+    parts = tuple(View(path=(known[f.name],)) if f.name in known else NO_VIEW for f in row.fields)
     return View(parts=parts, names=row.names)
 
 
@@ -265,7 +265,7 @@ def side_view(
     if on is None:
         match joined, side:
             case Tuple((key, _)), Tuple((own, _)) if key == own:
-                value, other = View(path=(1,)), NOTHING
+                value, other = View(path=(1,)), NO_VIEW
                 pair = (value, other) if left else (other, value)
                 return View(parts=(View(path=(0,)), View(parts=pair)))
             case _:

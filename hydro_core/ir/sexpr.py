@@ -32,10 +32,10 @@ class Atom:
         return self.text
 
 
-Tree = Atom | tuple["Tree", ...]
+SExpr = Atom | tuple["SExpr", ...]
 
 
-def read(text: str) -> Tree:
+def read(text: str) -> SExpr:
     """The one tree that is written in `text`; raises `ValueError` where it is not one.
 
     >>> str(read("(map f x)")[0])
@@ -47,9 +47,9 @@ def read(text: str) -> Tree:
     return trees[0]
 
 
-def read_all(text: str) -> tuple[Tree, ...]:
+def read_all(text: str) -> tuple[SExpr, ...]:
     """All trees that are written in `text`; `;` starts a comment."""
-    stack: list[list[Tree]] = [[]]
+    stack: list[list[SExpr]] = [[]]
     for word in _tokens(text):
         if word == "(":
             stack.append([])
@@ -65,7 +65,7 @@ def read_all(text: str) -> tuple[Tree, ...]:
     return tuple(stack[0])
 
 
-def show_tree(tree: Tree, indent: int = 0, width: int = WIDTH) -> str:
+def show_tree(tree: SExpr, indent: int = 0, width: int = WIDTH) -> str:
     """The tree as text, in lines of at most `width` characters where that is possible."""
     lines: list[str] = []
     todo = [(tree, indent, "")]
@@ -84,7 +84,7 @@ def show_tree(tree: Tree, indent: int = 0, width: int = WIDTH) -> str:
     return "\n".join(lines)[indent:]
 
 
-def _is_short(tree: Tree, width: int) -> bool:
+def _is_short(tree: SExpr, width: int) -> bool:
     """Whether the tree fits into a line of so many characters."""
     todo = [tree]
     while todo and width >= 0:
@@ -98,10 +98,10 @@ def _is_short(tree: Tree, width: int) -> bool:
     return width >= 0
 
 
-def flatten(tree: Tree) -> str:
+def flatten(tree: SExpr) -> str:
     """The tree in one line."""
     words: list[str] = []
-    todo: list[Tree | str] = [tree]
+    todo: list[SExpr | str] = [tree]
     while todo:
         part = todo.pop()
         match part:
@@ -147,9 +147,9 @@ def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
     return show_tree(to_tree(term, known))
 
 
-def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
+def to_tree(term: Term, names: Mapping[Fn, str]) -> SExpr:
     """The term as a tree of atoms."""
-    around: list[tuple[Tree, ...]] = []
+    around: list[tuple[SExpr, ...]] = []
     while isinstance(term, LetTerm | LetRec):
         around.append((Atom(_KEYWORDS[type(term)]), *_bound(term, names)))
         term = term.body
@@ -162,7 +162,7 @@ def to_tree(term: Term, names: Mapping[Fn, str]) -> Tree:
 _KEYWORDS: Mapping[type, str] = {LetTerm: "let", LetRec: "letrec"}
 
 
-def _bound(term: LetTerm | LetRec, names: Mapping[Fn, str]) -> tuple[Tree, ...]:
+def _bound(term: LetTerm | LetRec, names: Mapping[Fn, str]) -> tuple[SExpr, ...]:
     match term:
         case LetTerm(name, bound):
             return (Atom(name), to_tree(bound, names))
@@ -172,7 +172,7 @@ def _bound(term: LetTerm | LetRec, names: Mapping[Fn, str]) -> tuple[Tree, ...]:
             return (tuple(t for name, b in bindings for t in (Atom(name), to_tree(b, names))),)
 
 
-def _tree(term: Ref | App, names: Mapping[Fn, str]) -> Tree:
+def _tree(term: Ref | App, names: Mapping[Fn, str]) -> SExpr:
     match term:
         case Ref(name):
             return Atom(name)
@@ -195,7 +195,7 @@ def parse(
 
 
 def from_tree(
-    tree: Tree,
+    tree: SExpr,
     functions: Mapping[str, Fn],
     inputs: Mapping[str, App],
     bound: frozenset[str] = frozenset(),
@@ -221,8 +221,8 @@ def from_tree(
 
 
 def _letrec(
-    pairs: tuple[tuple[str, Tree], ...],
-    body: Tree,
+    pairs: tuple[tuple[str, SExpr], ...],
+    body: SExpr,
     functions: Mapping[str, Fn],
     inputs: Mapping[str, App],
     bound: frozenset[str],
@@ -234,7 +234,7 @@ def _letrec(
 
 def _application(
     head: str,
-    rest: tuple[Tree, ...],
+    rest: tuple[SExpr, ...],
     functions: Mapping[str, Fn],
     inputs: Mapping[str, App],
     bound: frozenset[str],
@@ -245,7 +245,7 @@ def _application(
     return App(op, args, children, port.removesuffix("]"))
 
 
-def _raw(tree: Tree) -> str | None:
+def _raw(tree: SExpr) -> str | None:
     return tree.text if isinstance(tree, Atom) else None
 
 

@@ -285,4 +285,4 @@ def check_count(aggregate: Aggregate, written: object) -> Aggregate:
         wanted = f"{spec.least} to {spec.most}"
     arguments = "argument" if wanted == "1" else "arguments"
     message = f"`{spec.name}` takes {wanted} {arguments}, not {count}"
-    raise ArgumentProblem("arity", message, f"`{spec.name}` is {spec.meaning}", written)
+    raise ArgumentProblem("arity", message, f"`{spec.name}` is {spec.summary}", written)

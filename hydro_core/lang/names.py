@@ -77,16 +77,16 @@ class Names:
 
     def _check_turns(self) -> None:
         """Complains of names that stand for each other only, read or not."""
-        settled: set[str] = set()
+        known: set[str] = set()
         for start, statement in self.definitions.items():
             followed: dict[str, None] = {}
             name = Free(start, None, statement.elements[0].span)
-            while name.name in self.definitions and name.name not in settled:
+            while name.name in self.definitions and name.name not in known:
                 element = _last(self.definitions[name.name])
                 if element.is_call or self._turns(name, followed):
                     break
                 name = Free(element.name, None, element.span)
-            settled.update(followed, [start])
+            known.update(followed, [start])
 
     def reading(self, name: Free, left: Callable[[Element], Beginning]) -> Beginning:
         """What a name that is read stands for."""

@@ -25,7 +25,7 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.lang.source import Source
 from hydro_core.lang.syntax import Element, Label, Statement
 
-Flow = tuple[Beginning, End]
+Piped = tuple[Beginning, End]
 
 
 def parse(
@@ -125,7 +125,7 @@ class _Resolver:
         message = f"there is no operator `{element.name}`"
         return Diagnostic("unknown-operator", message, element.name_span, element.name, help=help_)
 
-    def _flows(self) -> Iterator[Flow]:
+    def _flows(self) -> Iterator[Piped]:
         """What flows where, as it is written: from an element or a name to an element or a name."""
         for statement in self.names.program.statements:
             elements = statement.elements
@@ -167,7 +167,7 @@ class _Resolver:
         draft = self.number.get(id(element))
         return None if draft is None else In(draft, element.enters, element.span)
 
-    def _ended(self, flow: Flow) -> Flow:
+    def _ended(self, flow: Piped) -> Piped:
         """The flow from where it really begins to where it really ends."""
         left, right = flow
         if isinstance(left, Free):
@@ -176,7 +176,7 @@ class _Resolver:
             right = self.names.writing(right, self._right)
         return left, right
 
-    def _without_free(self, flows: list[Flow]) -> list[Flow]:
+    def _without_free(self, flows: list[Piped]) -> list[Piped]:
         """The flows with inputs and outputs in the place of the names that no statement defines."""
         read: dict[str, Free] = {}
         written: dict[str, Free] = {}

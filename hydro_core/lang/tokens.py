@@ -13,7 +13,7 @@ from typing import Literal
 from hydro_core.errors import Diagnostic
 from hydro_core.lang.source import Source
 
-Kind = Literal["name", "arrow", "equals", "port", "arguments", "end"]
+TokenKind = Literal["name", "arrow", "equals", "port", "arguments", "end"]
 
 _SPACE = re.compile(r"[ \t\r\f\v]+")
 _COMMENT = re.compile(r"(#|//)[^\n]*")
@@ -25,7 +25,7 @@ _CLOSES = {"(": ")", "[": "]", "{": "}"}
 class Token:
     """A token: `text` of a port or of arguments is what stands between the brackets."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int

@@ -23,9 +23,9 @@ MAX_WAYS = 1_000
 """
 
 Pair = tuple[ClassId, ClassId]
-Kind = tuple[str, int | None]
+Splitting = tuple[str, int | None]
 
-SUM: Kind = ("sum", None)
+SUM: Splitting = ("sum", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,16 @@ def bisimilar(space: Space, definitions: Sequence[StreamDefinition]) -> Bisimila
 @dataclass(slots=True)
 class _Search:
     space: Space
-    by_kind: Sequence[Mapping[Kind, list[ENode]]]
+    by_kind: Sequence[Mapping[Splitting, list[ENode]]]
     found: dict[Pair, tuple[Match, ...]] = field(default_factory=dict)
 
 
 def _matches(space: Space, classes: Sequence[ClassId]) -> Mapping[Pair, tuple[Match, ...]]:
     """Every pair that may be equal, with the ways to prove it, and all pairs that these need."""
-    by_kind: list[dict[Kind, list[ENode]]] = [{} for _ in space.of]
+    by_kind: list[dict[Splitting, list[ENode]]] = [{} for _ in space.of]
     for node in space.nodes:
         by_kind[node.cls].setdefault(_kind(node), []).append(node)
-    sharing: dict[Kind, list[ClassId]] = {}
+    sharing: dict[Splitting, list[ClassId]] = {}
     for cls in classes:
         for kind in by_kind[cls]:
             sharing.setdefault(kind, []).append(cls)
@@ -94,7 +94,7 @@ def _ways(search: _Search, pair: Pair) -> Iterator[Match]:
                     yield _match(a, b, tuple(reversed(b.inputs)))
 
 
-def _kind(node: ENode) -> Kind:
+def _kind(node: ENode) -> Splitting:
     """What must be the same; a sum of bags is one, whoever wrote it, and in either order."""
     if node.shape.is_bags and node.shape.name in {UNION, CHAIN}:
         return SUM

@@ -13,7 +13,7 @@ from typing import Any
 from hydro_core.catalog.spec import Aggregate
 from hydro_core.functions.boolean import NULL, boolean_form
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.optimize.shape import Payload
 from hydro_core.optimize.space import Problem
 
@@ -51,7 +51,7 @@ def _unguarded(form: Any) -> Any:
     """The form, without the question whether there is what a field is taken of."""
     if not isinstance(form, tuple):
         return form
-    found: Form = tuple(map(_unguarded, form))
+    found: NormalForm = tuple(map(_unguarded, form))
     match found:
         case ("if", ("compare", item, ("is", null)), otherwise, ("field", of, _) as taken):
             if null == otherwise == NULL and item == of:

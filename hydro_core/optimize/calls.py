@@ -20,9 +20,9 @@ from hydro_core.optimize.loops import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 
-Key = int | str
+CallKey = int | str
 """What is asked: the arguments of a node, or its shape where it has none."""
-_InParts = Mapping[Key, list[tuple[int, int | None]]]
+_InParts = Mapping[CallKey, list[tuple[int, int | None]]]
 """By what is asked in one: its first part, and what is asked of that part's results."""
 
 
@@ -30,10 +30,10 @@ _InParts = Mapping[Key, list[tuple[int, int | None]]]
 class _Covered:
     space: Space
     readers: Mapping[ClassId, list[ENode]]
-    found: set[tuple[Key, ClassId]] = field(default_factory=set)
-    todo: list[tuple[Key, ClassId]] = field(default_factory=list)
+    found: set[tuple[CallKey, ClassId]] = field(default_factory=set)
+    todo: list[tuple[CallKey, ClassId]] = field(default_factory=list)
 
-    def add(self, key: Key, cls: ClassId) -> None:
+    def add(self, key: CallKey, cls: ClassId) -> None:
         """The items of the class are covered for this function."""
         if (key, cls) not in self.found:
             self.found.add((key, cls))
@@ -55,7 +55,7 @@ def permitted(problem: Problem, space: Space) -> Space:
 
 def _is_allowed(
     node: ENode,
-    covered: set[tuple[Key, ClassId]],
+    covered: set[tuple[CallKey, ClassId]],
     own: set[tuple[str, tuple[ClassId, ...]]],
 ) -> bool:
     name, cls = node.shape.name, node.shape.cls
@@ -67,7 +67,7 @@ def _is_allowed(
     return (name, node.inputs) in own
 
 
-def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[Key, ClassId]]:
+def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[CallKey, ClassId]]:
     readers: dict[ClassId, list[ENode]] = {}
     for node in space.nodes:
         for cls in dict.fromkeys(node.inputs):
@@ -92,7 +92,7 @@ def _spread(problem: Problem, space: Space, fails: list[bool]) -> set[tuple[Key,
 
 
 def _inside(
-    work: _Covered, key: Key, node: ENode, moved: Mapping[tuple[Key, int], list[int]]
+    work: _Covered, key: CallKey, node: ENode, moved: Mapping[tuple[CallKey, int], list[int]]
 ) -> None:
     """What is part of a covered stream is covered."""
     if node.shape.cls.passes in (Passes.ALL, Passes.SO_FAR):
@@ -104,7 +104,7 @@ def _inside(
             work.add(other, node.inputs[0])
 
 
-def _in_parts(work: _Covered, key: Key, cls: ClassId, parts: _InParts) -> None:
+def _in_parts(work: _Covered, key: CallKey, cls: ClassId, parts: _InParts) -> None:
     """Parts ask what the whole asks; what is made of them is asked of nothing else."""
     readers = work.readers.get(cls, ())
     whole = any(node.payload == key and _of_items(node) for node in readers)
@@ -117,7 +117,7 @@ def _in_parts(work: _Covered, key: Key, cls: ClassId, parts: _InParts) -> None:
                 work.add(made, node.cls)
 
 
-def _outside(work: _Covered, key: Key, node: ENode) -> None:
+def _outside(work: _Covered, key: CallKey, node: ENode) -> None:
     """What has covered items only is covered."""
     cls = node.shape.cls
     if cls == Sum():
@@ -128,7 +128,7 @@ def _outside(work: _Covered, key: Key, node: ENode) -> None:
 
 
 def _parts(problem: Problem) -> _InParts:
-    found: dict[Key, list[tuple[int, int | None]]] = {}
+    found: dict[CallKey, list[tuple[int, int | None]]] = {}
     for name, args in problem.facts:
         numbers = [a for a in args if isinstance(a, int)]
         if name in {"parts", "moving", "conjunct"}:
@@ -138,9 +138,9 @@ def _parts(problem: Problem) -> _InParts:
     return found
 
 
-def _moved(problem: Problem) -> Mapping[tuple[Key, int], list[int]]:
+def _moved(problem: Problem) -> Mapping[tuple[CallKey, int], list[int]]:
     """The filters that may be asked earlier, by the filter and the operator."""
-    found: dict[tuple[Key, int], list[int]] = {}
+    found: dict[tuple[CallKey, int], list[int]] = {}
     for name, args in problem.facts:
         if name in {"on_keys", "composed"}:
             p, f, q = (a for a in args if isinstance(a, int))
@@ -162,7 +162,7 @@ def _may_fail(node: ENode, payloads: tuple[Payload, ...], total: Collection[int 
     return asks and not (op.fails is Fails.NEVER and node.payload in total)
 
 
-def _key(node: ENode) -> Key:
+def _key(node: ENode) -> CallKey:
     return node.shape.plain if node.payload is None else node.payload
 
 

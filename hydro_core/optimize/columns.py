@@ -18,13 +18,13 @@ from hydro_core.catalog.classes import (
     Commands,
     Compares,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -43,7 +43,7 @@ from hydro_core.functions.tree import Attribute, Comprehension, Const, Index, In
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 from hydro_core.types.item import Row
 
-Columns = frozenset[str] | None
+ReadColumns = frozenset[str] | None
 """The columns that are read; None is all of them."""
 NONE: frozenset[str] = frozenset()
 
@@ -73,9 +73,9 @@ def without_dead_columns(typed: Typed, *, everywhere: bool = False) -> Graph:
     return Graph.of((*rest, *sinks), typed.graph.name, typed.graph.warnings)
 
 
-def _together(typed: Typed, needed: Mapping[Endpoint, Columns], read: Endpoint) -> Columns:
+def _together(typed: Typed, needed: Mapping[Endpoint, ReadColumns], read: Endpoint) -> ReadColumns:
     """What all histories of one stream are read for: they are stored once."""
-    result: Columns = NONE
+    result: ReadColumns = NONE
     for node in typed.graph.readers(read.node):
         if _stores(node) and read in node.inputs:
             result = _join(result, needed[Endpoint(node.id)])
@@ -85,11 +85,11 @@ def _together(typed: Typed, needed: Mapping[Endpoint, Columns], read: Endpoint) 
 @dataclass(slots=True)
 class _Narrowing:
     typed: Typed
-    needed: Mapping[Endpoint, Columns]
+    needed: Mapping[Endpoint, ReadColumns]
     nodes: dict[NodeId, Node]
     everywhere: bool
 
-    def narrow(self, node: Node, wanted: Sequence[Columns]) -> None:
+    def narrow(self, node: Node, wanted: Sequence[ReadColumns]) -> None:
         """Makes the node read only these columns of its inputs."""
         inputs = tuple(
             end if columns is None else self._selected(end, columns)
@@ -144,9 +144,9 @@ def _stores(node: Node) -> bool:
     return node.spec.state in (State.HISTORY, State.WINDOW)
 
 
-def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
+def _needed(typed: Typed) -> Mapping[Endpoint, ReadColumns]:
     """Which columns of every stream are read."""
-    found: dict[Endpoint, Columns] = dict.fromkeys(typed.types, NONE)
+    found: dict[Endpoint, ReadColumns] = dict.fromkeys(typed.types, NONE)
     changed = True
     while changed:
         changed = False
@@ -164,13 +164,13 @@ def _needed(typed: Typed) -> Mapping[Endpoint, Columns]:
     return found
 
 
-def _join(a: Columns, b: Columns) -> Columns:
+def _join(a: ReadColumns, b: ReadColumns) -> ReadColumns:
     return None if a is None or b is None else a | b
 
 
-def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
+def _reads(typed: Typed, node: Node, own: ReadColumns) -> tuple[ReadColumns, ...]:
     """What a node reads of its inputs, if `own` is read of it."""
-    everything: tuple[Columns, ...] = (None,) * len(node.inputs)
+    everything: tuple[ReadColumns, ...] = (None,) * len(node.inputs)
     items = [i for e in node.inputs if isinstance(i := typed.types[e].item, Row)]
     if len(items) < len(node.inputs):
         return everything
@@ -187,7 +187,7 @@ def _reads(typed: Typed, node: Node, own: Columns) -> tuple[Columns, ...]:
             return (columns_of_aggregate(node.args),) * len(items)
         case Product(meets=Meets.KEY) | Matching(compares=Compares.KEYS):
             return _of_sides(node, own, items)
-        case Given() | Nothing() | Output() | PerItem() | Product() | Matching() | Distinct():
+        case Given() | Empty() | Output() | PerItem() | Product() | Matching() | Distinct():
             return everything
         case ByKey() | Running() | Ordering() | Positional() | Growth() | Commands():
             return everything
@@ -200,7 +200,7 @@ def _asks_functions_alone(node: Node) -> bool:
     return all(arg.kind == "function" for arg in node.op.args)
 
 
-def _behind_columns(node: Node, cls: Projection, item: Row, own: Columns) -> Columns:
+def _behind_columns(node: Node, cls: Projection, item: Row, own: ReadColumns) -> ReadColumns:
     """What is read of the row to give `own`: what is renamed, dropped or replaced must be there."""
     asked = _all_of([*_named(node), *functions_of(node.args)])
     if cls.only:
@@ -222,7 +222,7 @@ def _named(node: Node) -> Iterator[str]:
                 yield from (old for _, old in node.args[arg.name])
 
 
-def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]:
+def _of_sides(node: Node, own: ReadColumns, items: list[Row]) -> tuple[ReadColumns, ...]:
     on = node.args["on"]
     if on is None or node.args["suffix"] is not None:
         return (None, None)
@@ -234,7 +234,7 @@ def _of_sides(node: Node, own: Columns, items: list[Row]) -> tuple[Columns, ...]
     return tuple(keys | (own & frozenset(item.names)) for item in items)
 
 
-def columns_of_aggregate(args: Args) -> Columns:
+def columns_of_aggregate(args: Args) -> ReadColumns:
     """The columns of its rows that an aggregate looks at; None where it may be all."""
     return _all_of([*(args["by"] or ()), *_arguments(args["aggregates"])])
 
@@ -243,14 +243,14 @@ def _arguments(aggregates: Iterable[tuple[str, Aggregate]]) -> Iterable[str | Fn
     return (argument for _, a in aggregates for argument in a.arguments)
 
 
-def _all_of(parts: Iterable[str | Fn]) -> Columns:
-    result: Columns = NONE
+def _all_of(parts: Iterable[str | Fn]) -> ReadColumns:
+    result: ReadColumns = NONE
     for part in parts:
         result = _join(result, columns_of(part) if isinstance(part, Fn) else frozenset({part}))
     return result
 
 
-def columns_of(fn: Fn) -> Columns:
+def columns_of(fn: Fn) -> ReadColumns:
     """The columns of its row that a function reads; None where it may read others."""
     if fn.tree is None or len(fn.params) != 1:
         return None

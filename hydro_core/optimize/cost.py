@@ -19,12 +19,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -66,12 +66,14 @@ class CostModel:
         """The expected rows of each class in a tick (the range plan: in all ticks).
 
         A class has the size that its nodes give when it is first reached from the inputs, the nodes
-        at `first` before all others; going on from there would let estimates shrink in a circle.
+        at `first` before all others but literals; going on from there would let estimates shrink in
+        a circle.
         """
         found: list[Size | None] = [None] * len(self.space.of)
         for name, given in self.statistics.streams.items():
             if name in self.space.named:
                 found[self.space.named[name]] = self._known(given)
+        self._spread([n for n in self.space.nodes if "items" in self._args(n)], found)
         self._spread([self.space.nodes[i] for i in first], found)
         self._spread(self.space.nodes, found)
         unknown = ROWS * self.statistics.ticks
@@ -230,8 +232,8 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             return 3 * into[0]
         case Running(ByKey(keyed=True)):
             # the keys of the new items are found in the state, and written again
-            touched = min(groups(sum(into)), out)
-            return sum(into) + 2 * touched + (0.0 if told else out)
+            changed = min(groups(sum(into)), out)
+            return sum(into) + 2 * changed + (0.0 if told else out)
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):
@@ -242,7 +244,7 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
         case FeedbackShape(new):
             return sum(into) / 3 + LOOP * out if new else LOOP * sum(into)
         case (
-            Nothing()
+            Empty()
             | PerItem()
             | Projection()
             | Product()

@@ -15,7 +15,7 @@ from hydro_core.catalog.classes import Output
 from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import WIDTH, Atom, Tree, flatten, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, show_tree
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
 from hydro_core.optimize.replay import Replay
@@ -52,9 +52,9 @@ class RuleStep:
     rule: str
     because: str
     backwards: bool
-    before: Tree
-    after: Tree
-    whole: Tree | None
+    before: SExpr
+    after: SExpr
+    whole: SExpr | None
     """The term after the step; None where it is too large to be shown."""
     premises: tuple[Chain, ...] = ()
     brief: bool = False
@@ -78,8 +78,8 @@ class RuleStep:
 class Chain:
     """A proof that two terms are equal."""
 
-    start: Tree
-    end: Tree
+    start: SExpr
+    end: SExpr
     steps: tuple[RuleStep, ...]
     whole: bool = True
     """Whether these are all steps: a long chain is shown in part."""
@@ -152,7 +152,7 @@ class _Writer:
         self._names = _names(replay.problem)
         self._streams = {term: name for name, term in replay.streams.items()}
         self._open: set[tuple[TermId, TermId]] = set()
-        self._trees: dict[tuple[TermId, int], Tree] = {}
+        self._trees: dict[tuple[TermId, int], SExpr] = {}
         self._looks: dict[TermId, int] = {}
         self._looks_of: dict[tuple[object, ...], int] = {}
         self._left = ALL_STEPS
@@ -166,13 +166,13 @@ class _Writer:
         shown = SHOWN if self._room > 0 else BRIEF
         return Chain(self.tree(start, shown), self.tree(end, shown), steps, whole)
 
-    def tree(self, term: TermId, shown: int = SHOWN) -> Tree:
+    def tree(self, term: TermId, shown: int = SHOWN) -> SExpr:
         """A term as it is printed, so many operators of it."""
         if (term, shown) not in self._trees:
             self._trees[term, shown] = self._make(term, shown)
         return self._trees[term, shown]
 
-    def _make(self, term: TermId, shown: int) -> Tree:
+    def _make(self, term: TermId, shown: int) -> SExpr:
         node = self._closure.terms[term]
         if shown < 1:
             return self._left_out(term)
@@ -197,7 +197,7 @@ class _Writer:
         given = tuple(map(Atom, printed(shape.op, payload.args, self._names)))
         return (Atom(head), *given, *inputs)
 
-    def _left_out(self, term: TermId) -> Tree:
+    def _left_out(self, term: TermId) -> SExpr:
         name = self._streams.get(term, "")
         return Atom(name) if name.isidentifier() else LEFT_OUT
 
@@ -344,7 +344,7 @@ def _steps(chain: Chain, depth: int) -> Iterator[str]:
         yield f"{pad}and more steps, which are not shown"
 
 
-def _block(tree: Tree, depth: int) -> list[str]:
+def _block(tree: SExpr, depth: int) -> list[str]:
     return [
         INDENT * depth + line
         for line in show_tree(tree, 0, WIDTH - len(INDENT) * depth).splitlines()

@@ -20,8 +20,8 @@ MAX_VISITS = 6_000_000
 MAX_ROUNDS = 400
 EPSILON = 1e-9
 
-Choice = dict[ClassId, int]
-Step = tuple[tuple[ClassId, int], ...]
+ChosenNodes = dict[ClassId, int]
+ChosenStep = tuple[tuple[ClassId, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Plan:
 
     choice: Mapping[ClassId, int]
     cost: float
-    is_settled: bool = True
+    has_converged: bool = True
     """Whether the search ended by itself, not at a limit."""
     in_changes: frozenset[ClassId] = frozenset()
     """The classes of which nobody wants more than the changes."""
@@ -56,7 +56,7 @@ class PlanSearch:
         return self.evaluations > MAX_EVALUATIONS or self.visits > MAX_VISITS
 
     def evaluate(
-        self, choice: Choice, bound: float = math.inf
+        self, choice: ChosenNodes, bound: float = math.inf
     ) -> tuple[float, tuple[ClassId, ...]]:
         """A plan's cost and the classes it uses; infinite if it is illegal or above `bound`."""
         self.evaluations += 1
@@ -179,7 +179,7 @@ def _options(
     return options
 
 
-def _greedy(search: PlanSearch) -> tuple[Choice, Choice]:
+def _greedy(search: PlanSearch) -> tuple[ChosenNodes, ChosenNodes]:
     """Two starts: the cheapest trees, and the cheapest sets of classes, without cycles."""
     trees: dict[ClassId, tuple[float, int]] = {}
     sets: dict[ClassId, tuple[float, dict[ClassId, float], int]] = {}
@@ -209,7 +209,7 @@ def _greedy(search: PlanSearch) -> tuple[Choice, Choice]:
     return {c: n for c, (_, n) in trees.items()}, {c: n for c, (_, _, n) in sets.items()}
 
 
-def _going_on(search: PlanSearch) -> Choice:
+def _going_on(search: PlanSearch) -> ChosenNodes:
     """A start that goes on from the tick before wherever it can: what is read of it is for free."""
     found: dict[ClassId, tuple[float, int]] = {}
     order = search.inputs_first()
@@ -227,9 +227,9 @@ def _going_on(search: PlanSearch) -> Choice:
     return {c: n for c, (_, n) in found.items()}
 
 
-def _single(search: PlanSearch, choice: Choice, best: float) -> Step | None:
+def _single(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep | None:
     """The best change of one class, if one helps."""
-    found: Step | None = None
+    found: ChosenStep | None = None
     _, used = search.evaluate(choice)
     for cls in used:
         before = choice[cls]
@@ -246,7 +246,7 @@ def _single(search: PlanSearch, choice: Choice, best: float) -> Step | None:
     return found
 
 
-def _pair(search: PlanSearch, choice: Choice, best: float) -> Step | None:
+def _pair(search: PlanSearch, choice: ChosenNodes, best: float) -> ChosenStep | None:
     """The first change of two classes that helps."""
     _, used = search.evaluate(choice)
     for cls in used:

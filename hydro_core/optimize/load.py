@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hydro_core.analysis.identity import settled
+from hydro_core.analysis.identity import with_typed_functions
 from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
@@ -96,7 +96,7 @@ class _Builder:
 
 def load(typed: Typed) -> Loaded:
     """The problem of a program; its roots are the sinks, in the order of the text."""
-    typed = settled(typed)
+    typed = with_typed_functions(typed)
     builder = _Builder(typed, tuple(loops_of(typed.graph)))
     sinks = [n for n in typed.graph if isinstance(n.cls, Output)]
     for sink in sinks:

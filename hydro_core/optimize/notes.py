@@ -13,12 +13,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -142,7 +142,7 @@ def _reads(node: ENode, held: set[ClassId]) -> bool:
             return large[next(iter(keeps))] if keeps else all(large)
         case Matching(wanted):
             return all(large) if wanted else large[0]
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(large)
         case Distinct() | ByKey() | Running() | Ordering() | Positional() | FeedbackShape():
             return any(large)
@@ -207,7 +207,7 @@ def _is_quiet(cls: ShapeClass) -> bool:
             return not widens
         case Ordering(sorts):
             return not sorts
-        case Given() | Nothing() | Output() | History() | Window() | Before():
+        case Given() | Empty() | Output() | History() | Window() | Before():
             return True
         case PerItem() | Projection() | Product() | Matching() | Distinct() | ByKey() | Running():
             return False

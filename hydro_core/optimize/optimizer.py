@@ -8,10 +8,10 @@ history is dear, and the range plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hydro_core.analysis.identity import unsettled
+from hydro_core.analysis.identity import without_typed_functions
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.catalog.io import SINK
 from hydro_core.errors import ProgramError
@@ -31,15 +31,15 @@ from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
 from hydro_core.optimize.replay import MAX_REPLAYED, Replay
 from hydro_core.optimize.rule import Rule
+from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.optimize.statistics import Statistics
-from hydro_core.types.common import common_type
-from hydro_core.types.item import UNKNOWN, ItemType, children
+from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
-UNTOUCHED = Saturation(0, 0, True)
+NO_SATURATION = Saturation(0, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Optimized:
     steps: tuple[Derivation, ...] = ()
     """The proof of every output, if it was asked for."""
     notes: tuple[Note, ...] = ()
-    saturation: Saturation = UNTOUCHED
+    saturation: Saturation = NO_SATURATION
     statistics: Statistics = field(default_factory=Statistics)
     """What the costs assume."""
     limits: tuple[str, ...] = ()
@@ -83,26 +83,22 @@ def optimize(
     loaded = load(typed)
     if not loaded.problem.roots:
         return Optimized(typed, 0.0, 0.0)
-    problem, rules = prepare(loaded)
-    egraph = EGraph(problem, rules, log=explain)
-    replay = Replay(egraph) if explain else None
-    saturation = replay.saturate() if replay else egraph.saturate()
-    space = permitted(problem, egraph.space())
     statistics = stats or Statistics()
-    plan, before = choose(loaded, problem, space, statistics, goal)
-    rebuilt = rebuild(loaded, problem.payloads, space, plan)
-    graph = unsettled(rebuilt.graph)
-    after = _types(typed, graph)
-    if forgotten := list(_forgotten(typed, after)):
-        return _as_it_is(typed, before, saturation, statistics, forgotten)
-    best = narrowed(typed, after)
+    search = _Search(*prepare(loaded))
+    while True:
+        replay, space, saturation = search.saturate(explain=explain)
+        plan, before = choose(loaded, search.problem, space, statistics, goal)
+        if not search.is_told(unfilled_in(search.problem, space, plan.choice)):
+            break
+    rebuilt = rebuild(loaded, search.problem.payloads, space, plan)
+    best = narrowed(typed, _types(typed, without_typed_functions(rebuilt.graph)))
     verify(best.graph)
     return Optimized(
         best,
         before,
         plan.cost,
-        derivations(replay, space, plan, rules) if replay and replay.is_whole else (),
-        notes_of(loaded.origins, space, plan, problem.payloads) if goal == "tick" else (),
+        derivations(replay, space, plan, search.rules) if replay and replay.is_whole else (),
+        notes_of(loaded.origins, space, plan, search.problem.payloads) if goal == "tick" else (),
         saturation,
         statistics,
         tuple(_limits(saturation, plan, replay)),
@@ -110,37 +106,25 @@ def optimize(
     )
 
 
-def _forgotten(typed: Typed, after: Typed) -> Iterator[NodeId]:
-    """Outputs of which the plan knows that they never have an item, but no longer which items.
+@dataclass(slots=True)
+class _Search:
+    """A problem with its rules, of which a plan may tell more."""
 
-    A stream that is nothing but itself a tick ago is empty for ever, and says nothing of columns,
-    which tables have all the same.
-    """
-    for sink in typed.graph.named(SINK.name):
-        was = typed.types[sink.inputs[0]].item
-        now = after.types[after.graph[sink.id].inputs[0]].item
-        if now != was and common_type(was, now) == was and _has_unknown(now):
-            yield sink.id
+    problem: Problem
+    rules: tuple[Rule, ...]
 
+    def saturate(self, *, explain: bool) -> tuple[Replay | None, Space, Saturation]:
+        """What the rules find, and what can explain it."""
+        egraph = EGraph(self.problem, self.rules, log=explain)
+        replay = Replay(egraph) if explain else None
+        saturation = replay.saturate() if replay else egraph.saturate()
+        return replay, permitted(self.problem, egraph.space()), saturation
 
-def _has_unknown(item: ItemType) -> bool:
-    return item == UNKNOWN or any(_has_unknown(part) for _, part in children(item))
-
-
-def _as_it_is(
-    typed: Typed, cost: float, saturation: Saturation, stats: Statistics, empty: list[NodeId]
-) -> Optimized:
-    names = ", ".join(f"`{name}`" for name in empty)
-    verb = "never have" if len(empty) > 1 else "never has"
-    return Optimized(
-        typed,
-        cost,
-        cost,
-        saturation=saturation,
-        statistics=stats,
-        limits=(f"{names} {verb} an item, and a plan that makes none has no columns: as written",),
-        streams={name: name for name in typed.graph.nodes},
-    )
+    def is_told(self, empty: Iterable[str]) -> bool:
+        """Takes note of streams that no item reaches; whether that was news."""
+        told = {("empty", (name,)) for name in empty} - set(self.problem.facts)
+        self.problem = replace(self.problem, facts=(*self.problem.facts, *sorted(told)))
+        return bool(told)
 
 
 def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterator[str]:
@@ -149,7 +133,7 @@ def _limits(saturation: Saturation, plan: Plan, replay: Replay | None) -> Iterat
             f"the rules stopped early, after {saturation.iterations:,} rounds and at"
             f" {saturation.nodes:,} nodes: a better plan may exist"
         )
-    if not plan.is_settled:
+    if not plan.has_converged:
         yield "the search among plans stopped at its limit: a better plan may exist"
     if replay and not replay.is_whole:
         yield (

@@ -25,7 +25,7 @@ from hydro_core.types.stream import Order
 MOST_LEAVES = 4
 """Five leaves have 90 ways to be joined, and each way is made incremental."""
 
-Part = tuple[int, ...]
+LeafSet = tuple[int, ...]
 """Some leaves of a tree, by their positions."""
 
 
@@ -38,7 +38,7 @@ class Tree:
     columns: tuple[str, ...]
     has: tuple[frozenset[str], ...]
 
-    def of(self, part: Part) -> frozenset[str]:
+    def of(self, part: LeafSet) -> frozenset[str]:
         """The columns of some of the leaves."""
         return frozenset().union(*(self.has[i] for i in part))
 
@@ -85,7 +85,7 @@ class _Orders:
     def add(self, tree: Tree) -> None:
         """All ways to join a tree, smaller parts first."""
         everything = tuple(range(len(tree.leaves)))
-        names: dict[Part, str] = {(i,): str(leaf) for i, leaf in enumerate(tree.leaves)}
+        names: dict[LeafSet, str] = {(i,): str(leaf) for i, leaf in enumerate(tree.leaves)}
         for size in range(2, len(tree.leaves) + 1):
             for part in combinations(everything, size):
                 ways = [w for w in _ways(tree, part) if w[0] in names and w[1] in names]
@@ -99,7 +99,7 @@ class _Orders:
                     self._relate(tree, part, (one, other), names)
 
     def _define(
-        self, tree: Tree, part: Part, way: tuple[Part, Part], names: Mapping[Part, str]
+        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet], names: Mapping[LeafSet, str]
     ) -> str:
         """A stream for some leaves, which the program does not have."""
         name = f"{tree.root} of {', '.join(str(tree.leaves[i]) for i in part)}"
@@ -110,12 +110,14 @@ class _Orders:
         return name
 
     def _relate(
-        self, tree: Tree, part: Part, way: tuple[Part, Part], names: Mapping[Part, str]
+        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet], names: Mapping[LeafSet, str]
     ) -> None:
         join, select = self._arguments(tree, part, way)
         self.facts.append(("joined", (names[part], join, select, names[way[0]], names[way[1]])))
 
-    def _arguments(self, tree: Tree, part: Part, way: tuple[Part, Part]) -> tuple[int, int]:
+    def _arguments(
+        self, tree: Tree, part: LeafSet, way: tuple[LeafSet, LeafSet]
+    ) -> tuple[int, int]:
         shared = tree.of(way[0]) & tree.of(way[1])
         on = tuple(c for c in tree.columns if c in shared)
         kept = tuple(c for c in tree.columns if c in tree.of(part))
@@ -130,7 +132,7 @@ class _Orders:
         return self.payloads.setdefault(Payload(args), len(self.payloads))
 
 
-def _ways(tree: Tree, part: Part) -> Iterator[tuple[Part, Part]]:
+def _ways(tree: Tree, part: LeafSet) -> Iterator[tuple[LeafSet, LeafSet]]:
     """The two parts that share a column, the one with the first leaf first."""
     first, rest = part[0], part[1:]
     for size in range(len(rest)):

@@ -30,12 +30,12 @@ NORMAL_FORM = "functions in normal form"
 NARROWED = "dead columns: what nobody reads may be left out"
 NOT_ALL = "rules, of which there are too many steps to list them all"
 
-Wanted = tuple[tuple[ComparedStream, ComparedStream], ...]
+ProvedParts = tuple[tuple[ComparedStream, ComparedStream], ...]
 """The parts of an output, each with the one that it is said to be."""
 
 
 def proofs(
-    programs: Sequence[Typed], wanted: Mapping[str, Wanted]
+    programs: Sequence[Typed], wanted: Mapping[str, ProvedParts]
 ) -> Mapping[str, tuple[str, ...]]:
     """Why streams are equal that `compare` called so, by the keys of `wanted`.
 
@@ -52,7 +52,7 @@ def proofs(
 
 
 def _found(
-    programs: Mapping[int, Typed], wanted: Mapping[str, Wanted]
+    programs: Mapping[int, Typed], wanted: Mapping[str, ProvedParts]
 ) -> dict[str, tuple[str, ...]]:
     of = shared(programs)
     if of.is_empty or not wanted:
@@ -90,7 +90,7 @@ def _rounds(of: Shared, wanted: Sequence[tuple[ComparedStream, ComparedStream]])
         known = (*known, *found.equal)
 
 
-def _proof(of: Shared, rounds: Sequence[_Round], parts: Wanted) -> tuple[str, ...] | None:
+def _proof(of: Shared, rounds: Sequence[_Round], parts: ProvedParts) -> tuple[str, ...] | None:
     because = {r.name: r.because for r in of.rules}
     search = _Search(rounds, because)
     for one, other in parts:
@@ -171,7 +171,7 @@ class _Search:
             todo += (*match.now, *match.earlier)
 
 
-def _without_rules(programs: Mapping[int, Typed], parts: Wanted) -> Iterator[str]:
+def _without_rules(programs: Mapping[int, Typed], parts: ProvedParts) -> Iterator[str]:
     """How streams differ that are one term as soon as they are loaded."""
     sides = [
         _behind(programs[pairs[0].program], [s.endpoint for s in pairs])

@@ -12,11 +12,11 @@ from hydro_core.catalog.classes import (
     Commands,
     Compares,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -62,7 +62,7 @@ def could_go_on(shape: Shape, args: Args) -> bool:
             return args.get("f") is not None and bool(args["f"].algebra.commutative)
         case ByKey() | Distinct() | Matching(wanted=False) | Growth(signed=False):
             return True
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return any(shape.linear)
         case Matching() | Running() | Ordering() | Positional() | FeedbackShape():
             return any(shape.linear)
@@ -135,7 +135,7 @@ def of_history(shape: Shape, args: Args) -> Advice:  # noqa: C901, PLR0911 - a c
                 "a new item may come between any two old ones",
                 "sort what is new (`-> delta() -> sort()`), or take `latest`, `min_by` or `max_by`",
             )
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return _of_other(shape)
         case Matching() | Distinct() | ByKey() | Running() | Positional():
             return _of_other(shape)

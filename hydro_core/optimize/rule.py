@@ -12,11 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hydro_core.ir.sexpr import Atom, Tree, read
+from hydro_core.ir.sexpr import Atom, SExpr, read
 from hydro_core.optimize.shape import Shape
+
+Line = tuple[str, ...]
+"""A rule as it is written: its name, its equation, why it holds, and its conditions."""
 
 FACTS: Mapping[str, str] = {
     "growing": "S",
+    "empty": "S",
+    "itemless": "SP",
     "resumable": "P",
     "absorbs": "P",
     "mergeable": "P",
@@ -183,7 +188,7 @@ def shapes_in(pattern: Pattern) -> Iterator[str]:
             yield from shapes_in(child)
 
 
-def _pattern(tree: Tree, shapes: Mapping[str, Shape]) -> Pattern | Fact:
+def _pattern(tree: SExpr, shapes: Mapping[str, Shape]) -> Pattern | Fact:
     if isinstance(tree, Atom):
         return _variable(tree)
     head, *rest = tree
@@ -199,7 +204,7 @@ def _pattern(tree: Tree, shapes: Mapping[str, Shape]) -> Pattern | Fact:
     return Pat(shape.name, payload, inputs)  # type: ignore[arg-type]
 
 
-def _variable(tree: Tree) -> Var:
+def _variable(tree: SExpr) -> Var:
     if not isinstance(tree, Atom) or not tree.text.startswith("?"):
         raise TypeError(f"{tree} is not a variable")
     return Var(tree.text[1:])

@@ -8,6 +8,7 @@ does not look at the order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
@@ -114,6 +115,17 @@ def two(name: str, sort: Sort) -> Shape:
         strict=(False, False),
         monotone=True,
     )
+
+
+def variables(shape: Shape) -> tuple[str, ...]:
+    """A pattern variable for each input of the shape."""
+    return tuple(f"?{letter}" for letter in "abcdefghij"[: len(shape.inputs)])
+
+
+def call(shape: Shape, inputs: Sequence[str]) -> str:
+    """The text of a pattern: a node of the shape over these, its arguments called `?f`."""
+    payload = ["?f"] if shape.payload else []
+    return f"({' '.join((shape.name, *payload, *inputs))})"
 
 
 def sort_of(order: Order) -> Sort:

@@ -12,13 +12,13 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -41,7 +41,7 @@ MATCHES_EXPONENT = 0.95
 SELECTIVITY = 0.5
 SPREAD = 2.0
 """How many items come of one that may give any number."""
-NOTHING = 0.001
+HARDLY_ANY = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def rows_of(cls: ShapeClass, into: Sequence[Size], asked: SizeHints) -> float:  
     match cls:
         case Given():
             return 1.0
-        case Nothing():
-            return NOTHING
+        case Empty():
+            return HARDLY_ANY
         case PerItem(gives):
             return into[0].rows * _share(gives, asked)
         case Sum():

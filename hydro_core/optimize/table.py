@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hydro_core.optimize.rules import algebra, functions, matches, state
+from hydro_core.optimize.rule import Line
+from hydro_core.optimize.rules import algebra, empty, functions, matches, state
 
-Line = tuple[str, ...]
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Time", state.STATE),
     ("What grows", state.GROWING),
+    ("What is empty", empty.EMPTY),
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
@@ -43,6 +44,22 @@ DERIVED: tuple[Line, ...] = (
         "*op*-distinct",
         "`(op ?a (unique ?b)) => (op ?a ?b)`",
         "keeps what has no match (`difference`, `anti_join`)",
+    ),
+    (
+        "*op*-of-itself",
+        "`(op ?a ?a)` is empty",
+        "keeps what has no match (`difference`, `anti_join`)",
+    ),
+    ("*op*-empty", "`(op ?a) => ?a` where `?a` is empty", "gives no items but its first input's"),
+    (
+        "*op*-empty-left, -right",
+        "`(op ?a ?b) => ?b`, or `?a`, where the other is empty",
+        "a sum, or keeps what has no match",
+    ),
+    (
+        "empty-*op*",
+        "`(op ?a)` is empty where `?a` is",
+        "linear in this input, or nothing of nothing",
     ),
     (
         "loop:*x*-goes-on",

@@ -16,7 +16,7 @@ from typing import Any
 
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.kinds import NULL, Kind, number
+from hydro_core.functions.kinds import NULL, ExprType, number
 from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
     Attribute,
@@ -45,7 +45,7 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import ValueProblem, to_item
 
-Known = tuple[Expr, ...]
+NotNull = tuple[Expr, ...]
 """Expressions that are not null."""
 COMPARABLE = (STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types of which any two values that are not null have an order; so have numbers."""
@@ -94,7 +94,7 @@ class Uses:
 class _Judge:
     typing: Typing
 
-    def is_total(self, tree: Expr, known: Known) -> bool:
+    def is_total(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression has a value, given what is known not to be null."""
         match tree:
             case Const() | Param():
@@ -121,7 +121,7 @@ class _Judge:
                 return self._compares(tree, known)
         return False
 
-    def _in_turn(self, tree: BoolOp, known: Known) -> bool:
+    def _in_turn(self, tree: BoolOp, known: NotNull) -> bool:
         """Whether each has a value where it is asked: all before it are true, or all are false."""
         for value in tree.values:
             if not self.is_total(value, known):
@@ -130,7 +130,7 @@ class _Judge:
             known = (*known, *after)
         return True
 
-    def _compares(self, tree: Compare, known: Known) -> bool:
+    def _compares(self, tree: Compare, known: NotNull) -> bool:
         operands = (tree.first, *(right for _, right in tree.rest))
         if not all(self.is_total(operand, known) for operand in operands):
             return False
@@ -140,7 +140,7 @@ class _Judge:
             for op, (left, right) in zip(ops, pairwise(operands), strict=True)
         )
 
-    def _compares_two(self, op: str, left: Expr, right: Expr, known: Known) -> bool:
+    def _compares_two(self, op: str, left: Expr, right: Expr, known: NotNull) -> bool:
         if op in EQUALITIES:
             return True
         if op in {"in", "not in"}:
@@ -149,7 +149,7 @@ class _Judge:
         there = all(self._is_there(e, known) and _has_order(e) for e in (left, right))
         return there and _have_order(self.typing.kind(left), self.typing.kind(right))
 
-    def _is_there(self, tree: Expr, known: Known) -> bool:
+    def _is_there(self, tree: Expr, known: NotNull) -> bool:
         """Whether the expression is not null."""
         if tree in known:
             return True
@@ -180,14 +180,14 @@ def _is_item(value: Any) -> bool:
     return True
 
 
-def _fits(part: Kind, whole: Kind) -> bool:
+def _fits(part: ExprType, whole: ExprType) -> bool:
     if part in (whole, NULL):
         return True
     numbers = number(part), number(whole)
     return None not in numbers and not any(isinstance(n, Decimal) for n in numbers)
 
 
-def _has_field(kind: Kind, step: int | str) -> bool:
+def _has_field(kind: ExprType, step: int | str) -> bool:
     match kind:
         case Tuple(fields):
             if isinstance(step, str) and step[:1] == "_" and step[1:].isdigit():
@@ -205,7 +205,7 @@ def _has_order(tree: Expr) -> bool:
     return not isinstance(value, DecimalValue) or not value.is_nan()
 
 
-def _have_order(left: Kind, right: Kind) -> bool:
+def _have_order(left: ExprType, right: ExprType) -> bool:
     """Whether any two values of the types can be compared, if neither is null."""
     a, b = number(left), number(right)
     if a is not None and b is not None:
@@ -214,7 +214,7 @@ def _have_order(left: Kind, right: Kind) -> bool:
     return left == right and left in COMPARABLE
 
 
-def _where_true(tree: Expr) -> Known:
+def _where_true(tree: Expr) -> NotNull:
     """What cannot be null where the expression is true."""
     match tree:
         case Compare(first, (("is not", Const(None)),)):
@@ -231,7 +231,7 @@ def _where_true(tree: Expr) -> Known:
             return (tree,)
 
 
-def _where_false(tree: Expr) -> Known:
+def _where_false(tree: Expr) -> NotNull:
     """What cannot be null where the expression is false."""
     match tree:
         case Compare(first, (("is", Const(None)),)):

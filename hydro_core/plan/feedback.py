@@ -15,7 +15,7 @@ from hydro_core.catalog.spec import Barrier, State
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.walk import same_tick
 from hydro_core.plan.kinds import Kind
-from hydro_core.plan.tick_plan import Component, How
+from hydro_core.plan.tick_plan import Component, Execution
 from hydro_core.types.stream import Order
 
 _NEW_ITEMS = Matching(wanted=False, compares=Compares.ITEMS)
@@ -29,7 +29,7 @@ def component_with_feedback(
     chain = first_seen(nodes, typed.graph)
     if chain:
         return Component(chain, "first seen", parts)
-    how: How = "tick by tick" if next(_obstacles(nodes, typed), None) else "across ticks"
+    how: Execution = "tick by tick" if next(_obstacles(nodes, typed), None) else "across ticks"
     return Component(tuple(n for p in parts for n in p.nodes), how, parts)
 
 
@@ -82,7 +82,9 @@ def readers_of_before(component: Component, graph: Graph) -> list[NodeId]:
     ]
 
 
-def without_false_hopes(component: Component, typed: Typed, kinds: Mapping[NodeId, Kind]) -> How:
+def without_false_hopes(
+    component: Component, typed: Typed, kinds: Mapping[NodeId, Kind]
+) -> Execution:
     """How the component runs when the kinds are known.
 
     What is read of the tick before only is stored and given as events, and so it must come.

@@ -18,11 +18,11 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -116,7 +116,7 @@ def _kind(node: Node, kinds: tuple[MaybeKind, ...], in_order: bool) -> MaybeKind
     """
     cls = node.cls
     match cls:
-        case Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
+        case Empty() | Output() | PerItem() | Projection() | Sum() | Ordering() | Before():
             return merged(*kinds)
         case Given() | Growth() | Positional():
             return Kind.E

@@ -25,12 +25,12 @@ from hydro_core.catalog.classes import (
     Commands,
     Compares,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -82,7 +82,7 @@ Lookups = frozenset[Lookup]
 Wanted = Lookups | None
 """The rows of before the range that somebody looks at; None: all of them."""
 
-NOTHING: Lookups = frozenset()
+NO_ROWS: Lookups = frozenset()
 
 
 def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Lookups]:
@@ -103,7 +103,7 @@ class _Analysis:
     def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
         self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
         self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
-        self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NOTHING)
+        self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
         for slot in plan.slots:
             if not self._adds(slot.stream.node) or slot.mode is Mode.LAST:
                 self._want(slot.stream.node, None)
@@ -148,11 +148,11 @@ class _Analysis:
             case Output():
                 name = node.args["name"]
                 all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
-                found = NOTHING if all_told and name in self._added else None
+                found = NO_ROWS if all_told and name in self._added else None
             case Growth():
-                found = NOTHING if told else None
+                found = NO_ROWS if told else None
             case Running(changes=changes):
-                found = NOTHING if changes and told else None
+                found = NO_ROWS if changes and told else None
             case PerItem() | Projection() | Sum():
                 found = self._handed_on(node, i)
             case Product(meets, keeps):
@@ -162,7 +162,7 @@ class _Analysis:
                 if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
                     found = self._met(*_sides(node, i, _keys(compares, node)))
             case (
-                Given() | Nothing() | Distinct() | ByKey() | Ordering() | Positional()
+                Given() | Empty() | Distinct() | ByKey() | Ordering() | Positional()
                 | History() | Window() | Before() | Commands()
             ):  # fmt: skip
                 found = None
@@ -231,7 +231,7 @@ class _Analysis:
         events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
         cls, every, found = node.cls, range(len(kinds)), None
         match cls:
-            case Nothing() | PerItem() | Projection() | Sum():
+            case Empty() | PerItem() | Projection() | Sum():
                 found = every if told else None
             case History(before):
                 found = every if events[0] and not before else None

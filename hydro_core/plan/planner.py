@@ -33,7 +33,7 @@ from hydro_core.plan.feedback import (
     without_false_hopes,
 )
 from hydro_core.plan.kinds import Kind, kinds_of
-from hydro_core.plan.semantic_hash import NOTHING, hash_of, hashes, program_hashes
+from hydro_core.plan.semantic_hash import NO_HASHES, hash_of, hashes, program_hashes
 from hydro_core.plan.tick_plan import Component, Mode, StateSlot, TickPlan
 from hydro_core.types.stream import Order
 
@@ -42,7 +42,7 @@ def plan_of(
     program: Typed,
     optimized: Typed,
     streams: Mapping[NodeId, NodeId],
-    known: Mapping[NodeId, str] = NOTHING,
+    known: Mapping[NodeId, str] = NO_HASHES,
 ) -> TickPlan:
     """The plan of an optimized program: a stream of the program is known by what it is there.
 
@@ -56,7 +56,7 @@ def plan_of(
     return plan(optimized, {**{node: own[stream] for node, stream in streams.items()}, **known})
 
 
-def plan(typed: Typed, known: Mapping[NodeId, str] = NOTHING) -> TickPlan:
+def plan(typed: Typed, known: Mapping[NodeId, str] = NO_HASHES) -> TickPlan:
     """The plan of a program, for every range of ticks.
 
     Args:

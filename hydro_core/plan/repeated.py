@@ -15,11 +15,11 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -85,7 +85,7 @@ def _because(node: Node, ordered: bool) -> str | None:
             return "it follows their order" if is_in_order(node, ordered) else None
         case Product() | Matching() | Before() | Growth():
             return None
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Ordering():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Ordering():
             return None
         case _:
             assert_never(cls)

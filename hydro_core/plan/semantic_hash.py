@@ -28,7 +28,7 @@ from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
 VERSION = "meaning 2"
-NOTHING: Mapping[NodeId, str] = MappingProxyType({})
+NO_HASHES: Mapping[NodeId, str] = MappingProxyType({})
 
 
 def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
@@ -37,7 +37,7 @@ def program_hashes(typed: Typed) -> Mapping[NodeId, str]:
 
 
 def hashes(
-    typed: Typed, groups: Sequence[Sequence[NodeId]], known: Mapping[NodeId, str] = NOTHING
+    typed: Typed, groups: Sequence[Sequence[NodeId]], known: Mapping[NodeId, str] = NO_HASHES
 ) -> Mapping[NodeId, str]:
     """The semantic hash of every node.
 

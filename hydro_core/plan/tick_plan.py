@@ -70,7 +70,7 @@ class StateSlot:
         return Kind.E
 
 
-How = Literal["once", "fixpoint", "first seen", "across ticks", "tick by tick"]
+Execution = Literal["once", "fixpoint", "first seen", "across ticks", "tick by tick"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Component:
     """
 
     nodes: tuple[NodeId, ...]
-    how: How
+    how: Execution
     parts: tuple[Component, ...] = ()
 
 

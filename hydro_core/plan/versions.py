@@ -15,11 +15,11 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -69,7 +69,7 @@ def result_key(node: Node) -> Key | None:
             return node.args["by"] or FIRST_FIELD
         case Commands(keyed=True):
             return FIRST_FIELD
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return None
         case Matching() | Distinct() | ByKey() | Running():
             return None

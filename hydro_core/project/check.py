@@ -140,7 +140,8 @@ def _inputs(flow: FlowAsset, sources: tuple[str, ...]) -> Problems:
     yield from _known(flow, "inputs", flow.inputs, "input", sources)
     for name in sources:
         if name not in flow.inputs:
-            cure = f"say where it lands: `inputs` has a `Landing` for `{name}`"
+            said = f"`{name}: {{path: …, column: …}}`"
+            cure = f"say where it lands: {said} below `inputs`, or a `Landing`"
             yield _wrong(flow, "inputs", f"`{name}`, which the program reads, is missing", cure)
     for name, read in flow.inputs.items():
         if read.late not in LATES:

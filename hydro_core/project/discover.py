@@ -10,7 +10,7 @@ import importlib
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from types import ModuleType
 from hydro_core.environment import wrong_variable
 from hydro_core.errors import Diagnostic, HydroError, ProgramError, Span
 from hydro_core.project.asset_yaml import flow_of_yaml
+from hydro_core.project.check import check_alone
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.reads import reads_wrong
 
@@ -94,9 +95,28 @@ def found_in(root: Path) -> DiscoveredFlows:
         others = [other.folder for other in twice if other.name == flow.name]
         broken.append(Broken(flow.name, flow.folder or root, _twice(flow.name, others)))
     once = [flow for flow in flows if of_name[flow.name] == 1]
-    wrong = dict(reads_wrong(once, [flow.name for flow in broken]))
+    wrong = dict(_wrong_alone(once))
+    sound = [flow for flow in once if flow.name not in wrong]
+    wrong |= dict(reads_wrong(sound, [*wrong, *(flow.name for flow in broken)]))
     broken += [Broken(f.name, f.folder or root, wrong[f.name]) for f in once if f.name in wrong]
-    return DiscoveredFlows(tuple(flow for flow in once if flow.name not in wrong), tuple(broken))
+    right = [flow for flow in once if flow.name not in wrong]
+    return DiscoveredFlows(tuple(_fed(flow, right) for flow in right), tuple(broken))
+
+
+def _wrong_alone(flows: Iterable[FlowAsset]) -> Iterator[tuple[str, ProgramError]]:
+    """What is wrong with flows by themselves, whatever their programs and other flows are."""
+    for flow in flows:
+        try:
+            check_alone(flow)
+        except ProgramError as error:
+            yield flow.name, error
+
+
+def _fed(flow: FlowAsset, flows: Sequence[FlowAsset]) -> FlowAsset:
+    """The flow with the ticks of those that it reads, where they are others."""
+    read = {one.flow for one in flow.reads.values()}
+    ticks = {one.name: one.ticks for one in flows if one.name in read and one.ticks != flow.ticks}
+    return replace(flow, fed_by=ticks) if ticks else flow
 
 
 def module_in(folder: Path, module: str) -> str | None:

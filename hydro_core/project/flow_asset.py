@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from hydro_core.errors import Span
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.schedule import scheduled
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,11 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class FlowOutput:
-    """An output of another flow of the project, which has the same ticks.
+    """An output of another flow of the project, whose ticks are the same or longer.
 
-    A tick reads what the same tick of the other flow has added to the output's table, once that is
-    committed. `late` is as a `Landing` has it: what the other flow computes again is followed by
+    A tick reads what the tick of the other flow with the same window has added to the output's
+    table, once that is committed; what a longer tick has added is read by the first tick after its
+    window. `late` is as a `Landing` has it: what the other flow computes again is followed by
     "correct".
     """
 
@@ -78,7 +81,12 @@ class Ticks:
     @property
     def calendar(self) -> Calendar:
         """The windows; a `ProgramError` says why there are none."""
-        return Calendar(self.start, self.every, self.end, self.zone, self.delay)
+        return _calendar(self)
+
+
+@lru_cache
+def _calendar(ticks: Ticks) -> Calendar:
+    return scheduled(Calendar(ticks.start, ticks.every, ticks.end, ticks.zone, ticks.delay))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +145,8 @@ class FlowAsset:
     """Puts the data that the folder brings with it below a landing directory."""
     folder: Path | None = None
     """The asset's folder, by whoever has found it there."""
+    fed_by: Mapping[str, Ticks] = field(default_factory=dict)
+    """The ticks of the flows that it reads, by whoever knows them; those of others are its own."""
     places: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     """Where a declaration that has lines says what: "inputs.payments.column", and all the rest."""
 
@@ -149,3 +159,9 @@ class FlowAsset:
     def reads(self) -> Mapping[str, FlowOutput]:
         """The inputs that are outputs of other flows."""
         return {name: of for name, of in self.inputs.items() if isinstance(of, FlowOutput)}
+
+    def numbered_by(self, name: str) -> Calendar | None:
+        """Whose ticks number the rows of an input; None: the flow's own."""
+        read = self.reads.get(name)
+        theirs = self.fed_by.get(read.flow) if read else None
+        return None if theirs is None else theirs.calendar

@@ -1,12 +1,13 @@
-"""Flows that read outputs of other flows: these are there, have the same ticks, and no circle."""
+"""Flows that read outputs of other flows: these are there, have ticks that fit, and no circle."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from hydro_core.errors import Diagnostic, HydroError, ProgramError
+from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
+from hydro_core.ticks.feed import Feed
 
 
 def reads_wrong(
@@ -15,8 +16,8 @@ def reads_wrong(
     """What is wrong with what flows read of each other, by their names (code `config`).
 
     Args:
-        flows: those of a project.
-        broken: the names of its other flows, whose declarations are wrong by themselves.
+        flows: those of a project that are right by themselves.
+        broken: the names of its other flows.
     """
     known = {flow.name: flow for flow in flows}
     for flow in flows:
@@ -59,21 +60,18 @@ def _circle(end: str, known: Mapping[str, FlowAsset], way: list[str]) -> list[st
 
 
 def _ticks_differ(flow: FlowAsset, other: FlowAsset) -> tuple[str, str] | None:
-    try:
-        mine, theirs = flow.ticks.calendar, other.ticks.calendar
-    except HydroError:
-        # What is wrong with the ticks of one of them is told where it is said.
+    feed = Feed(flow.ticks.calendar, other.ticks.calendar)
+    if feed.is_one_to_one or (feed.is_coarser and flow.ticks.zone == other.ticks.zone):
         return None
-    if (mine.origin, flow.ticks.every, flow.ticks.zone) == (
-        theirs.origin,
-        other.ticks.every,
-        other.ticks.zone,
-    ):
-        return None
-    says = f"every {other.ticks.every} from {theirs.shown(theirs.origin)}"
-    own = f"every {flow.ticks.every} from {mine.shown(mine.origin)}"
-    message = f"`{other.name}` has other ticks: {says}, and `{flow.name}` {own}"
-    return message, "give both the same `start`, `every` and `zone`"
+    says, own = (
+        f"every {calendar.every} from {calendar.shown(calendar.origin)}"
+        for calendar in (feed.other, feed.own)
+    )
+    message = f"`{other.name}` has ticks that do not fit: {says}, and `{flow.name}` {own}"
+    return message, (
+        f"give both the same `every` and `zone`, with starts that are whole ticks apart, or "
+        f"`{flow.name}` shorter ticks than `{other.name}`"
+    )
 
 
 def no_such_output(flow: FlowAsset, name: str, outputs: Collection[str]) -> ProgramError:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hydro_core.types.values import canonical
 
-Key = Callable[[Any], Hashable]
+KeyFunction = Callable[[Any], Hashable]
 """What items are matched by: a function that gives equal hashables exactly for equal keys."""
 
 
@@ -23,7 +23,7 @@ class Bag:
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self.items: list[Any] = list(items)
         self._counts: dict[Hashable, int] | None = None
-        self._indexes: dict[Key, dict[Hashable, list[Any]]] = {}
+        self._indexes: dict[KeyFunction, dict[Hashable, list[Any]]] = {}
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)
@@ -70,7 +70,7 @@ class Bag:
         """Whether both hold the same items as often, in whatever order."""
         return len(self) == len(other) and self.counts() == other.counts()
 
-    def by(self, key: Key) -> dict[Hashable, list[Any]]:
+    def by(self, key: KeyFunction) -> dict[Hashable, list[Any]]:
         """The items of each key, keys and items in the order in which they come."""
         if key not in self._indexes:
             self._indexes[key] = {}
@@ -92,7 +92,7 @@ def _count(items: Iterable[Any], counts: dict[Hashable, int]) -> None:
         counts[form] = counts.get(form, 0) + 1
 
 
-def _file(items: Iterable[Any], key: Key, index: dict[Hashable, list[Any]]) -> None:
+def _file(items: Iterable[Any], key: KeyFunction, index: dict[Hashable, list[Any]]) -> None:
     for item in items:
         index.setdefault(key(item), []).append(item)
 

@@ -25,9 +25,9 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import LONG_MAX, LONG_MIN, RowItem, Struct
 
-Test = Callable[[Any], bool]
+Fits = Callable[[Any], bool]
 
-_SCALARS: Mapping[Scalar, Test] = {
+_SCALARS: Mapping[Scalar, Fits] = {
     BOOLEAN: lambda x: type(x) is bool,
     LONG: lambda x: type(x) is int and LONG_MIN <= x <= LONG_MAX,
     DOUBLE: lambda x: type(x) is float,
@@ -40,7 +40,7 @@ _SCALARS: Mapping[Scalar, Test] = {
 
 
 @cache
-def fits(of: ItemType) -> Test:
+def fits(of: ItemType) -> Fits:
     """A quick test that is true only of items that `conform` would leave as they are.
 
     >>> fits(LONG)(1), fits(LONG)(1.0), fits(LONG)(None)
@@ -50,7 +50,7 @@ def fits(of: ItemType) -> Test:
     return lambda x: x is None or test(x)
 
 
-def _test(of: ItemType) -> Test:
+def _test(of: ItemType) -> Fits:
     match of:
         case Scalar() if of in _SCALARS:
             return _SCALARS[of]
@@ -64,7 +64,7 @@ def _test(of: ItemType) -> Test:
             return lambda _: False
 
 
-def _struct(tests: tuple[Test, ...]) -> Test:
+def _struct(tests: tuple[Fits, ...]) -> Fits:
     def test(x: Any) -> bool:
         if type(x) is not Struct or len(x) != len(tests):
             return False
@@ -73,7 +73,7 @@ def _struct(tests: tuple[Test, ...]) -> Test:
     return test
 
 
-def _row(names: tuple[str, ...], tests: tuple[Test, ...]) -> Test:
+def _row(names: tuple[str, ...], tests: tuple[Fits, ...]) -> Fits:
     def test(x: Any) -> bool:
         if type(x) is not RowItem or tuple(x) != names:
             return False
@@ -82,5 +82,5 @@ def _row(names: tuple[str, ...], tests: tuple[Test, ...]) -> Test:
     return test
 
 
-def _array(element: Test) -> Test:
+def _array(element: Fits) -> Fits:
     return lambda x: type(x) is list and all(map(element, x))

@@ -18,12 +18,12 @@ from hydro_core.analysis.cycles import shown
 from hydro_core.catalog.refusals import Refusal, endless_cycle
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.reference.bag import EMPTY, Bag
-from hydro_core.reference.meanings.registry import SemiNaive, meaning_of
+from hydro_core.reference.definitions.registry import SemiNaive, definition_of
 from hydro_core.reference.multiset import Multiset
 from hydro_core.settings import Settings
 
-Outputs = Mapping[Endpoint, Bag]
-Apply = Callable[[Node, Sequence[Bag]], Outputs]
+PortBags = Mapping[Endpoint, Bag]
+Evaluate = Callable[[Node, Sequence[Bag]], PortBags]
 """What a node gives for these inputs, in this tick."""
 
 
@@ -35,10 +35,10 @@ class Endless(Exception):  # noqa: N818 - it becomes a Diagnostic, it is not one
         self.refusal, self.node = refusal, node
 
 
-Fixpoint = Callable[[Sequence[Node], Outputs, Apply, Settings], Outputs]
+Fixpoint = Callable[[Sequence[Node], PortBags, Evaluate, Settings], PortBags]
 
 
-def naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Settings) -> Outputs:
+def naive(cycle: Sequence[Node], given: PortBags, apply: Evaluate, settings: Settings) -> PortBags:
     """The streams of the cycle by the definition; `given` are the streams that enter it."""
     found: dict[Endpoint, Bag] = {}
     for _ in range(settings.max_iterations):
@@ -53,7 +53,9 @@ def naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Setting
     raise _too_many("rounds", cycle, settings)
 
 
-def semi_naive(cycle: Sequence[Node], given: Outputs, apply: Apply, settings: Settings) -> Outputs:
+def semi_naive(
+    cycle: Sequence[Node], given: PortBags, apply: Evaluate, settings: Settings
+) -> PortBags:
     """The same streams, each round from what the round before has added."""
     streams = _Streams(cycle, given)
     ordered = in_flow_order(cycle)
@@ -74,7 +76,7 @@ Gain = dict[Endpoint, Multiset]
 class _Streams:
     """The streams of a cycle, and what each node has read of them."""
 
-    def __init__(self, cycle: Sequence[Node], given: Outputs) -> None:
+    def __init__(self, cycle: Sequence[Node], given: PortBags) -> None:
         own = {node.id for node in cycle}
         self.found: Gain = {}
         self.size = 0
@@ -108,10 +110,10 @@ class _Streams:
                 self._news[reader][position].merge(items)
 
 
-def _gain(node: Node, streams: _Streams, apply: Apply) -> Gain:
+def _gain(node: Node, streams: _Streams, apply: Evaluate) -> Gain:
     """What the node's outputs gain by what is new at its inputs."""
     news, read, inner = streams.take_news(node), streams.read[node.id], streams.inner[node.id]
-    growth = meaning_of(node.op.name).growth_of(node.args)
+    growth = definition_of(node.op.name).growth_of(node.args)
     if growth is SemiNaive.FIRST and any(inner[1:]):
         growth = SemiNaive.ANEW
     if node.id not in streams.started or growth is SemiNaive.ANEW:
@@ -130,7 +132,7 @@ def _gain(node: Node, streams: _Streams, apply: Apply) -> Gain:
             return _gain_of_each(node, news, read, apply)
 
 
-def _gain_of_each(node: Node, news: Sequence[Multiset], read: list[Bag], apply: Apply) -> Gain:
+def _gain_of_each(node: Node, news: Sequence[Multiset], read: list[Bag], apply: Evaluate) -> Gain:
     """`op(x + dx, y + dy) = op(x, y) + op(dx, y) + op(x + dx, dy)`; `op(n·x, y) = n·op(x, y)`."""
     gain: Gain = {}
     for position, new in enumerate(news):
@@ -144,7 +146,7 @@ def _gain_of_each(node: Node, news: Sequence[Multiset], read: list[Bag], apply: 
     return gain
 
 
-def _counted(outputs: Outputs) -> Gain:
+def _counted(outputs: PortBags) -> Gain:
     gain: Gain = {}
     for endpoint, bag in outputs.items():
         gain[endpoint] = Multiset()

@@ -15,10 +15,10 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.strata import Strata
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.ir.walk import components, predecessors, same_tick
-from hydro_core.reference import meanings as _registers_all  # noqa: F401 - by being imported
+from hydro_core.reference import definitions as _registers_all  # noqa: F401 - by being imported
 from hydro_core.reference.bag import Bag
+from hydro_core.reference.definitions.registry import definition_of
 from hydro_core.reference.fixpoint import Endless, Fixpoint, semi_naive
-from hydro_core.reference.meanings.registry import meaning_of
 from hydro_core.reference.past import NodePast
 from hydro_core.reference.site import Moment, Site
 from hydro_core.settings import Settings
@@ -131,7 +131,7 @@ class TickRun:
 
     def _apply(self, node: Node, inputs: Sequence[Bag]) -> Mapping[Endpoint, Bag]:
         site, past = self._site(node), self.pasts.get(node.id)
-        function = meaning_of(node.op.name).function
+        function = definition_of(node.op.name).function
         inputs = self._kept(node, inputs)
         if past is not None:
             past.now = inputs[0] if inputs else Bag()
@@ -172,7 +172,7 @@ class TickRun:
 
 def _fitted(site: Site, bag: Bag) -> Bag:
     """The items as items of the node's type: fields in its order, numbers of its kind."""
-    if meaning_of(site.node.op.name).exact or site.output == UNKNOWN:
+    if definition_of(site.node.op.name).exact or site.output == UNKNOWN:
         return bag
     return Bag(site.fit(item, site.output) for item in bag)
 

@@ -1,4 +1,4 @@
-"""Where a meaning is asked for: the node, its types and the tick; failures are said from here."""
+"""Where a definition is asked for: node, types and tick; failures are said from here."""
 
 from __future__ import annotations
 

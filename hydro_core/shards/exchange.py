@@ -40,7 +40,7 @@ _MARGIN = 2.0
 a broadcast that was estimated too low costs each shard all of it, and grows with their number.
 """
 
-Edge = tuple[NodeId, int]
+ExchangedInput = tuple[NodeId, int]
 """An operator, and which of its inputs is exchanged before it enters."""
 
 
@@ -90,7 +90,7 @@ def exchanged(
 class _Cuts(NamedTuple):
     """Cuts that are enough, and how many bytes they send in a tick."""
 
-    cuts: frozenset[Edge]
+    cuts: frozenset[ExchangedInput]
     bytes: float
 
 
@@ -136,16 +136,16 @@ def _exchanges(typed: Typed, replicated: frozenset[str], traffic: Traffic) -> _C
     return _Cuts(enough, _total(costs, enough))
 
 
-def _cost(typed: Typed, edge: Edge, traffic: Traffic) -> float:
+def _cost(typed: Typed, edge: ExchangedInput, traffic: Traffic) -> float:
     """The bytes that an exchange sends in a tick; behind an input it is one more routing."""
     return 1.0 if _is_input(typed, edge) else traffic.of(_read_by(typed, edge))
 
 
-def _total(costs: Mapping[Edge, float], cuts: Collection[Edge]) -> float:
+def _total(costs: Mapping[ExchangedInput, float], cuts: Collection[ExchangedInput]) -> float:
     return sum(costs[edge] for edge in cuts)
 
 
-def _cheapest_first(costs: Mapping[Edge, float]) -> Iterator[frozenset[Edge]]:
+def _cheapest_first(costs: Mapping[ExchangedInput, float]) -> Iterator[frozenset[ExchangedInput]]:
     """All sets of cuts but the empty one, by what they cost.
 
     From a set the next ones have one edge more, or another one as their dearest.
@@ -164,9 +164,9 @@ def _cheapest_first(costs: Mapping[Edge, float]) -> Iterator[frozenset[Edge]]:
 
 def _candidates(
     typed: Typed, replicated: frozenset[str], traffic: Traffic
-) -> frozenset[Edge] | None:
+) -> frozenset[ExchangedInput] | None:
     """Cuts that are enough; each round adds those before the operators that are in the way."""
-    cuts: frozenset[Edge] = frozenset()
+    cuts: frozenset[ExchangedInput] = frozenset()
     while True:
         found = _with(typed, cuts)
         steps = _cut_steps(found.typed, replicated)
@@ -183,7 +183,7 @@ def _candidates(
         cuts |= more
 
 
-def _before(typed: Typed, node: NodeId) -> Iterator[list[Edge]]:
+def _before(typed: Typed, node: NodeId) -> Iterator[list[ExchangedInput]]:
     """The edges that lead to each input of an operator, as far up as one stream alone leads there.
 
     The farthest comes first: where all cost the same, operators stand behind the exchange.
@@ -201,11 +201,11 @@ def _before(typed: Typed, node: NodeId) -> Iterator[list[Edge]]:
         yield [e for e, k in kinds if k is not None and k.order is Order.NONE and not k.single]
 
 
-def _is_input(typed: Typed, edge: Edge) -> bool:
+def _is_input(typed: Typed, edge: ExchangedInput) -> bool:
     return typed.graph[_read_by(typed, edge).node].op is SOURCE
 
 
-def _read_by(typed: Typed, edge: Edge) -> Endpoint:
+def _read_by(typed: Typed, edge: ExchangedInput) -> Endpoint:
     node, position = edge
     return typed.graph[node].inputs[position]
 
@@ -230,7 +230,7 @@ def part_of(typed: Typed, graph: Graph) -> Compiled:
     return compile_graph(graph, given)
 
 
-def _with(typed: Typed, cuts: Collection[Edge]) -> Exchanged:
+def _with(typed: Typed, cuts: Collection[ExchangedInput]) -> Exchanged:
     """The program, cut at these edges."""
     graph, streams = typed.graph, dict[str, str | None]()
     nodes: dict[NodeId, Node] = {}

@@ -20,10 +20,10 @@ from hydro_core.analysis.partition.answer import (
     partition,
 )
 from hydro_core.analysis.partition.explain import in_words
-from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.partition.terms import Term
+from hydro_core.analysis.partition.terms import KeyTerm
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.catalog.internal import OF_SHARD
 from hydro_core.catalog.spec import Args
@@ -53,7 +53,7 @@ class Sharded:
     """A program cut into shards."""
 
     count: int
-    choice: Choice
+    choice: RoutingTerms
     """What the inputs are routed by; one that is not named, by its whole items."""
     replicated: tuple[str, ...]
     """The inputs that every shard gets whole."""
@@ -161,7 +161,7 @@ class _Cut:
     replicated: frozenset[str]
     count: int
 
-    def taken(self, choice: Choice | None) -> Choice | None:
+    def taken(self, choice: RoutingTerms | None) -> RoutingTerms | None:
         """The choice, if it is right; None given: the first of those that are."""
         if choice is None:
             sources = {source.name: source for source in self.steps.sources.values()}
@@ -171,7 +171,7 @@ class _Cut:
         failed = locate(self.steps, choice, self.replicated).failed
         return None if failed or self._routes(choice) is None else choice
 
-    def graph(self, choice: Choice) -> Graph:
+    def graph(self, choice: RoutingTerms) -> Graph:
         """The program of the first shard."""
         routes = self._routes(choice)
         assert routes is not None
@@ -194,7 +194,7 @@ class _Cut:
             nodes.append(node.with_(inputs=tuple(inputs)))
         return Graph.of(nodes, graph.name, graph.warnings)
 
-    def _routes(self, choice: Choice) -> Mapping[tuple[NodeId, int], Args] | None:
+    def _routes(self, choice: RoutingTerms) -> Mapping[tuple[NodeId, int], Args] | None:
         """How the items that enter an operator are routed, where not all of them may be used.
 
         None where a function that they would be routed by cannot be computed.
@@ -210,7 +210,9 @@ class _Cut:
             routes[name, i] = found
         return routes
 
-    def _taken_by(self, choice: Choice) -> Iterator[tuple[tuple[NodeId, int], Term | None]]:
+    def _taken_by(
+        self, choice: RoutingTerms
+    ) -> Iterator[tuple[tuple[NodeId, int], KeyTerm | None]]:
         graph, steps = self.program.graph, self.steps
         whole = steps.of.keys() - steps.cut(self.replicated)
         for node in graph:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hydro_core.analysis.partition.locations import Choice
+from hydro_core.analysis.partition.locations import RoutingTerms
 from hydro_core.analysis.partition.steps import InputLeaves
 from hydro_core.analysis.partition.terms import (
     DETERMINED,
     UNKNOWN,
     At,
-    Term,
+    KeyTerm,
     fields_of,
     is_determined,
     of_form,
@@ -26,7 +26,7 @@ from hydro_core.functions.read import read_function
 from hydro_core.types.item import BOOLEAN, ItemType, at
 
 
-def arguments(term: Term | None, item: ItemType, shards: int) -> Args | None:
+def arguments(term: KeyTerm | None, item: ItemType, shards: int) -> Args | None:
     """How items are routed by a term; None where a function in it is known by its name only.
 
     Args:
@@ -45,12 +45,12 @@ def arguments(term: Term | None, item: ItemType, shards: int) -> Args | None:
     return Args((("by", by), ("f", function), ("shards", shards), ("shard", 0)))
 
 
-def whole_item(source: InputLeaves) -> Term:
+def whole_item(source: InputLeaves) -> KeyTerm:
     """The term of an input that a choice does not name: its whole items."""
     return (UNKNOWN, source.name, *map(At, source.leaves))
 
 
-def badness(choice: Choice, sources: Mapping[str, InputLeaves]) -> tuple[Any, ...]:
+def badness(choice: RoutingTerms, sources: Mapping[str, InputLeaves]) -> tuple[Any, ...]:
     """By what choices are put in order: the first is taken, where nothing is said of the data.
 
     Fields are better than functions of them, which have fewer values and are computed apart; what
@@ -65,7 +65,7 @@ def badness(choice: Choice, sources: Mapping[str, InputLeaves]) -> tuple[Any, ..
     return functions + narrow, narrow, repr(sorted(choice.items(), key=repr))
 
 
-def _parts(term: Term) -> Iterator[Term]:
+def _parts(term: KeyTerm) -> Iterator[KeyTerm]:
     """The values that a term is made of: fields, or functions of them."""
     match term:
         case At():
@@ -83,7 +83,7 @@ def _parts(term: Term) -> Iterator[Term]:
             yield term
 
 
-def _function(parts: list[Term], item: ItemType) -> Fn | None:
+def _function(parts: list[KeyTerm], item: ItemType) -> Fn | None:
     """The function that gives the values, if it can be read, and means the same when it is."""
     if any(is_determined(part) or part[:1] == (DETERMINED,) for part in parts):
         return None
@@ -101,6 +101,6 @@ def _read(tree: ast.Lambda) -> Fn | None:
         return None
 
 
-def _term_of(function: Fn, item: ItemType) -> Term | None:
+def _term_of(function: Fn, item: ItemType) -> KeyTerm | None:
     form = field_map(function, (item,)).made.get(())
     return None if form is None else of_form(form, item)

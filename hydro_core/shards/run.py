@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from hydro_core.compile import Compiled, best_plan
-from hydro_core.engines import Options, Outputs, run_whole
+from hydro_core.engines import Options, run_whole
 from hydro_core.optimize.cost import Goal
 from hydro_core.shards.program import Sharded
 from hydro_core.shards.together import Together, as_written
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 
 
 def run_shards(program: Sharded, ticks: Iterable[TickInput], options: Options) -> Iterator[Outputs]:

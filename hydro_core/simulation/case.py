@@ -30,7 +30,7 @@ class Crash(NamedTuple):
     step: int
 
 
-Batch = tuple[Ranked, ...]
+RankedBatch = tuple[Ranked, ...]
 Windows = Callable[[int], TickWindow]
 
 
@@ -38,7 +38,7 @@ Windows = Callable[[int], TickWindow]
 class Case:
     """Ticks, the ranges that they are cut into, and the crash that there is."""
 
-    ticks: tuple[Mapping[str, Batch], ...]
+    ticks: tuple[Mapping[str, RankedBatch], ...]
     ranges: tuple[int, ...]
     """How many ticks each range has."""
     crash: Crash | None = None
@@ -120,11 +120,11 @@ def smaller(case: Case) -> Iterator[Case]:
             yield _with(case, t, name, (*batch[:i], *batch[i + 1 :]))
 
 
-def _with(case: Case, tick: int, name: str, batch: Batch) -> Case:
+def _with(case: Case, tick: int, name: str, batch: RankedBatch) -> Case:
     ticks = list(case.ticks)
     ticks[tick] = {**ticks[tick], name: batch}
     return replace(case, ticks=tuple(ticks))
 
 
-def _by_rank(batch: Batch) -> list[Ranked]:
+def _by_rank(batch: RankedBatch) -> list[Ranked]:
     return sorted(batch, key=lambda ranked: ranked.rank)

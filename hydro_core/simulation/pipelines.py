@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from hydro_core.compile import Compiled, best_plan, planned
-from hydro_core.engines import Outputs
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.settings import Settings
 from hydro_core.simulation.case import Case, Windows
@@ -20,6 +19,7 @@ from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.pipeline import Pipeline
 from hydro_core.spark.pipeline.rows import output_items
 from hydro_core.spark.store.input_reads import InputRead
+from hydro_core.ticks.tick import Outputs
 from hydro_core.types.arrow import arrow_type, to_arrow
 from hydro_core.types.item import ItemType
 

@@ -16,12 +16,11 @@ from random import Random
 from typing import Any, Literal
 
 from hydro_core.compile import Compiled, optimized
-from hydro_core.engines import Outputs
 from hydro_core.errors import DataError, HydroError
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.settings import Settings
 from hydro_core.simulation.case import Case, Windows, random_case, smaller
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.stream import Order
 from hydro_core.validation import constants_of, same_items
 

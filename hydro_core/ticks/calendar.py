@@ -11,15 +11,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
+from itertools import pairwise
 from zoneinfo import ZoneInfo, available_timezones
 
 from hydro_core.errors import Diagnostic, ProgramError
 from hydro_core.lang.similar import did_you_mean
 from hydro_core.ticks.every import Every
 
-_DIVIDED = {"m": 60, "h": 24, "d": 1, "w": 1, "mo": 12}
-"""What the count of each unit must divide: a schedule names minutes of an hour, hours of a day."""
-_LENGTHS = "1m to 30m and 1h to 12h that divide the hour or the day, 1d, 1w, 1mo to 12mo"
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+"""What lies outside of what times can say begins at these."""
+
+
+TimeRange = tuple[datetime, datetime]
+"""When a tick begins and when it ends, in UTC."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +42,14 @@ class Calendar:
     """Windows of length `every` from `start` on.
 
     Args:
-        start: where tick 0 begins, to the minute; without an offset it is the zone's wall clock.
+        start: where tick 0 begins; without an offset it is the zone's wall clock.
         every: the length, such as `1d`.
         end: where the last tick ends at the latest; None: there is always a next one.
         zone: the time zone whose wall clock the windows follow.
         delay: how long after its window has closed a tick may run, such as `2h`; empty: at once.
 
     Raises:
-        ProgramError: the calendar has no ticks, or none that a schedule can name (code `config`).
+        ProgramError: the calendar has no ticks (code `config`).
     """
 
     start: datetime
@@ -59,16 +64,6 @@ class Calendar:
             near = did_you_mean(self.zone, _zones())
             raise _wrong(
                 f"`zone`: there is no time zone {self.zone!r}", near or "such as `Europe/Amsterdam`"
-            )
-        length = self.length
-        if _DIVIDED[length.unit] % length.count:
-            raise _wrong(f"`every`: ticks of {self.every} have no schedule", f"take {_LENGTHS}")
-        if self._first.second or self._first.microsecond:
-            raise _wrong(f"`start`: {self.start} is within a minute", "begin at a whole minute")
-        if length.unit == "mo" and self._first.day in (29, 30):
-            raise _wrong(
-                f"`start`: not every month has a day {self._first.day}",
-                "begin on a day from 1 to 28, or on a 31st for the last day of each month",
             )
         if self.last is not None and self.window(0).end > self.last:
             when = "before the start" if self.last <= self.origin else "within the first tick"
@@ -101,26 +96,7 @@ class Calendar:
     @cached_property
     def origin(self) -> datetime:
         """When tick 0 begins, in UTC."""
-        return self._start(0)
-
-    @cached_property
-    def cron(self) -> str:
-        """The starts of the windows as a cron schedule in the zone."""
-        first, length = self._first, self.length
-        minute, hour, day = str(first.minute), str(first.hour), str(first.day)
-        match length.unit:
-            case "m":
-                return f"{_listed(first.minute, length.count, 0, 60)} * * * *"
-            case "h":
-                hours = "*" if length.count == 1 else _listed(first.hour, length.count, 0, 24)
-                return f"{minute} {hours} * * *"
-            case "d":
-                return f"{minute} {hour} * * *"
-            case "w":
-                return f"{minute} {hour} * * {first.isoweekday() % 7}"
-            case "mo":
-                months = "*" if length.count == 1 else _listed(first.month, length.count, 1, 12)
-                return f"{minute} {hour} {'L' if first.day == 31 else day} {months} *"
+        return self.start_of(0)
 
     @property
     def key_format(self) -> str:
@@ -132,10 +108,23 @@ class Calendar:
         """How many ticks there are; None where there is no end."""
         return None if self.last is None else max(0, self.tick_of(self.last))
 
+    def start_of(self, tick: int) -> datetime:
+        """When a tick begins, which is when the one before it ends, in UTC."""
+        try:
+            return self._start(tick)
+        except (OverflowError, ValueError):
+            # It is beyond the years that there are; a row may be of the last of them.
+            return _LAST if tick > 0 else _FIRST
+
     def window(self, tick: int) -> TickWindow:
-        """The window of tick `tick` (from 0)."""
-        start = self._start(tick)
-        return TickWindow(tick, self._key(start), start, self._start(tick + 1))
+        """The window of a tick; those before tick 0 have negative numbers."""
+        start = self.start_of(tick)
+        return TickWindow(tick, self._key(tick), start, self.start_of(tick + 1))
+
+    def times(self, first: int, last: int) -> dict[int, TimeRange]:
+        """When the ticks `first` to `last` begin and end."""
+        starts = [self.start_of(tick) for tick in range(first, last + 2)]
+        return dict(zip(range(first, last + 1), pairwise(starts), strict=True))
 
     def window_of(self, key: str) -> TickWindow:
         """The window of a key.
@@ -147,7 +136,7 @@ class Calendar:
         tick = self.tick_of(moment)
         # A key may name a wall clock's time that is not, or a day whose tick begins later on it.
         for near in (tick, tick + 1):
-            if near >= 0 and self._key(self._start(near)) == key and self._is_tick(near):
+            if near >= 0 and self._key(near) == key and self._is_tick(near):
                 return self.window(near)
         raise _wrong(f"no tick has the key {key!r}", self._nearest(tick))
 
@@ -155,12 +144,11 @@ class Calendar:
         """The number of the tick whose window holds a moment; negative before tick 0."""
         if self._is_absolute:
             return self.length.tick_of(moment, self.origin)
-        wall = moment.astimezone(self._zone).replace(tzinfo=UTC)
-        tick = self.length.tick_of(wall, self._wall)
-        # Wall clocks are changed within windows, so the guess may be one off.
-        while self._start(tick) > moment:
+        tick = self.length.tick_of(self._wall_at(moment), self._wall)
+        # Wall clocks are changed within windows, so the guess may be off.
+        while self.start_of(tick) > moment:
             tick -= 1
-        while self._start(tick + 1) <= moment:
+        while (end := self.start_of(tick + 1)) <= moment and end < _LAST:
             tick += 1
         return tick
 
@@ -208,17 +196,24 @@ class Calendar:
     @property
     def _is_plain(self) -> bool:
         """Whether a schedule has a word for it: every day, week or month."""
-        is_last_day = self.length.unit == "mo" and self._first.day == 31
+        is_last_day = self.length.unit == "mo" and self.first.day == 31
         return self.length.count == 1 and not is_last_day
 
     @cached_property
-    def _first(self) -> datetime:
+    def first(self) -> datetime:
         """Where tick 0 begins, as the zone's clocks show it."""
         return self._instant(self.start).astimezone(self._zone)
 
     @cached_property
     def _wall(self) -> datetime:
-        return self._first.replace(tzinfo=UTC)
+        return self.first.replace(tzinfo=UTC)
+
+    def _wall_at(self, moment: datetime) -> datetime:
+        """What the zone's clocks show, as if it were UTC."""
+        try:
+            return moment.astimezone(self._zone).replace(tzinfo=UTC)
+        except OverflowError:
+            return moment
 
     def _instant(self, moment: datetime) -> datetime:
         there = moment.replace(tzinfo=self._zone) if moment.tzinfo is None else moment
@@ -231,10 +226,12 @@ class Calendar:
         # Where clocks are set back at midnight, a day begins when it first does, as in Dagster.
         return _resolved(wall, self._zone, later=wall.hour > 0 or not self._is_plain)
 
-    def _key(self, start: datetime) -> str:
-        local = start.astimezone(self._zone)
-        again = self._is_absolute and local.fold == 1
-        return local.strftime(f"{self.key_format}%z" if again else self.key_format)
+    def _key(self, tick: int) -> str:
+        local = self.start_of(tick).astimezone(self._zone)
+        if self._is_absolute:
+            return local.strftime(f"{self.key_format}%z" if local.fold else self.key_format)
+        wall = self.length.start_of(tick, self._wall)
+        return (wall if _shows_skipped(wall) else local).strftime(self.key_format)
 
 
 @cache
@@ -249,13 +246,15 @@ def _resolved(wall: datetime, zone: ZoneInfo, *, later: bool) -> datetime:
     moment = local.astimezone(UTC)
     if moment.astimezone(zone).replace(tzinfo=None) == local.replace(tzinfo=None):
         return moment
+    if _shows_skipped(wall):
+        return local.replace(fold=0).astimezone(UTC)
     # Clocks are changed at a whole hour: what they skip is all of that one moment.
     return local.replace(minute=0, fold=0).astimezone(UTC)
 
 
-def _listed(first: int, step: int, lowest: int, size: int) -> str:
-    found = sorted((first - lowest + k * step) % size + lowest for k in range(size // step))
-    return ",".join(map(str, found))
+def _shows_skipped(wall: datetime) -> bool:
+    """Whether a time that clocks skip names a window all the same: at midnight, as in Dagster."""
+    return wall.hour not in (1, 2, 3)
 
 
 def _wrong(message: str, cure: str) -> ProgramError:

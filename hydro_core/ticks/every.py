@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -48,6 +49,9 @@ class Every:
             )
         unit: Unit = found[2]  # type: ignore[assignment]
         return Every(int(found[1]), unit)
+
+    def __str__(self) -> str:
+        return f"{self.count}{self.unit}"
 
     def floor(self, time: datetime) -> datetime:
         """The time cut down to a whole length: weeks begin on Mondays, months on their first day.
@@ -102,6 +106,5 @@ def _months(time: datetime) -> int:
 def _add_months(time: datetime, months: int) -> datetime:
     """The same day some months later; the last of the month where it has no such day."""
     year, month = divmod(_months(time) + months, 12)
-    following = datetime(year + (month == 11), (month + 1) % 12 + 1, 1, tzinfo=UTC)
-    last = (following - timedelta(days=1)).day
+    last = monthrange(year, month + 1)[1]
     return time.replace(year=year, month=month + 1, day=min(time.day, last))

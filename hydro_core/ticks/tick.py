@@ -1,4 +1,4 @@
-"""What comes in at a tick."""
+"""What comes in at a tick, and what goes out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+Outputs = Mapping[str, list[Any]]
+"""The items of a tick by the outputs' names."""
 
 
 @dataclass(frozen=True, slots=True)

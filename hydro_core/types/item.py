@@ -229,6 +229,12 @@ def children(item: ItemType) -> Iterator[tuple[str, ItemType]]:
             return
 
 
+def is_known(item: ItemType) -> bool:
+    """Whether no part of the item is of the type of what is never anything else."""
+    parts = (item.element,) if isinstance(item, Array) else (part for _, part in children(item))
+    return item != UNKNOWN and all(map(is_known, parts))
+
+
 def is_open(item: ItemType) -> bool:
     """Whether some part of the item may be anything."""
     return _extent(item).open

@@ -60,6 +60,9 @@ def parse_json(text: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueProblem("it nests too deep: no item has so many levels") from None
+    except json.JSONDecodeError as problem:
+        line = f"line {problem.lineno}, " if "\n" in text.strip() else ""
+        raise ValueProblem(f"{problem.msg} ({line}column {problem.colno})") from None
     except ValueError as problem:
         raise ValueProblem(str(problem)) from None
 

@@ -12,10 +12,10 @@ from typing import TextIO
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.readiness import Ready
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..project.ticks import TickWindow
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
 from ..runner.ranges import span

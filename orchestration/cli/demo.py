@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..project import project
-from ..project.ticks import TickAxis, TickWindow
 from ..runner.runner import TickRunner
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def demo(arguments: Sequence[str]) -> int:
     flow = next((flow for flow in found.flows if flow.name == _FLOW and flow.land), None)
     if flow is None or flow.land is None:
         raise _not_here()
-    axis = TickAxis(flow.ticks)
-    if not 1 <= days <= len(axis.partitions.get_partition_keys()):
+    calendar = flow.ticks.calendar
+    if not 1 <= days <= (calendar.count or days):
         parser.error(f"--days takes 1 to 365, not {days}")
     runner = TickRunner(found.settings)
     _say("Departures from New York in 2013: every day is a tick, and a Dagster run.\n")
@@ -91,7 +91,7 @@ def _line(tick: TickDone) -> str:
 def _results(runner: TickRunner, flow: FlowAsset) -> None:
     pipeline = runner.pipeline(flow)
     statistics = pipeline.output("delay_statistics", every=True).to_pandas()
-    last = date.fromisoformat(TickAxis(flow.ticks).window(runner.next_tick(flow) - 1).key)
+    last = date.fromisoformat(flow.ticks.calendar.window(runner.next_tick(flow) - 1).key)
     latest = statistics.sort_values("tick").groupby(["carrier", "origin"]).tail(1)
     busy = latest[latest["flights"] >= latest["flights"].median()].copy()
     busy["late share"] = busy["late"] / busy["flights"]

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..project.ticks import TickWindow
 from ..runner.ranges import span
 from ..runner.runner import TickRunner
 from .plan_shown import (

@@ -12,7 +12,7 @@ from hydro_core.project.flow_asset import FlowAsset
 
 from ..flows.flows import Flows
 from ..flows.looking import look, missing, to_decide
-from ..flows.noticed import NOTHING, ChangedTicks, Noticed, noticed
+from ..flows.noticed import UNCHANGED, ChangedTicks, Noticed, noticed
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
 
 _THEN = {
@@ -56,7 +56,7 @@ def late_rows(flow: FlowAsset, flows: Flows) -> dict[str, LateRows]:
             _THEN[landing.late if name in undecided else "next"],
         )
         for name, landing in flow.inputs.items()
-        for one in [now.get(name, NOTHING)]
+        for one in [now.get(name, UNCHANGED)]
         if name in now or last.get(name)
     }
 

@@ -11,9 +11,9 @@ from typing import Any
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.pipeline.rows import RowsAsOf, rows_at
+from hydro_core.ticks.calendar import TickWindow
 
 from ..project.arguments import add_format, flow_parser, parsed
-from ..project.ticks import TickWindow
 from ..runner.runner import TickRunner
 
 _WIDEST = 60

@@ -25,7 +25,6 @@ from ..instance.run_tags import IN_FLIGHT, keys_of
 from ..project import project
 from ..project.arguments import add_format, flow_named
 from ..project.began import started_empty
-from ..project.ticks import TickAxis
 from .glance import say_nothing_more
 from .late_status import LateRows, late_lines, late_rows
 from .maintenance import print_verified
@@ -162,16 +161,16 @@ def _print(found: Sequence[FlowStatus], broken: Sequence[Broken], style: str) ->
 
 def status_of(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None) -> FlowStatus:
     """How a flow is now, by its ledger and Dagster's records; None: these say nothing more."""
-    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
+    calendar, done = flow.ticks.calendar, flows.next_tick(flow)
     waiting = max(0, _until(flow, flows) - done)
-    lag = int((flows.now() - axis.window(done).end).total_seconds()) if waiting else 0
+    lag = int((flows.now() - calendar.window(done).end).total_seconds()) if waiting else 0
     following = next_run(flow, flows, instance)
     running, failed = ((), None) if instance is None else _recorded(flow, flows, instance)
     serving = _serving(flow, flows)
     return FlowStatus(
         flow=flow.name,
         committed=done,
-        last=axis.window(done - 1).key if done else None,
+        last=calendar.window(done - 1).key if done else None,
         open=waiting,
         lag_seconds=lag,
         running=running,
@@ -285,7 +284,8 @@ def _details(flow: FlowStatus) -> list[str]:
     lines += late_lines(flow.flow, flow.late)
     lines += _ran_again(flow.reruns)
     if not flow.running:
-        lines.append(f"{'stopped' if flow.stopped else 'next'}: {flow.next}{_how(flow)}")
+        says = flow.next.replace("\n", "\n  ")
+        lines.append(f"{'stopped' if flow.stopped else 'next'}: {says}{_how(flow)}")
     return lines
 
 
@@ -303,10 +303,11 @@ def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
 
 
 def _how(flow: FlowStatus) -> str:
-    """How what is open is run, where nothing is in its way: a sensor is on in the UI alone."""
+    """How what is open is run, where nothing is in its way; the UI knows if a sensor is on."""
     if not flow.is_well or not flow.open:
         return ""
-    return f": `hydrotick backfill {flow.flow}` runs them, `hydrotick dev` does as they are due"
+    by_sensor = f"so does `hydrotick dev` while the sensor `{flow.flow}_next_tick` is on"
+    return f": `hydrotick backfill {flow.flow}` runs them; {by_sensor}"
 
 
 def _ticks(keys: tuple[str, str] | None) -> str:

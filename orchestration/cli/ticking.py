@@ -18,6 +18,7 @@ import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..code_location.factory import project_definitions
 from ..code_location.records import refuse_lost_pipeline, runs_of, unrecorded
@@ -25,7 +26,6 @@ from ..instance import prepare_instance
 from ..instance.processes import PROCESS_TAG, has_ended, host_of, this_process
 from ..instance.run_here import RunHere, run_here
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..project.ticks import TickAxis, TickWindow
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned
 from ..runner.report import TickReport
@@ -61,10 +61,10 @@ def run_ticks(
     Raises:
         DataError: a tick failed; the ticks before it are committed, it is not.
     """
-    axis = TickAxis(flow.ticks)
+    calendar = flow.ticks.calendar
     with _job_of(flow, runner) as (job, instance):
         for tick in range(runner.next_tick(flow), last + 1, together):
-            first, window = axis.window(tick), axis.window(min(tick + together - 1, last))
+            first, window = calendar.window(tick), calendar.window(min(tick + together - 1, last))
             started(first)
             begin = time.monotonic()
             result = run_here(job, instance, (first.key, window.key))

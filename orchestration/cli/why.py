@@ -12,6 +12,7 @@ from hydro_core.analysis.slice_wording import column_of
 from hydro_core.analysis.slices import Known, all_columns, slice_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.shrink import shrink
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.wanted import ReadLimits, field_of
 from hydro_core.types.item import BOOLEAN, FLOATS, STRING, FieldPath, ItemType, at, is_numeric
 from hydro_core.types.json import from_json
@@ -20,7 +21,6 @@ from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where, inputs_of, rows_where
 from ..project.arguments import add_format, flow_parser, parsed
-from ..project.ticks import TickWindow
 from ..runner.runner import TickRunner
 from .show import committed_window, count
 from .why_text import Why, as_json, as_text
@@ -80,7 +80,9 @@ def explain(
             run, rows = as_read, as_read.run()[-1]
     shrunk = shrink(run, seconds) if rows else None
     there = () if rows or run.too_many else _there(slices, output, where, window)
-    return Why(slices, asked[1], run, window, stored, rows, shrunk, there)
+    commit = None if stored is None else slices.ledger.commit_of(window.tick)
+    again = () if commit is None else commit.ran_again
+    return Why(slices, asked[1], run, window, stored, rows, shrunk, there, again)
 
 
 def _narrowed(slices: FlowSlices, output: str, where: Where, stored: Sequence[Any]) -> Where:

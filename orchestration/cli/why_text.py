@@ -9,13 +9,14 @@ from typing import Any
 from hydro_core.analysis.slice_wording import in_words
 from hydro_core.shrink import Shrunk
 from hydro_core.sliced import SlicedRun
+from hydro_core.spark.functions.reruns import Rerun, says
 from hydro_core.spark.store.schema import flattened
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import to_json
 from hydro_core.validation import same_items
 
 from ..flows.slices import FlowSlices, Where
-from ..project.ticks import TickWindow
 from .show import as_table
 
 
@@ -36,6 +37,8 @@ class Why:
     """The landed rows that matter; None: there is nothing to explain."""
     there: Sequence[TickWindow]
     """If there is no such row: the ticks before at which there is one."""
+    ran_again: Sequence[Rerun]
+    """The functions for which the range of the tick ran again in Python."""
 
     @property
     def agrees(self) -> bool:
@@ -60,6 +63,7 @@ def as_json(found: Why) -> dict[str, Any]:
         "least": None if shrunk is None else shrunk.is_least,
         "inputs": {name: _input_as_json(found, name) for name in run.slice.inputs},
         "there": [window.key for window in found.there],
+        "ran_again": [str(one.function) for one in found.ran_again],
     }
 
 
@@ -119,6 +123,8 @@ def _verdict(found: Why) -> Iterator[str]:
             f"What it comes from is not computed: more rows of `{name}` can matter than the "
             f"{found.slices.most.rows:,} that are looked at (HYDROTICK_WHY_ROWS)."
         )
+    if found.ran_again:
+        yield f"The range of this tick ran twice. {says(found.ran_again)}."
     shrunk = found.shrunk
     if shrunk is None:
         return

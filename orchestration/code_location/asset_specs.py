@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,11 +20,12 @@ from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.landing_path import landing_path
+from hydro_core.ticks.feed import Feed
 
 from ..project.shape import FlowShape, OutputShape, StateShape
-from ..project.ticks import TickAxis
 from .about import About
 from .asset_paths import asset_path
+from .partitions import partitions_of
 
 _OUTPUT_COLUMNS = {
     "tick": "the number of the tick that gave the row",
@@ -60,15 +62,13 @@ def asset_key(flow: FlowAsset, asset: str) -> dg.AssetKey:
     return dg.AssetKey(asset_path(flow, asset))
 
 
-def flow_specs(
-    flow: FlowAsset, shape: FlowShape, axis: TickAxis, about: About
-) -> list[dg.AssetSpec]:
+def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.AssetSpec]:
     """The assets that a tick makes, parents first."""
     common = {
         "skippable": True,
         "group_name": flow.name,
         "owners": list(flow.owners),
-        "partitions_def": axis.partitions,
+        "partitions_def": partitions_of(flow.ticks.calendar),
         "kinds": {"deltalake"},
     }
     shown = {**about.metadata, **about.shards(shape.plan)}
@@ -86,6 +86,26 @@ def flow_specs(
     return [*states, *outputs]
 
 
+def _deps(flow: FlowAsset, parents: Iterable[str]) -> list[dg.AssetDep]:
+    """What an asset is made of; of a flow whose ticks are longer, the one that was over last."""
+    found = []
+    for parent in parents:
+        theirs = flow.numbered_by(parent.removeprefix("landing/"))
+        feed = None if theirs is None else Feed(flow.ticks.calendar, theirs)
+        mapping = None if feed is None else _mapping(-1 if feed.is_coarser else 0)
+        found.append(dg.AssetDep(asset_key(flow, parent), partition_mapping=mapping))
+    return found
+
+
+def _mapping(offset: int) -> dg.TimeWindowPartitionMapping:
+    """The other flow's ticks so many before those in which a tick lies; there may be none yet."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)
+        return dg.TimeWindowPartitionMapping(
+            start_offset=offset, end_offset=offset, allow_nonexistent_upstream_partitions=True
+        )
+
+
 def _state(
     flow: FlowAsset,
     state: StateShape,
@@ -97,7 +117,7 @@ def _state(
     earlier = [asset_key(flow, name).to_user_string() for name in state.earlier]
     return dg.AssetSpec(
         asset_key(flow, f"state/{state.name}"),
-        deps=[asset_key(flow, name) for name in state.parents],
+        deps=_deps(flow, state.parents),
         description=f"{said}\n\n{state.says}" if said else state.says,
         tags={"role": "state"},
         metadata={
@@ -127,7 +147,7 @@ def _output(
     }
     return dg.AssetSpec(
         asset_key(flow, output.name),
-        deps=[asset_key(flow, name) for name in output.parents],
+        deps=_deps(flow, output.parents),
         description=flow.outputs.get(output.name)
         or about.comments.of(output.place)
         or f"The output `{output.name}` of {flow.name}.",

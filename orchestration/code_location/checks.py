@@ -14,10 +14,10 @@ from typing import Any
 import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..instance.run_tags import PARTITION
 from ..project.shape import FlowShape
-from ..project.ticks import TickAxis, TickWindow
 from ..quality.declared import checks_of
 from ..quality.landed import landed_checks, landed_verdicts
 from ..quality.validate import Verdict
@@ -58,7 +58,7 @@ class RunEvaluations:
 
 
 def flow_checks(
-    flow: FlowAsset, shape: FlowShape, axis: TickAxis, runner: TickRunner
+    flow: FlowAsset, shape: FlowShape, runner: TickRunner
 ) -> tuple[dg.AssetChecksDefinition, ...]:
     """The checks by themselves, as one step; none where nothing is declared.
 
@@ -83,7 +83,7 @@ def flow_checks(
     ) -> Iterator[dg.Output[None] | dg.AssetCheckEvaluation]:
         wanted = [spec for spec in specs if spec.key in context.selected_asset_check_keys]
         if not context.job_def.has_node_named(tick_step(flow)):
-            window = _asked(flow, axis, runner, context.run.tags.get(PARTITION))
+            window = _asked(flow, runner, context.run.tags.get(PARTITION))
             for key in dict.fromkeys(spec.asset_key for spec in wanted):
                 for verdict in runner.judge_again(flow, window, assets[key]):
                     if any(spec.key == dg.AssetCheckKey(key, verdict.check) for spec in wanted):
@@ -94,10 +94,11 @@ def flow_checks(
     return (judge_again,)
 
 
-def _asked(flow: FlowAsset, axis: TickAxis, runner: TickRunner, key: str | None) -> TickWindow:
+def _asked(flow: FlowAsset, runner: TickRunner, key: str | None) -> TickWindow:
     """The committed tick that a run of checks judges: the one it names, else the last."""
     done = runner.next_tick(flow)
-    window = axis.window_of(key) if key else axis.window(done - 1)
+    calendar = flow.ticks.calendar
+    window = calendar.window_of(key) if key else calendar.window(done - 1)
     if window.tick >= done or done == 0:
         what = f"{window.key} is not committed" if done else f"no tick of {flow.name} is committed"
         raise dg.Failure(

@@ -25,7 +25,6 @@ from ..instance.run_tags import FLOW_TAG
 from ..project.deployments import fitted
 from ..project.programs import comments_of
 from ..project.shape import shape_of
-from ..project.ticks import TickAxis
 from ..runner.runner import TickRunner
 from .about import About
 from .asset_specs import (
@@ -94,7 +93,6 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
         HydroError: the program of the flow is wrong.
     """
     check_alone(flow)
-    axis = TickAxis(flow.ticks)
     shown = runner.deployments.shown(flow)
     plan = runner.plan(flow) if shown is None else shown.deployment.plan
     shape, flow = shape_of(plan), fitted(flow, plan)
@@ -113,8 +111,8 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     )
     says = flow.description or comments.head
     flow = replace(flow, description=says)
-    specs = flow_specs(flow, shape, axis, about)
-    tick = tick_asset(flow, axis, specs, runner)
+    specs = flow_specs(flow, shape, about)
+    tick = tick_asset(flow, specs, runner)
     job = dg.define_asset_job(
         f"{flow.name}_job",
         dg.AssetSelection.assets(*(spec.key for spec in specs)).without_checks(),
@@ -125,9 +123,9 @@ def flow_definitions(flow: FlowAsset, runner: TickRunner) -> FlowDefinitions:
     )
     return FlowDefinitions(
         assets=(*input_specs(flow, shape, about, runner.project.landing), tick),
-        checks=flow_checks(flow, shape, axis, runner),
+        checks=flow_checks(flow, shape, runner),
         jobs=(job,),
-        sensors=(next_tick_sensor(flow, axis, job, runner),),
+        sensors=(next_tick_sensor(flow, job, runner),),
     )
 
 

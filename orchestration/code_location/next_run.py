@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import Calendar, TickWindow
 
 from ..flows.flows import Flows
 from ..flows.readiness import Ready
 from ..instance.run_tags import IN_FLIGHT, WAITING, keys_of, runs_it_again
-from ..project.ticks import TickAxis, TickWindow
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -55,8 +55,8 @@ def next_run(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance | None)
     try:
         flows.plan(flow)
     except HydroError as error:
-        why = "" if error.code == "state" else ", its program does not compile"
-        return NextRun(None, f"nothing can run{why}: {error}", True)
+        why = "" if error.code in ("state", "config") else ", its program does not compile"
+        return NextRun(None, f"nothing can run{why}:\n{error}", True)
     tries: Sequence[Attempt] = ()
     if instance is not None:
         from .records import attempts_at
@@ -99,19 +99,19 @@ def moment(when: datetime) -> str:
 
 
 def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextRun:
-    axis, tick = TickAxis(flow.ticks), flows.next_tick(flow)
+    calendar, tick = flow.ticks.calendar, flows.next_tick(flow)
     try:
         ready = flows.ready(flow)
     except HydroError as error:
         return NextRun(None, f"which ticks may run is not known: {error}")
     if tick >= ready.until:
-        return NextRun(None, _up_to_date(axis, ready, tick))
-    waits = _unless_failed(flow, tries, flows.now(), axis.window(tick))
+        return NextRun(None, _up_to_date(calendar, ready, tick))
+    waits = _unless_failed(flow, tries, flows.now(), calendar.window(tick))
     if waits:
         return waits
     # What was too much for the machine may be little enough in smaller parts.
     together = max(1, flows.project.range_ticks >> len(_tries_in_a_row(tries)))
-    first, last = axis.window(tick), axis.window(min(tick + together, ready.until) - 1)
+    first, last = calendar.window(tick), calendar.window(min(tick + together, ready.until) - 1)
     waiting = ready.until - tick
     return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
 
@@ -153,7 +153,7 @@ def _busy(record: dg.RunRecord) -> str:
     return f"{ticks} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
 
 
-def _up_to_date(axis: TickAxis, ready: Ready, tick: int) -> str:
+def _up_to_date(calendar: Calendar, ready: Ready, tick: int) -> str:
     if ready.has_ended:
         return "complete: every tick of the flow is committed"
-    return f"up to date; tick {axis.window(tick).key} is next: {ready.why}"
+    return f"up to date; tick {calendar.window(tick).key} is next: {ready.why}"

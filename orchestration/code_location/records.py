@@ -11,10 +11,10 @@ import dagster as dg
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.store.ledger import Ledger
+from hydro_core.ticks.calendar import Calendar, TickWindow
 
 from ..flows.flows import Flows
 from ..instance.run_tags import UNDONE, flow_of, is_judged, keys_of
-from ..project.ticks import TickAxis, TickWindow
 from .asset_paths import last_path
 
 _MOST_RUNS = 200
@@ -56,13 +56,13 @@ def attempts_at(
     flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance, tick: int
 ) -> list[Attempt]:
     """The runs that tried a tick and did not commit it, the latest first."""
-    axis, since = TickAxis(flow.ticks), flows.waits_since(flow, tick)
+    calendar, since = flow.ticks.calendar, flows.waits_since(flow, tick)
     found = []
     for record in runs_of(flow, instance, UNDONE, since):
         ended = datetime.fromtimestamp(
             record.end_time or record.update_timestamp.timestamp(), tz=UTC
         )
-        if _covers(axis, record.dagster_run, tick) and (since is None or ended > since):
+        if _covers(calendar, record.dagster_run, tick) and (since is None or ended > since):
             found.append(Attempt(record.dagster_run, ended))
     return found
 
@@ -79,15 +79,15 @@ def unrecorded(
 
     Of ticks that were computed again, it may have the records of before.
     """
-    axis, done = TickAxis(flow.ticks), flows.next_tick(flow)
+    calendar, done = flow.ticks.calendar, flows.next_tick(flow)
     if not done:
         return []
     key = last_key(flow, flows)
     recorded = instance.get_materialized_partitions(key) - _outdated(flow, flows, instance, key)
-    if len(recorded) == done and axis.window(done - 1).key in recorded:
+    if len(recorded) == done and calendar.window(done - 1).key in recorded:
         # All of them, as nearly always: to name a hundred thousand windows takes seconds.
         return []
-    windows = [axis.window(tick) for tick in range(done)]
+    windows = [calendar.window(tick) for tick in range(done)]
     return _ranges(window for window in windows if window.key not in recorded)
 
 
@@ -101,7 +101,7 @@ def _outdated(
     commit = flows.deployments.ledger(flow).last_run
     if commit is None:
         return set()
-    keys = [TickAxis(flow.ticks).window(tick).key for tick in commit.ticks]
+    keys = [flow.ticks.calendar.window(tick).key for tick in commit.ticks]
     wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=keys[-1:])
     for record in instance.fetch_materializations(wanted, limit=1).records:
         made = record.asset_materialization
@@ -151,12 +151,12 @@ def recorded_tables(instance: dg.DagsterInstance, flow: FlowAsset) -> list[dg.As
     ]
 
 
-def _covers(axis: TickAxis, run: dg.DagsterRun, tick: int) -> bool:
+def _covers(calendar: Calendar, run: dg.DagsterRun, tick: int) -> bool:
     keys = keys_of(run.tags)
     if keys is None:
         return True
     try:
-        first, last = (axis.window_of(key).tick for key in keys)
+        first, last = (calendar.window_of(key).tick for key in keys)
     except HydroError:
         # The axis was another when it ran.
         return False

@@ -9,14 +9,11 @@ import dagster as dg
 from hydro_core.project.flow_asset import FlowAsset
 
 from ..instance.run_tags import FLOW_TAG, range_tags
-from ..project.ticks import TickAxis
 from ..runner.runner import TickRunner
 from .next_run import next_run
 
 
-def next_tick_sensor(
-    flow: FlowAsset, axis: TickAxis, job: Any, runner: TickRunner
-) -> dg.SensorDefinition:
+def next_tick_sensor(flow: FlowAsset, job: Any, runner: TickRunner) -> dg.SensorDefinition:
     """Requests the ticks whose windows have closed, as one run at a time."""
 
     @dg.sensor(

@@ -14,11 +14,11 @@ from dagster._core.execution.plan.outputs import StepOutputData, StepOutputHandl
 
 from hydro_core.errors import DataError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..instance.run_tags import CORRECT, CORRECT_TAG, JUDGED_TAG, TICKS_TAG, ticks_told
 from ..openlineage.events import Parent
 from ..project.shape import shape_of
-from ..project.ticks import TickAxis, TickWindow
 from ..runner.report import TickReport
 from ..runner.runner import TickRunner
 from .asset_specs import asset_key, tick_step
@@ -28,7 +28,7 @@ from .versions import Versions
 
 
 def tick_asset(
-    flow: FlowAsset, axis: TickAxis, specs: Sequence[dg.AssetSpec], runner: TickRunner
+    flow: FlowAsset, specs: Sequence[dg.AssetSpec], runner: TickRunner
 ) -> dg.AssetsDefinition:
     """The multi-asset that runs ticks of `flow`, whose assets are those of `specs`."""
 
@@ -45,11 +45,12 @@ def tick_asset(
             refuse_lost_pipeline(context.instance, flow, runner)
         except DataError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
-        asked = {axis.window_of(key) for key in context.partition_keys}
+        calendar = flow.ticks.calendar
+        asked = {calendar.window_of(key) for key in context.partition_keys}
         windows = set(asked)
         # What a killed process had committed, but not recorded, is recorded by whatever runs next.
         for first, last in unrecorded(flow, runner, context.instance):
-            windows |= {axis.window(number) for number in range(first.tick, last.tick + 1)}
+            windows |= {calendar.window(number) for number in range(first.tick, last.tick + 1)}
         found, versions = RunEvaluations(flow, context), _Versions(flow)
         for report in _tagged(context, _reports(flow, context, runner, (asked, windows))):
             yield from found.of_tick(report)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from hydro_core.deploy.files import WrittenDeployment, name_of
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import lost_past
 from ..project.began import STARTED_EMPTY, started_empty
 from ..project.programs import deployment_for, said_instead
-from ..project.ticks import TickWindow
 from .seams import DeployOptions, seams
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from hydro_core.deploy.files import WrittenDeployment, newest
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.ticks import TickWindow, times_of
-from ..runner.beside import Computed, kept_for_checks, run_beside
-from ..runner.ranges import Ranges, Read
+from ..runner.beside import OnComputed, kept_for_checks, run_beside
+from ..runner.ranges import Ranges, ReadBatches
 from .changes import Change, Work
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Predecessor:
     last: int
 
 
-def deploy(change: Change, runner: TickRunner, computed: Computed) -> Commit:
+def deploy(change: Change, runner: TickRunner, computed: OnComputed) -> Commit:
     """Makes what `change_of` has found the deployment that serves.
 
     Raises:
@@ -58,7 +58,7 @@ def deploy(change: Change, runner: TickRunner, computed: Computed) -> Commit:
 
 
 def compare(
-    change: Change, runner: TickRunner, ticks: int, computed: Computed
+    change: Change, runner: TickRunner, ticks: int, computed: OnComputed
 ) -> Mapping[str, Changed]:
     """How the outputs of the last so many ticks would differ, by running them; nothing stays.
 
@@ -131,7 +131,7 @@ def before(flow: FlowAsset, runner: TickRunner) -> Predecessor:
     return Predecessor(serving, target, commit, last)
 
 
-def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: Computed) -> Commit:
+def roll_back(flow: FlowAsset, runner: TickRunner, to: Predecessor, computed: OnComputed) -> Commit:
     """Makes the deployment before serve again, and computes the ticks since then by its program.
 
     Raises:
@@ -201,7 +201,9 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
     return Ranges(replace(own, expect=given), rework.beside, with_stored, _quiet)
 
 
-def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequence[str]) -> Read:
+def _as_read(
+    runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequence[str]
+) -> ReadBatches:
     """Reads what has landed, as the ticks that are committed have found it.
 
     What has landed since comes with the ticks to come. An input that none has read is read as it is
@@ -214,13 +216,13 @@ def _as_read(runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequenc
     seen = inputs.landings.look_again(rework.first, ledger, seen)
 
     def read(windows: Sequence[TickWindow]) -> Mapping[str, Batch]:
-        return inputs.read(windows[0].tick, windows[-1].tick, times_of(windows), seen)
+        return inputs.read(windows[0].tick, windows[-1].tick, seen)
 
     return read
 
 
 def _compute(
-    rework: Rework, ranges: Ranges, computed: Computed, runner: TickRunner
+    rework: Rework, ranges: Ranges, computed: OnComputed, runner: TickRunner
 ) -> Mapping[str, Any] | None:
     """Runs the ticks beside, and gives what the ledger keeps for the checks.
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
-
-from ..project.ticks import TickWindow
 
 if TYPE_CHECKING:
     from hydro_core.deploy.difference import Difference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from difflib import SequenceMatcher
@@ -13,7 +13,7 @@ from typing import Any
 from hydro_core.analysis.infer import Typed
 from hydro_core.errors import Diagnostic, HydroError, Span
 from hydro_core.project.yaml_text import YamlValue
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.item import ItemType
 from hydro_core.types.json import from_json, to_json
 from hydro_core.types.stream import Order
@@ -21,7 +21,7 @@ from hydro_core.types.values import ValueProblem
 
 from .written import WrittenTest, refuse, unknown_names
 
-Run = Callable[[Sequence[TickInput]], Iterator[Mapping[str, list[Any]]]]
+RunTicks = Callable[[Sequence[TickInput]], Iterator[Outputs]]
 """Runs ticks of a program, and gives the outputs of each."""
 
 MISSING, UNEXPECTED, SAME = _SIGNS = "-", "+", " "
@@ -81,7 +81,7 @@ class _Reading:
         return found
 
 
-def judge(test: WrittenTest, typed: Typed, run: Run) -> JudgedTest:
+def judge(test: WrittenTest, typed: Typed, run: RunTicks) -> JudgedTest:
     """Runs a test of a program; what is wrong with it, or with a tick, is a failure of the test."""
     try:
         refuse(list(unknown_names(test, list(typed.inputs), list(typed.outputs))))
@@ -107,8 +107,8 @@ def judge(test: WrittenTest, typed: Typed, run: Run) -> JudgedTest:
 def _differences(
     test: WrittenTest,
     typed: Typed,
-    wanted: Sequence[Mapping[str, list[Any]]],
-    given: Sequence[Mapping[str, list[Any]]],
+    wanted: Sequence[Outputs],
+    given: Sequence[Outputs],
 ) -> Iterator[UnexpectedRows]:
     for number, tick in enumerate(wanted):
         for name, expected in tick.items():

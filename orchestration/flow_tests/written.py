@@ -26,15 +26,15 @@ from hydro_core.lang.similar import did_you_mean
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.yaml_text import Document, YamlValue
 
-Rows = Mapping[str, Sequence[YamlValue]]
+YamlRows = Mapping[str, Sequence[YamlValue]]
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenTick:
     """What comes in with a tick, and what is to come out of it."""
 
-    inputs: Rows
-    outputs: Rows
+    inputs: YamlRows
+    outputs: YamlRows
     names: Mapping[str, Span]
     """Where inputs and outputs are named: "in.payments", "out.totals"."""
 

@@ -16,15 +16,15 @@ from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset, FlowOutput
 from hydro_core.project.landing_path import landing_path
 from hydro_core.settings import Settings
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.types.columns import declared_columns
 
 from ..project.deployments import Deployments, fitted
 from ..project.settings import ProjectSettings
-from ..project.ticks import TickWindow, times_of
 from .readiness import Ready, ready
 
 if TYPE_CHECKING:
-    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable, PipelinePast
+    from hydro_core.spark.inputs.arrivals.landings import Landings, LandingTable
     from hydro_core.spark.inputs.arrivals.seen import Seen
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.inputs.wanted import SlicedBatches
@@ -117,9 +117,9 @@ class Flows:
         """Where what the flow's plan reads lands, to be looked at; no row is read for ticks."""
         from hydro_core.spark.inputs.arrivals.landings import landings_of
 
-        landings, items, past = self._where(flow, self.plan(flow))
+        landings, items = self._where(flow, self.plan(flow))
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        return landings_of(landings, items, spark, flow.ticks.zone, past)
+        return landings_of(landings, items, spark, flow.ticks.calendar, self.directory(flow))
 
     def inputs(
         self, flow: FlowAsset, plan: TickPlan | None = None, names: Iterable[str] | None = None
@@ -127,23 +127,25 @@ class Flows:
         """The inputs of the flow, or some of a plan's: what lands, to be read by ticks."""
         from hydro_core.spark.inputs.wanted import SlicedBatches
 
-        landings, items, past = self._where(flow, plan or self.plan(flow), names)
+        landings, items = self._where(flow, plan or self.plan(flow), names)
         small = self.settings.spark.small_write_rows
         spark = lambda: self.pipeline(flow).spark  # noqa: E731
-        return SlicedBatches(landings, items, spark, small, flow.ticks.zone, past)
+        return SlicedBatches(
+            landings, items, spark, small, flow.ticks.calendar, self.directory(flow)
+        )
 
     def landed(
         self, flow: FlowAsset, windows: Sequence[TickWindow], seen: Mapping[str, Seen]
     ) -> Mapping[str, Batch]:
         """What had landed for ticks when the inputs were looked at, by the inputs' names."""
         first, last = windows[0].tick, windows[-1].tick
-        return self.inputs(flow).read(first, last, times_of(windows), seen)
+        return self.inputs(flow).read(first, last, seen)
 
     def _where(
         self, flow: FlowAsset, plan: TickPlan, names: Iterable[str] | None = None
-    ) -> tuple[dict[str, LandingTable], dict[str, ItemType], PipelinePast]:
-        """Where the inputs of a plan land, the types of their items, and the pipeline's past."""
-        from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
+    ) -> tuple[dict[str, LandingTable], dict[str, ItemType]]:
+        """Where the inputs of a plan land, and the types of their items."""
+        from hydro_core.spark.inputs.arrivals.landings import LandingTable
 
         flow = fitted(flow, plan)
         landings, items = {}, {}
@@ -156,5 +158,5 @@ class Flows:
                 place = self.deployments.output_of(flow, name, columns)
             else:
                 place = self.project.landing / landing_path(where.path)
-            landings[name] = LandingTable(place, where.column)
-        return landings, items, PipelinePast(self.directory(flow), flow.ticks.calendar)
+            landings[name] = LandingTable(place, where.column, flow.numbered_by(name))
+        return landings, items

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.ticks import TickWindow
-from .noticed import NOTHING, Noticed, noticed
+from .noticed import UNCHANGED, Noticed, noticed
 
 if TYPE_CHECKING:
     from hydro_core.spark.inputs.arrivals.seen import Seen
@@ -70,7 +70,7 @@ def missing(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
         name: noticed(calendar, one.arrivals.late, one.changed)
         for name, one in reading.seen.items()
     }
-    return {name: one for name, one in found.items() if one != NOTHING}
+    return {name: one for name, one in found.items() if one != UNCHANGED}
 
 
 def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
@@ -80,4 +80,4 @@ def to_decide(flow: FlowAsset, reading: LandingReads) -> dict[str, Noticed]:
         name: noticed(calendar, one.undecided.late, one.changed)
         for name, one in reading.seen.items()
     }
-    return {name: one for name, one in found.items() if one != NOTHING}
+    return {name: one for name, one in found.items() if one != UNCHANGED}

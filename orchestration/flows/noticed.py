@@ -73,7 +73,7 @@ class Noticed:
         }
 
 
-NOTHING = Noticed()
+UNCHANGED = Noticed()
 
 
 def noticed(
@@ -103,7 +103,7 @@ def noticed_at(
     found = {
         read.name: noticed(calendar, read.late if is_first else {}, read.changed) for read in reads
     }
-    return {name: one for name, one in found.items() if one != NOTHING}
+    return {name: one for name, one in found.items() if one != UNCHANGED}
 
 
 def _listed(parts: Iterable[str]) -> str:

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from hydro_core.errors import Diagnostic, TransientError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.ticks.calendar import Calendar, TickWindow
+from hydro_core.ticks.feed import Feed
 
-Committed = Callable[[str], int]
+CommittedTicks = Callable[[str], int]
 """How many ticks of a flow are committed, by its name."""
 
 Latest = Callable[[str], int | datetime | None]
@@ -59,7 +60,7 @@ class Ready:
         )
 
 
-def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) -> Ready:
+def ready(flow: FlowAsset, latest: Latest, committed: CommittedTicks, now: datetime) -> Ready:
     """Which ticks may run at `now`: their windows have ended, and what they wait for is there.
 
     Args:
@@ -72,17 +73,22 @@ def ready(flow: FlowAsset, latest: Latest, committed: Committed, now: datetime) 
     until = calendar.closed(now)
     why = _why_open(calendar, until)
     for name, read in flow.reads.items():
-        done = committed(read.flow)
-        if done < until:
-            key = calendar.window(done).key
-            until, why = done, f"it waits for tick {key} of `{read.flow}`, which gives `{name}`"
+        feed = Feed(calendar, flow.numbered_by(name) or calendar)
+        needed = feed.needed(0, until)
+        missing = max(committed(read.flow), needed.start)
+        has_ended = feed.other.count is not None and missing >= feed.other.count
+        if has_ended or feed.arrives(missing) >= until:
+            continue
+        key = feed.other.window(missing).key
+        until = feed.arrives(missing)
+        why = f"it waits for tick {key} of `{read.flow}`, which gives `{name}`"
     for name, landing in flow.landings.items():
         if landing.wait != "landed":
             continue
         found = latest(name)
         landed = _landed(calendar, found)
         if landed < until:
-            until, why = landed, _why_missing(calendar, landed, name, found)
+            until, why = landed, _why_missing(calendar, landed, name, found, landing.path)
     return Ready(calendar, until, why)
 
 
@@ -97,10 +103,12 @@ def _why_open(calendar: Calendar, tick: int) -> str:
     return _until_closed(calendar, calendar.window(tick))
 
 
-def _why_missing(calendar: Calendar, tick: int, name: str, found: int | datetime | None) -> str:
+def _why_missing(
+    calendar: Calendar, tick: int, name: str, found: int | datetime | None, path: str
+) -> str:
     end = calendar.window(tick).end
     if found is None:
-        return f"it waits for `{name}`, where no row has landed"
+        return f"it waits for `{name}`: no row has landed at {path}"
     if isinstance(found, datetime):
         return (
             f"it waits for a row of `{name}` at or after {calendar.shown(end)}; the last one is of "
@@ -114,6 +122,5 @@ def _landed(calendar: Calendar, found: int | datetime | None) -> int:
     if found is None:
         return 0
     if isinstance(found, datetime):
-        there = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
-        return max(0, calendar.tick_of(there))
+        return max(0, calendar.tick_of(found))
     return max(0, found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from hydro_core.errors import DataError, HydroError
 from hydro_core.plan.tick_plan import TickPlan
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.sliced import SlicedRun
-from hydro_core.ticks.calendar import Calendar, TickWindow
+from hydro_core.ticks.calendar import TickWindow
 from hydro_core.ticks.tick import TickInput
 from hydro_core.ticks.wanted import ReadLimits, WantedRows, meets
 from hydro_core.types.item import FieldPath, ItemType
@@ -40,11 +39,11 @@ Where = Mapping[FieldPath, Known]
 """Values of fields of an output's rows."""
 
 
-Inputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
+SlicedInputs = Callable[[FlowAsset, TickPlan], "SlicedBatches"]
 """Gives what a flow reads by a plan."""
 
 
-def inputs_of(flow: FlowAsset, program: Compiled, inputs: Inputs) -> SlicedBatches:
+def inputs_of(flow: FlowAsset, program: Compiled, inputs: SlicedInputs) -> SlicedBatches:
     """What a flow's program reads: the plan that runs may leave inputs out."""
     return inputs(flow, planned(program))
 
@@ -74,7 +73,6 @@ class FlowSlices:
     steps: Steps | None = None
     not_as_read: set[str] = field(default_factory=set)
     """The inputs of which nobody can tell any more what the ticks have read."""
-    _windows: dict[int, TickWindow] = field(default_factory=dict)
     _some: dict[tuple[str, int, int, int | None], list[Any]] = field(default_factory=dict)
 
     def run(
@@ -119,7 +117,7 @@ class FlowSlices:
                 part = _Part(first, runs[0].last, self._versions.get(name))
                 most = replace(self.most, rows=len(several) * self.most.rows)
                 try:
-                    self.inputs.gather(several, part.last, self._times(part), most, part.version)
+                    self.inputs.gather(several, part.last, most, part.version)
                 except (DataError, FileNotFoundError):
                     # Each is told of it where it asks for its own.
                     continue
@@ -139,13 +137,12 @@ class FlowSlices:
         each who asks, all from the same tick on. Nothing where that takes more than to count.
         """
         (part,) = self._at_once(last, asked[0][0])
-        times = self._times(part)
         for wanted, _ in asked:
             if self.most.size is not None:
-                size = self.inputs.size(wanted, last, times, part.version)
+                size = self.inputs.size(wanted, last, part.version)
                 if size > self.most.size:
                     return [Counter() for _ in asked]
-        return self.inputs.counts(asked, last, times, part.version)
+        return self.inputs.counts(asked, last, part.version)
 
     def has_lost(self, name: str) -> bool:
         """Whether rows of an input are not landed any more that ticks have read."""
@@ -158,9 +155,7 @@ class FlowSlices:
 
     def window(self, tick: int) -> TickWindow:
         """The window of a tick."""
-        if tick not in self._windows:
-            self._windows[tick] = self._calendar.window(tick)
-        return self._windows[tick]
+        return self.flow.ticks.calendar.window(tick)
 
     @cached_property
     def _steps(self) -> Steps:
@@ -169,10 +164,6 @@ class FlowSlices:
     @cached_property
     def _versions(self) -> Mapping[str, int | None]:
         return {read.name: read.version for read in self.reads}
-
-    @cached_property
-    def _calendar(self) -> Calendar:
-        return self.flow.ticks.calendar
 
     def _tick(self, number: int, batches: Mapping[str, Sequence[Any]]) -> TickInput:
         window = self.window(number)
@@ -191,19 +182,14 @@ class FlowSlices:
     def _of_part(
         self, wanted: WantedRows, part: _Part, most: ReadLimits
     ) -> Mapping[int, list[Any]]:
-        times = self._times(part)
         try:
-            return self.inputs.wanted(wanted, part.last, times, most, part.version)
+            return self.inputs.wanted(wanted, part.last, most, part.version)
         except (DataError, FileNotFoundError):
             if part.version is None:
                 raise
             # The table no longer has what it had at the version.
             self.not_as_read.add(wanted.name)
-            return self.inputs.wanted(wanted, part.last, times, most)
-
-    def _times(self, part: _Part) -> Mapping[int, tuple[datetime, datetime]]:
-        windows = map(self.window, range(part.first, part.last + 1))
-        return {window.tick: (window.start, window.end) for window in windows}
+            return self.inputs.wanted(wanted, part.last, most)
 
     def _at_once(self, last: int, wanted: WantedRows) -> Iterator[_Part]:
         yield _Part(wanted.first, last, self._versions.get(wanted.name))

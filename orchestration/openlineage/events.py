@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from hydro_core.analysis.descriptions import Described
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
-from ..project.shape import Columns, FlowShape, OutputShape
-from ..project.ticks import TickWindow
+from ..project.shape import ColumnTypes, FlowShape, OutputShape
 from ..runner.report import TickReport
 
 Ended = Literal["COMPLETE", "FAIL", "ABORT"]
@@ -163,7 +163,7 @@ def _engine() -> dict[str, Any]:
     }
 
 
-def _schema(columns: Columns, said: Mapping[str, str]) -> dict[str, Any]:
+def _schema(columns: ColumnTypes, said: Mapping[str, str]) -> dict[str, Any]:
     fields = [
         {"name": name, "type": kind} | ({"description": said[name]} if name in said else {})
         for name, kind in columns

@@ -12,11 +12,11 @@ from hydro_core.analysis.descriptions import described
 from hydro_core.errors import HydroError
 from hydro_core.project.discover import place_of
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..project.programs import comments_of
 from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
-from ..project.ticks import TickWindow
 from ..runner.report import TickReport
 from .client import send
 from .events import LineageRun, Parent

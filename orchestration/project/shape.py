@@ -18,7 +18,7 @@ from hydro_core.types.ddl import to_ddl
 from hydro_core.types.item import Array, FieldPath, ItemType, Row, Tuple
 from hydro_core.types.stream import Order
 
-Columns = tuple[tuple[str, str], ...]
+ColumnTypes = tuple[tuple[str, str], ...]
 """Names and types of columns, as SQL names them."""
 
 ColumnSources = Mapping[str, tuple[tuple[str, str], ...]]
@@ -37,7 +37,7 @@ class StateShape:
     name: str
     stratum: int
     says: str
-    columns: Columns
+    columns: ColumnTypes
     parents: tuple[str, ...]
     earlier: tuple[str, ...]
     written_by: str
@@ -52,7 +52,7 @@ class OutputShape:
 
     name: str
     stratum: int
-    columns: Columns
+    columns: ColumnTypes
     parents: tuple[str, ...]
     sources: ColumnSources
     changed: frozenset[str]
@@ -65,7 +65,7 @@ class FlowShape:
     """All of it, with the plan that it was read from."""
 
     plan: TickPlan
-    inputs: Mapping[str, Columns]
+    inputs: Mapping[str, ColumnTypes]
     states: tuple[StateShape, ...]
     """Each after those that it is computed from."""
     outputs: tuple[OutputShape, ...]
@@ -89,7 +89,7 @@ def shape_of(tick_plan: TickPlan) -> FlowShape:
     )
 
 
-def columns_of(item: ItemType) -> Columns:
+def columns_of(item: ItemType) -> ColumnTypes:
     """The columns under which items of this type are stored: a row's, a tuple's `_1 … _n`, else
     `item`.
     """

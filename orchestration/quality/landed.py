@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from hydro_core.project.flow_asset import FlowAsset
 
-from ..flows.noticed import NOTHING, Noticed
+from ..flows.noticed import UNCHANGED, Noticed
 from .validate import Verdict
 
 ROWS_LANDED = "rows_landed"
@@ -46,7 +46,7 @@ def landed_verdicts(
         found: what was noticed of the others.
     """
     for name, landing in flow.landings.items():
-        asset, one = f"landing/{name}", found.get(name, NOTHING)
+        asset, one = f"landing/{name}", found.get(name, UNCHANGED)
         if landing.column is not None:
             yield asset, _verdict(ROWS_LANDED, name not in empty, {})
         late = {"late rows": one.rows, "late rows are of": one.says_late} if one.late else {}

@@ -29,7 +29,7 @@ from hydro_core.ticks.wanted import ReadLimits, TooLargeError, WantedRows, field
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical
 
-from ..flows.slices import FlowSlices, Inputs, Where, rows_where
+from ..flows.slices import FlowSlices, SlicedInputs, Where, rows_where
 from .compared import ComparedKeys, ComputedOutput, equal_to, told
 from .drivers import Driver, Drivers, drivers_of
 from .validate import Verdict
@@ -46,7 +46,7 @@ _MOST_BYTES = 64 * MEBIBYTE
 _LOOKED_AT = 1_000
 """From so many rows of a tick its keys are chosen."""
 
-Counts = Counter[tuple[Hashable, ...]]
+ValueCounts = Counter[tuple[Hashable, ...]]
 """How many rows have which values in the driver's fields."""
 
 
@@ -71,7 +71,7 @@ class Sample:
 
     flow: FlowAsset
     program: Compiled
-    inputs: Inputs
+    inputs: SlicedInputs
     keys: int
     _broken: dict[str, tuple[range, Chosen]] = field(default_factory=dict)
     """The ticks that an output failed at, and the keys: parts of a range are judged by the same."""
@@ -255,7 +255,7 @@ def _keys(
     return found
 
 
-def _fewer(chosen: Chosen, counts: Counts) -> Chosen:
+def _fewer(chosen: Chosen, counts: ValueCounts) -> Chosen:
     """Those of the keys that have few landed rows together; one, where nothing could be counted."""
     sizes = [(counts[tuple(map(canonical, key))], place) for place, key in enumerate(chosen.keys)]
     kept: list[tuple[Any, ...]] = []
@@ -266,7 +266,7 @@ def _fewer(chosen: Chosen, counts: Counts) -> Chosen:
     return Chosen(chosen.driver, kept)
 
 
-def _size(counts: Counts, keys: Sequence[tuple[Any, ...]]) -> int:
+def _size(counts: ValueCounts, keys: Sequence[tuple[Any, ...]]) -> int:
     """How many rows have a value of each field, be they of one key or of several."""
     forms = [{canonical(value) for value in values} for values in zip(*keys, strict=True)]
     return sum(

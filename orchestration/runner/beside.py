@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..project.ticks import TickWindow
+from hydro_core.ticks.calendar import TickWindow
+
 from .ranges import Ranges
 from .report import TickReport
 
 if TYPE_CHECKING:
     from hydro_core.spark.pipeline.rework import Rework
 
-Computed = Callable[[Sequence[TickWindow]], None]
+OnComputed = Callable[[Sequence[TickWindow]], None]
 """Called with ticks that have been computed."""
 
 
 def run_beside(
-    rework: Rework, ranges: Ranges, together: int, computed: Computed
+    rework: Rework, ranges: Ranges, together: int, computed: OnComputed
 ) -> list[TickReport]:
     """The reports of all ticks of a rework; or the one of the tick that fails, and none after it.
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
-from ..project.ticks import TickWindow
 from ..quality.changed import changed
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead

@@ -14,9 +14,9 @@ from hydro_core.errors import Code, DataError, Diagnostic, HydroError, Transient
 from hydro_core.faults import told_faults
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.looking import After
-from ..project.ticks import TickWindow, times_of
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Log = Callable[[str], None]
 
-Read = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
+ReadBatches = Callable[[Sequence[TickWindow]], "Mapping[str, Batch]"]
 """Gives what has landed for ticks, by the inputs' names."""
 
 
@@ -50,7 +50,7 @@ class Ranges:
 
     flow: FlowAsset
     pipeline: Pipeline
-    read: Read
+    read: ReadBatches
     log: Log
     refuse: Callable[[TickWindow], None] = _allowed
     """Raises for a tick that may not run."""
@@ -111,7 +111,8 @@ class Ranges:
         self.refuse(windows[-1])
         with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
             batches = self.read(windows)
-        with pipeline.prepare(first, last, batches, times=times_of(windows)) as prepared:
+        times = self.flow.ticks.calendar.times(first, last)
+        with pipeline.prepare(first, last, batches, times=times) as prepared:
             self._refuse_overtaken()
             self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
             prepared.write()

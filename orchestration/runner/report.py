@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import Rerun, says
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.noticed import Noticed, noticed_at
 from ..instance.run_tags import CORRECT, CORRECT_TAG
-from ..project.ticks import TickWindow
 from ..quality.suites import LAW_CHECKS, declared_checks
 from ..quality.validate import Verdict
 from .corrected import Corrected

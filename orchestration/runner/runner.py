@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import TickWindow
 
 from ..flows.flows import Flows
 from ..flows.looking import LandingReads, look
@@ -22,7 +23,6 @@ from ..openlineage.events import Parent
 from ..openlineage.telling import begun, told
 from ..project.began import started_empty
 from ..project.settings import ProjectSettings
-from ..project.ticks import TickWindow
 from ..quality.landed import landed_verdicts
 from ..quality.sample import Sample
 from .correction import correct

@@ -13,7 +13,7 @@ from hydro_core.ir.render import svg
 from hydro_core.ir.render.picture import title
 from hydro_core.project.flow_asset import FlowOutput
 
-from ..project.shape import Columns, OutputShape, StateShape
+from ..project.shape import ColumnTypes, OutputShape, StateShape
 from .content import Told
 from .sizes import TableSize
 
@@ -221,7 +221,7 @@ def _state(one: Told, state: StateShape) -> list[str]:
     ]
 
 
-def _kinds(columns: Columns) -> str:
+def _kinds(columns: ColumnTypes) -> str:
     kind = dict(columns)["item"]
     return f"<code class=kind>{escape(kind)}</code>"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hydro_core.functions.boolean import boolean_form
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.functions.read import read_function
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import RowItem
@@ -105,7 +105,7 @@ class InOtherWords(ast.NodeTransformer):
         return ast.IfExp(_bool(node.test), node.body, node.orelse)
 
 
-def form_of(text: str) -> Form:
+def form_of(text: str) -> NormalForm:
     fn = read_function(_read(f"lambda r: {text}"), {})
     return boolean_form(normal_form(fn, (ROW,)), (ROW,))
 
@@ -129,7 +129,7 @@ def value_of(text: str, row: RowItem) -> object:
 @pytest.mark.parametrize("seed", range(2))
 def test_what_has_one_form_does_the_same(seed: int) -> None:
     random = Random(f"boolean {seed}")
-    classes: dict[Form, dict[str, None]] = {}
+    classes: dict[NormalForm, dict[str, None]] = {}
     for _ in range(5_000):
         text = ast.unparse(random_test(random, random.randint(1, 3)))
         classes.setdefault(form_of(text), {})[text] = None

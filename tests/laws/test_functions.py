@@ -19,7 +19,7 @@ from hydro_core.errors import TypeProblem
 from hydro_core.functions.evaluate import call_item
 from hydro_core.functions.field_map import FieldMap, field_map
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.made import Use
+from hydro_core.functions.made import ResultUse
 from hydro_core.functions.result_type import result_type
 from hydro_core.types.item import FieldPath
 from hydro_core.types.values import canonical, conform
@@ -32,7 +32,7 @@ from tests.support.random_functions import (
     scope_of_helpers,
 )
 
-USES: tuple[Use, ...] = ("item", "optional", "elements")
+USES: tuple[ResultUse, ...] = ("item", "optional", "elements")
 FUNCTIONS = 60
 ITEMS = 4
 
@@ -86,7 +86,7 @@ def _check(source: str, fn: Fn, random: Random) -> int:
     return said
 
 
-def _items(result: Any, use: Use) -> list[Any]:
+def _items(result: Any, use: ResultUse) -> list[Any]:
     if use == "elements":
         return list(result) if isinstance(result, list | tuple) else []
     return [] if use == "optional" and result is None else [result]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.search import ChoiceSearch, follows
 from hydro_core.analysis.partition.steps import Steps, steps_of
-from hydro_core.analysis.partition.terms import At, Term
+from hydro_core.analysis.partition.terms import At, KeyTerm
 from hydro_core.catalog.registry import CATALOG
 from hydro_core.catalog.spec import Never
 from hydro_core.compile import Compiled, compile_text
@@ -70,7 +70,7 @@ KINDS: Mapping[str, Callable[[Random, int], Case]] = {
 }
 
 
-def _accepted(steps: Steps) -> Iterator[tuple[tuple[str, ...], Choice]]:
+def _accepted(steps: Steps) -> Iterator[tuple[tuple[str, ...], RoutingTerms]]:
     search = ChoiceSearch(steps)
     choices = search.choices()
     if choices:
@@ -112,16 +112,16 @@ def test_accepted_choices_of_many_programs_are_right(kind: str, part: int) -> No
     assert sum(_judge(kind, 1000 + part * 100 + i) for i in range(100)) >= 80
 
 
-def _fields(steps: Steps) -> Iterator[Choice]:
+def _fields(steps: Steps) -> Iterator[RoutingTerms]:
     """Every choice of single fields, of some inputs or none."""
     sources = list(steps.sources.values())
-    ways: list[list[Term | None]] = [[None, *map(At, source.leaves)] for source in sources]
+    ways: list[list[KeyTerm | None]] = [[None, *map(At, source.leaves)] for source in sources]
     for terms in product(*ways):
         named = zip(sources, terms, strict=True)
         yield {source.name: term for source, term in named if term is not None}
 
 
-def _refuted(rng: Random, text: str, steps: Steps, program: Compiled, choice: Choice) -> bool:
+def _refuted(rng: Random, text: str, steps: Steps, program: Compiled, choice: RoutingTerms) -> bool:
     for _ in range(15):
         ticks = _items(program, keyed_programs.ticks(rng, text, 3, 8))
         routing = Routing(rng.choice((2, 3, 5)), rng.randrange(10_000))

@@ -16,7 +16,6 @@ from hydrotick.code_location.records import last_key
 from hydrotick.flows.readiness import Ready
 from hydrotick.instance.run_tags import FLOW_TAG, JUDGED_TAG, PARTITION
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.project.ticks import TickAxis
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
 
@@ -31,7 +30,7 @@ class Case:
     ) -> None:
         self.flow: FlowAsset = flow or small_flow(home / "program")
         self.runner = TickRunner(ProjectSettings(home=home, range_ticks=8))
-        self.axis = TickAxis(self.flow.ticks)
+        self.axis = self.flow.ticks.calendar
         self.instance = instance
 
     def commit(self, first: int, last: int, *, record: bool = True) -> None:

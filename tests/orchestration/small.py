@@ -20,7 +20,6 @@ from hydrotick.code_location.records import refuse_lost_pipeline
 from hydrotick.project import project
 from hydrotick.project.project import Project
 from hydrotick.project.settings import ProjectSettings, project_settings
-from hydrotick.project.ticks import TickAxis
 from hydrotick.runner.runner import TickRunner
 
 PROGRAM = """
@@ -99,7 +98,7 @@ class Run:
     """Dagster runs of the flow in an instance, and what it recorded."""
 
     def __init__(self, flow: FlowAsset, runner: TickRunner, instance: dg.DagsterInstance) -> None:
-        self.axis = TickAxis(flow.ticks)
+        self.axis = flow.ticks.calendar
         self.flow, self.instance = flow, instance
         with suppress(DataError):
             refuse_lost_pipeline(instance, flow, runner)

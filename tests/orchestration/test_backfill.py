@@ -18,7 +18,6 @@ import pytest
 from assets.chat.asset import CHAT
 from hydrotick.instance import prepare_instance
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.project.ticks import TickAxis
 from hydrotick.resident.pool import WorkerPool
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import land
@@ -82,7 +81,7 @@ def api(project: ProjectSettings) -> Iterator[Api]:
 
 
 def test_a_backfill_is_one_run_in_order(api: Api, project: ProjectSettings) -> None:
-    axis = TickAxis(CHAT.ticks)
+    axis = CHAT.ticks.calendar
     keys = [axis.window(tick).key for tick in range(TICKS)]
     assets = [
         node["assetKey"]

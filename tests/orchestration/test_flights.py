@@ -12,7 +12,6 @@ from assets.flights.asset import FLIGHTS
 from assets.flights.landing import DAYS, land
 from hydrotick.cli.ticking import open_instance, run_ticks
 from hydrotick.project.settings import ProjectSettings
-from hydrotick.project.ticks import TickAxis
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.flights_by_hand import QUERIES, ByHand
 
@@ -73,7 +72,7 @@ def test_a_year_as_ranges(spark: SparkSession, by_hand: ByHand, tmp_path: Path) 
     assert spark is not None
     runner = TickRunner(ProjectSettings(home=tmp_path))
     land(runner.project.landing / "flights")
-    axis = TickAxis(FLIGHTS.ticks)
+    axis = FLIGHTS.ticks.calendar
     windows = [axis.window(tick) for tick in range(DAYS)]
     reports = list(runner.run(FLIGHTS, windows, log=lambda _: None))
     assert len(reports) == DAYS

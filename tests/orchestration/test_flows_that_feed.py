@@ -78,6 +78,29 @@ def test_what_the_other_flow_computes_again_is_followed(
     assert peaks(second, runner) == [(0, "ann", 1), (0, "bob", 2), (1, "ann", 41)]
 
 
+def test_shorter_ticks_read_the_longer_one_that_was_over(
+    fed: tuple[FlowAsset, FlowAsset, TickRunner],
+) -> None:
+    small, second, runner = fed
+    second = replace(second, ticks=replace(small.ticks, every="12h"), fed_by={"small": small.ticks})
+    assert run(small, runner, 0, 1, 2) == ["", "", ""]
+    ready = runner.ready(second)
+    assert (ready.until, ready.last) == (8, "2026-01-04-12:00")
+    assert "it waits for tick 2026-01-04 of `small`" in ready.why
+    assert set(run(second, runner, *range(6))) == {""}
+    assert peaks(second, runner) == [(2, "ann", 1), (2, "bob", 2), (4, "ann", 11)]
+    land(runner.project, [*BATCHES[:1], [("ann", 40)], *BATCHES[2:]])
+    reports = runner.correct(small, small.ticks.calendar.window(1), lambda _: None)
+    assert {report.problem for report in reports} == {""}
+    assert set(run(second, runner, 6, 7)) == {""}
+    assert peaks(second, runner) == [(2, "ann", 1), (2, "bob", 2), (4, "ann", 41)]
+    graph = project_definitions([small, second], runner).resolve_asset_graph()
+    mapping = graph.get_partition_mapping(
+        dg.AssetKey(["peaks", "peaks"]), dg.AssetKey(["small", "totals"])
+    )
+    assert mapping.start_offset == mapping.end_offset == -1
+
+
 def test_a_log_of_changes_is_not_read_as_if_it_only_gave(
     fed: tuple[FlowAsset, FlowAsset, TickRunner],
 ) -> None:

@@ -25,7 +25,7 @@ def test_a_landed_file_that_goes_away_while_it_is_read(
     monkeypatch.setattr(type(runner), "settings", property(lambda _: settings))
     (landed,) = (runner.project.landing / "small" / "payments").glob("*.parquet")
     kept, compute = landed.read_bytes(), RangeJobs.compute
-    windows = [small.TickAxis(flow.ticks).window(tick) for tick in (0, 1)]
+    windows = [flow.ticks.calendar.window(tick) for tick in (0, 1)]
 
     def computes(jobs: RangeJobs, *arguments: Any) -> Any:
         # What is at hand was read by now; Spark reads when it computes.

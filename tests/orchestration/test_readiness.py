@@ -15,7 +15,7 @@ from hydro_core.project.flow_asset import Expect, FlowAsset, FlowOutput, Landing
 from hydrotick import commands
 from hydrotick.code_location.factory import flow_definitions
 from hydrotick.code_location.records import last_key
-from hydrotick.flows.readiness import Committed, Latest, ready
+from hydrotick.flows.readiness import CommittedTicks, Latest, ready
 from hydrotick.project.settings import ProjectSettings
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import BATCHES, opened, serve
@@ -26,7 +26,7 @@ DAYS = Ticks(datetime(2026, 1, 1), "1d", datetime(2026, 2, 1))
 NEVER: Latest = lambda name: pytest.fail(f"{name} need not be looked at")  # noqa: E731
 
 
-NO_FLOW: Committed = lambda name: pytest.fail(f"{name} is not read")  # noqa: E731
+NO_FLOW: CommittedTicks = lambda name: pytest.fail(f"{name} is not read")  # noqa: E731
 
 
 def at(day: int, hour: int = 0) -> datetime:
@@ -65,9 +65,29 @@ def test_a_tick_waits_for_its_window(ticks: Ticks, now: datetime, until: int, wh
 
 
 @pytest.mark.parametrize(
+    ("theirs", "done", "until", "why"),
+    [
+        (replace(DAYS), 3, 3, "it waits for tick 2026-01-04 of `other`"),
+        (replace(DAYS, start=datetime(2026, 1, 3)), 0, 2, "it waits for tick 2026-01-03"),
+        (replace(DAYS, start=datetime(2025, 12, 1)), 33, 2, "it waits for tick 2026-01-03"),
+        (replace(DAYS, start=datetime(2025, 12, 1)), 5, 0, "it waits for tick 2026-01-01"),
+        (replace(DAYS, every="1w"), 1, 14, "it waits for tick 2026-01-08 of `other`"),
+        (replace(DAYS, end=datetime(2026, 1, 4)), 3, 30, "its window ends at"),
+    ],
+)
+def test_a_tick_waits_for_what_arrives_with_it(
+    theirs: Ticks, done: int, until: int, why: str
+) -> None:
+    flow = FlowAsset("days", "days.hydro", DAYS, {"x": FlowOutput("other", "x")})
+    flow = replace(flow, fed_by={"other": theirs})
+    found = ready(flow, NEVER, lambda _: done, at(31))
+    assert (found.until, why in found.why) == (until, True)
+
+
+@pytest.mark.parametrize(
     ("latest", "until", "why"),
     [
-        (None, 0, "it waits for `x`, where no row has landed"),
+        (None, 0, "it waits for `x`: no row has landed at x"),
         (at(3, 23), 2, "a row of `x` at or after 2026-01-04 00:00 UTC; the last one is of 2026-01"),
         (at(4), 3, "the last one is of 2026-01-04 00:00 UTC"),
         (3, 3, "a row of `x` of a later tick than 3; the last one is of 3"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import Ticks
-from hydrotick.project.ticks import TickAxis
+from hydrotick.code_location.partitions import partitions_of
 
 pytestmark = pytest.mark.dagster
 
@@ -21,6 +21,7 @@ ZONES = (
     "America/New_York",
     "America/Santiago",
     "America/Havana",
+    "Africa/Cairo",
     "Asia/Kolkata",
     "Australia/Sydney",
     "Pacific/Auckland",
@@ -75,16 +76,21 @@ def axes(draw: st.DrawFn) -> Ticks:
 @example(Ticks(datetime(2026, 3, 1, 2, 30), "1d", datetime(2027, 1, 1), zone="Europe/Amsterdam"))
 @example(Ticks(datetime(2026, 1, 4, 6), "1w", datetime(2027, 1, 1)))
 @example(Ticks(datetime(2026, 1, 31), "1mo", datetime(2029, 1, 1)))
+@example(Ticks(datetime(2023, 9, 1, 0, 30), "2h", datetime(2027, 1, 1), zone="America/Santiago"))
+@example(Ticks(datetime(2023, 9, 1, 0, 30), "1d", datetime(2027, 1, 1), zone="America/Santiago"))
+@example(Ticks(datetime(2024, 9, 1, 0, 30), "1w", datetime(2027, 1, 1), zone="America/Santiago"))
+@example(Ticks(datetime(2026, 4, 23), "6h", datetime(2027, 1, 1), zone="Africa/Cairo"))
+@example(Ticks(datetime(2026, 10, 28), "6h", datetime(2027, 1, 1), zone="Africa/Cairo"))
 @example(Ticks(datetime(2026, 10, 24, 22), "15m", datetime(2027, 1, 1), zone="Europe/Amsterdam"))
 def test_numbers_keys_and_windows_agree_with_dagster(ticks: Ticks) -> None:
-    axis = TickAxis(ticks)
-    keys = axis.partitions.get_partition_keys_between_indexes(0, SHOWN)
+    axis = ticks.calendar
+    keys = partitions_of(axis).get_partition_keys_between_indexes(0, SHOWN)
     windows = [axis.window(number) for number in range(len(keys))]
     assert [window.key for window in windows] == keys
     assert len(set(keys)) == len(keys)
     assert [axis.window_of(key) for key in keys] == windows
     for window in windows:
-        theirs = axis.partitions.time_window_for_partition_key(window.key)
+        theirs = partitions_of(axis).time_window_for_partition_key(window.key)
         # In UTC: times of two zones are never equal where one of them comes twice.
         ends = theirs.start.astimezone(UTC), theirs.end.astimezone(UTC)
         assert (window.start, window.end) == ends
@@ -102,10 +108,10 @@ def test_an_end_within_a_window_leaves_that_window_out(every: str, count: int) -
     ticks = Ticks(datetime(2026, 1, 1), every, datetime(2026, 1, 11, 20))
     if not count:
         with pytest.raises(HydroError, match=r"`end`: .* is within the first tick"):
-            TickAxis(ticks)
+            _ = ticks.calendar
         return
-    axis = TickAxis(ticks)
-    assert axis.count == count == len(axis.partitions.get_partition_keys())
+    axis = ticks.calendar
+    assert axis.count == count == len(partitions_of(axis).get_partition_keys())
     assert axis.closed(datetime(2030, 1, 1, tzinfo=UTC)) == count
 
 
@@ -124,16 +130,16 @@ def test_an_end_within_a_window_leaves_that_window_out(every: str, count: int) -
 )
 def test_a_key_of_no_tick_is_refused(ticks: Ticks, key: str, says: str) -> None:
     with pytest.raises(HydroError, match=says):
-        TickAxis(ticks).window_of(key)
+        ticks.calendar.window_of(key)
 
 
 def test_a_tick_is_closed_when_its_window_has_ended() -> None:
-    axis = TickAxis(Ticks(datetime(2024, 1, 1), "1d", datetime(2024, 1, 4)))
+    axis = Ticks(datetime(2024, 1, 1), "1d", datetime(2024, 1, 4)).calendar
     assert axis.closed(datetime(2023, 12, 31, tzinfo=UTC)) == 0
     assert axis.closed(datetime(2024, 1, 1, 23, 59, tzinfo=UTC)) == 0
     assert axis.closed(datetime(2024, 1, 2, tzinfo=UTC)) == 1
     assert axis.closed(datetime(2030, 1, 1, tzinfo=UTC)) == 3
-    late = TickAxis(Ticks(datetime(2024, 1, 1), delay="2h"))
+    late = Ticks(datetime(2024, 1, 1), delay="2h").calendar
     assert late.closed(datetime(2024, 1, 2, 1, 59, tzinfo=UTC)) == 0
     assert late.closed(datetime(2024, 1, 2, 2, tzinfo=UTC)) == 1
 
@@ -154,5 +160,5 @@ def test_a_tick_is_closed_when_its_window_has_ended() -> None:
 )
 def test_an_axis_without_ticks_is_refused(ticks: Ticks, says: str) -> None:
     with pytest.raises(HydroError, match=says) as caught:
-        TickAxis(ticks)
+        _ = ticks.calendar
     assert caught.value.code == "config"

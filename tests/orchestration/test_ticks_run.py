@@ -103,6 +103,13 @@ def test_a_range_that_ran_twice_is_told(
     assert main(["status", "small", "--format", "json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["flows"][0]["reruns"]
     assert told == {"function": function, "times": 1, "ticks": DAYS[:2], "stays": False}
+    why = ["why", "small", "totals", "--where", "user=ann"]
+    assert main(why) == 0
+    said = capsys.readouterr().out
+    assert "The range of this tick ran twice. Spark cannot tell" in said
+    assert function in said
+    assert main([*why, "--tick", DAYS[0], "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ran_again"] == [function]
 
 
 def test_a_committed_tick_is_recorded_again_and_not_run(

@@ -7,8 +7,8 @@ import dagster as dg
 
 from hydro_core.project.flow_asset import Ticks
 from hydrotick.code_location.factory import asset_key, project_definitions
+from hydrotick.code_location.partitions import partitions_of
 from hydrotick.project.settings import project_settings
-from hydrotick.project.ticks import TickAxis
 from hydrotick.runner.runner import TickRunner
 from tests.orchestration.small import small_flow
 
@@ -22,7 +22,7 @@ SECOND = replace(FIRST, name="second")
 
 @dg.asset(
     deps=[asset_key(flow, name) for flow in (FIRST, SECOND) for name in ("totals", "before")],
-    partitions_def=TickAxis(FIRST.ticks).partitions,
+    partitions_def=partitions_of(FIRST.ticks.calendar),
     backfill_policy=dg.BackfillPolicy.single_run(),
 )
 def report(context: dg.AssetExecutionContext) -> None:

@@ -27,7 +27,13 @@ def drawn(block: str) -> list[set[str]]:
 
 
 @pytest.mark.parametrize(
-    ("container", "number"), [("hydro_core", 0), ("hydro_core.spark", 1), ("hydrotick", 2)]
+    ("container", "number"),
+    [
+        ("hydro_core", 0),
+        ("hydro_core.spark", 1),
+        ("hydro_core.spark.lower", 2),
+        ("hydrotick", 3),
+    ],
 )
 def test_the_drawings_have_the_layers_of_the_contracts(container: str, number: int) -> None:
     contracts = CONTRACTS["importlinter"]["contracts"]

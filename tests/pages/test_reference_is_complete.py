@@ -34,7 +34,7 @@ def section(page: str, title: str) -> str:
 def test_operator(op: OpSpec) -> None:
     """It is there with its meaning, its ports, every argument, and an example that is checked."""
     says = section(OPERATORS, op.name)
-    assert op.meaning in says
+    assert op.summary in says
     assert "```hydrotick\n" in says
     assert "# tick 0: " in says
     for name in op.aliases:
@@ -43,8 +43,8 @@ def test_operator(op: OpSpec) -> None:
         assert f"`[{port.name}]`" in says
         assert not port.keyword or f"`{port.keyword}=`" in says
     for arg in op.args:
-        assert arg.meaning, f"`{arg.name}` of `{op.name}` says nothing of itself"
-        assert f"- `{arg.name}`: {arg.meaning}" in says
+        assert arg.summary, f"`{arg.name}` of `{op.name}` says nothing of itself"
+        assert f"- `{arg.name}`: {arg.summary}" in says
         assert all(f"`{choice}`" in says for choice in arg.choices)
 
 
@@ -66,7 +66,7 @@ def _used() -> Iterator[str]:
 def test_aggregate(aggregate: object) -> None:
     """It is in the table with its meaning and its other names, and in a program that is checked."""
     spec = AGGREGATES[aggregate.name]  # type: ignore[attr-defined]
-    assert spec.meaning in OPERATORS
+    assert spec.summary in OPERATORS
     assert all(f"`{name}`" in OPERATORS for name in (spec.name, *spec.aliases))
     assert all(f"`{name}`" in LANGUAGE for name in spec.aliases)
     assert spec.name in set(_used())

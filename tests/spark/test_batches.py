@@ -1,7 +1,6 @@
 """Batches: from columns to items, and from landing tables to ticks, with and without Spark."""
 
 from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +10,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from hydro_core.errors import DataError
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.batches import Batch, batch_of, ticks_within
 from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.ticks.calendar import Calendar
@@ -22,10 +21,6 @@ pytestmark = pytest.mark.spark
 
 DAY = datetime(2013, 1, 1, tzinfo=UTC)
 ROW = parse_ddl("user string, n long")
-
-
-def days(count: int, step: timedelta = timedelta(days=1)) -> dict[int, tuple[datetime, datetime]]:
-    return {t: (DAY + t * step, DAY + (t + 1) * step) for t in range(count)}
 
 
 def items(batch: Batch, spark: SparkSession) -> list[tuple[object, int]]:
@@ -124,8 +119,9 @@ def test_ticks_of_landing_tables(
         ],
     }[values]
     path = landed(tmp_path, kind, list(column))
-    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, small)
-    batch = inputs.read(1, 3, days(10))["x"]
+    where = {"x": LandingTable(path, "when")}
+    inputs = InputBatches(where, {"x": ROW}, lambda: spark, small, Calendar(DAY))
+    batch = inputs.read(1, 3)["x"]
     assert [(i["n"], t) for i, t in sorted(items(batch, spark), key=lambda x: x[0]["n"])] == [
         (1, 1),
         (2, 1),
@@ -134,24 +130,25 @@ def test_ticks_of_landing_tables(
     ]
     assert (batch.read.rows, batch.is_small) == (4, small > 0)
     assert batch.read.version == (0 if kind == "delta" else None)
-    assert items(inputs.read(4, 4, days(10))["x"], spark) == []
+    assert items(inputs.read(4, 4)["x"], spark) == []
 
 
 @pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
 def test_windows_of_unequal_length(spark: SparkSession, tmp_path: Path, small: int) -> None:
     path = landed(tmp_path, "delta", [date(2013, 1, 31), date(2013, 2, 1), date(2013, 3, 31)])
-    starts = [datetime(2013, m, 1, tzinfo=UTC) for m in (1, 2, 3, 4)]
-    times = dict(enumerate(pairwise(starts)))
-    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, small)
-    batch = inputs.read(0, 2, times)["x"]
+    where = {"x": LandingTable(path, "when")}
+    inputs = InputBatches(where, {"x": ROW}, lambda: spark, small, Calendar(DAY, "1mo"))
+    batch = inputs.read(0, 2)["x"]
     assert sorted((i["n"], t) for i, t in items(batch, spark)) == [(0, 0), (1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("kind", ["delta", "parquet"])
 def test_what_is_read_is_what_was_seen(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     path = landed(tmp_path, kind, [0, 0])
-    past = PipelinePast(tmp_path / "pipeline", Calendar(datetime(2013, 1, 1, tzinfo=UTC)))
-    inputs = InputBatches({"x": LandingTable(path, "when")}, {"x": ROW}, lambda: spark, past=past)
+    where = {"x": LandingTable(path, "when")}
+    inputs = InputBatches(
+        where, {"x": ROW}, lambda: spark, calendar=Calendar(DAY), directory=tmp_path / "pipeline"
+    )
     seen = inputs.landings.look(0)
     late = pa.table({"when": [0], "user": ["late"], "n": [9], "share": [0.5]})
     if kind == "delta":
@@ -177,7 +174,7 @@ def test_an_input_without_a_column_arrives_at_tick_0(spark: SparkSession, tmp_pa
         (LandingTable(Path("landing"), "day"), "the tick column `day` is missing"),
         (LandingTable(Path("landing"), "user"), "the tick column `user`: "),
         (LandingTable(Path("landing"), "share"), "`share` is double, which tells no tick"),
-        (LandingTable(Path("landing"), "when"), "has no window"),
+        (LandingTable(Path("landing"), "when"), "no windows"),
     ],
 )
 def test_a_wrong_landing_table_is_an_input_error(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.spark
 ITEM = parse_ddl("user string, v long")
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 TICKS = 3
-TIMES = dict(enumerate(pairwise(DAY + timedelta(days=t) for t in range(TICKS + 1))))
+CALENDAR = Calendar(DAY)
 ROWS: list[dict[str, Any]] = [
     {"day": date(2026, 1, 1), "user": "ann", "v": 1},
     {"day": date(2026, 1, 3), "user": None, "v": None},
@@ -110,9 +109,11 @@ def by_flow(
     path: Path, spark: SparkSession, small: int = 100, column: str = "day"
 ) -> list[list[Any]]:
     """The ticks as a flow has them, each by itself, and all as one range."""
-    inputs = InputBatches({"x": LandingTable(path, column)}, {"x": ITEM}, lambda: spark, small)
-    alone = [_items(inputs.read(t, t, TIMES)["x"].frame(spark), t) for t in range(TICKS)]
-    whole = inputs.read(0, TICKS - 1, TIMES)["x"]
+    inputs = InputBatches(
+        {"x": LandingTable(path, column)}, {"x": ITEM}, lambda: spark, small, CALENDAR
+    )
+    alone = [_items(inputs.read(t, t)["x"].frame(spark), t) for t in range(TICKS)]
+    whole = inputs.read(0, TICKS - 1)["x"]
     assert [_items(whole.frame(spark), t) for t in range(TICKS)] == alone
     assert whole.read.rows == sum(map(len, alone))
     assert whole.read.empty == tuple(t for t in range(TICKS) if not alone[t])
@@ -171,11 +172,14 @@ def test_text_is_no_number_however_many_rows_there_are(
 def test_what_is_wrong_at_another_tick_does_not_matter(spark: SparkSession, tmp_path: Path) -> None:
     rows = [{**row, "v": "many" if row["day"].day == 3 else 1} for row in ROWS]
     inputs = InputBatches(
-        {"x": LandingTable(tmp_path / _json(tmp_path, rows), "day")}, {"x": ITEM}, lambda: spark
+        {"x": LandingTable(tmp_path / _json(tmp_path, rows), "day")},
+        {"x": ITEM},
+        lambda: spark,
+        calendar=CALENDAR,
     )
-    assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
+    assert inputs.read(0, 1)["x"].read.rows == 2
     with pytest.raises(DataError, match=r"in tick 2, `rows.jsonl`: .*\(row 1, column `v`\)"):
-        inputs.read(1, 2, TIMES)
+        inputs.read(1, 2)
 
 
 @pytest.mark.parametrize("read", [by_run, lambda path: by_flow(path, None)])
@@ -190,7 +194,9 @@ def test_a_field_of_csv_that_does_not_fit_is_told_by_line_and_column(
 
 def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / _hive(tmp_path, ROWS)
-    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark)
+    inputs = InputBatches(
+        {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark, calendar=CALENDAR
+    )
     read = by_pieces.read_here
     seen: list[int] = []
 
@@ -201,7 +207,7 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
     by_pieces.read_here = counted
     try:
         for tick in range(TICKS):
-            inputs.read(tick, tick, TIMES)
+            inputs.read(tick, tick)
     finally:
         by_pieces.read_here = read
     assert seen == [2, 0, 2]
@@ -210,7 +216,9 @@ def test_the_folders_of_other_ticks_are_not_opened(spark: SparkSession, tmp_path
 @pytest.mark.parametrize("write", FORMS)
 def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write: Write) -> None:
     path = tmp_path / write(tmp_path, ROWS)
-    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark)
+    inputs = InputBatches(
+        {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: spark, calendar=CALENDAR
+    )
     assert inputs.landings.sources["x"].latest() == datetime(2026, 1, 3, tzinfo=UTC)
     shutil.rmtree(tmp_path)
     if "*" not in path.name:
@@ -220,8 +228,10 @@ def test_the_latest_row_of_a_landing(spark: SparkSession, tmp_path: Path, write:
 def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path) -> None:
     path = tmp_path / _delta(tmp_path, ROWS)
     write_deltalake(path, _table(ROWS), mode="overwrite")
-    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"))
-    before = inputs.read(0, 0, TIMES)["x"].read
+    inputs = InputBatches(
+        {"x": LandingTable(path, "day")}, {"x": ITEM}, lambda: pytest.fail("no"), calendar=CALENDAR
+    )
+    before = inputs.read(0, 0)["x"].read
     assert (before.rows, before.kind) == (2, "Delta table")
     shutil.rmtree(path / "_delta_log")
     old = InputRead("x", 2, str(path), 1)
@@ -230,7 +240,7 @@ def test_a_delta_table_that_has_lost_its_log_is_not_read_as_files(tmp_path: Path
             inputs.landings.look(1, [known])
         assert caught.value.code == "input"
     elsewhere = InputRead("x", 2, str(tmp_path / "other"), 1)
-    assert inputs.read(1, 1, TIMES, inputs.landings.look(1, [elsewhere]))["x"].read.rows == 0
+    assert inputs.read(1, 1, inputs.landings.look(1, [elsewhere]))["x"].read.rows == 0
 
 
 @pytest.mark.parametrize("small", [0, 100])
@@ -242,7 +252,7 @@ def test_a_missing_column_is_told_with_all_that_there_are(
     item = parse_ddl("user string, amount long")
     landing = LandingTable(tmp_path / place, "day")
     with pytest.raises(DataError, match="the column `user` is missing") as caught:
-        InputBatches({"o": landing}, {"o": item}, _no_session, small).read(0, 0, TIMES)
+        InputBatches({"o": landing}, {"o": item}, _no_session, small, CALENDAR).read(0, 0)
     assert caught.value.diagnostics[0].help == "there are day, usr, amount"
 
 
@@ -251,7 +261,7 @@ def test_a_delta_table_in_a_path_that_its_library_cannot_take_is_refused(tmp_pat
     (tmp_path / "a[1]").mkdir()
     place = table.rename(tmp_path / "a[1]" / "table")
     inputs = InputBatches(
-        {"o": LandingTable(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100
+        {"o": LandingTable(place, "day")}, {"o": parse_ddl("k string")}, _no_session, 100, CALENDAR
     )
     for read in (lambda: inputs.read(0, 0), inputs.landings.sources["o"].latest):
         with pytest.raises(DataError, match=r"its path has `\[` `\]`"):
@@ -265,9 +275,12 @@ def _no_session() -> SparkSession:
 def test_a_delta_table_within_a_folder_is_not_read_as_files(tmp_path: Path) -> None:
     _delta(tmp_path, ROWS)
     inputs = InputBatches(
-        {"x": LandingTable(tmp_path, "day")}, {"x": ITEM}, lambda: pytest.fail("no")
+        {"x": LandingTable(tmp_path, "day")},
+        {"x": ITEM},
+        lambda: pytest.fail("no"),
+        calendar=CALENDAR,
     )
-    for read in (lambda: inputs.read(0, 0, TIMES), lambda: by_run(tmp_path)):
+    for read in (lambda: inputs.read(0, 0), lambda: by_run(tmp_path)):
         with pytest.raises(DataError, match="there is a Delta table at"):
             read()
 
@@ -286,15 +299,14 @@ def test_dates_are_those_of_the_zone(
     path = tmp_path / write(tmp_path, rows)
     monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     calendar = Calendar(datetime(2026, 10, 24), zone="America/New_York")
-    windows = {t: (w.start, w.end) for t in range(3) for w in [calendar.window(t)]}
     inputs = InputBatches(
         {"x": LandingTable(path, "day")},
         {"x": ITEM},
         lambda: spark,
         100 if where == "here" else 0,
-        calendar.zone,
+        calendar,
     )
-    batch = inputs.read(0, 2, windows)["x"].frame(spark).toArrow().to_pylist()
+    batch = inputs.read(0, 2)["x"].frame(spark).toArrow().to_pylist()
     assert sorted((row["t"], row["item"]["v"]) for row in batch) == [(0, 24), (1, 25), (2, 26)]
     assert inputs.landings.sources["x"].latest() == datetime(2026, 10, 26, 4, tzinfo=UTC)
 
@@ -312,7 +324,9 @@ def test_a_null_that_may_not_be_is_refused(
     item = parse_ddl("user string, v long not null")
     monkeypatch.setattr(by_pieces, "_HERE", 2**20 if where == "here" else 0)
     small = 100 if where == "here" else 0
-    inputs = InputBatches({"x": LandingTable(path, "day")}, {"x": item}, lambda: spark, small)
-    assert inputs.read(0, 1, TIMES)["x"].read.rows == 2
+    inputs = InputBatches(
+        {"x": LandingTable(path, "day")}, {"x": item}, lambda: spark, small, CALENDAR
+    )
+    assert inputs.read(0, 1)["x"].read.rows == 2
     with pytest.raises(DataError, match=r"in tick 2, .* \(row 1, column `v`\)"):
-        inputs.read(0, 2, TIMES)
+        inputs.read(0, 2)

@@ -23,10 +23,10 @@ from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.few_rows import few_rows_session
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.functions.guards import MARK
-from hydro_core.spark.lower.folds import wrapped
-from hydro_core.spark.lower.items import literal
-from hydro_core.spark.lower.native import native_fold, native_reduction
-from hydro_core.spark.lower.partial import MergedResult
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.partial import MergedResult
+from hydro_core.spark.lower.items.columns import literal
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.common import type_of

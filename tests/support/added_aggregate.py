@@ -1,4 +1,4 @@
-"""An aggregate that is added to the language: its entry and its meaning, and nothing else."""
+"""An aggregate that is added to the language: its entry and its definition, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from hydro_core.catalog import aggregates
 from hydro_core.catalog.aggregates import AggregateSpec, Kept
-from hydro_core.reference.meanings import aggregates as meanings
-from hydro_core.reference.meanings.aggregates import GroupValues
+from hydro_core.reference.definitions import aggregates as definitions
+from hydro_core.reference.definitions.aggregates import GroupValues
 from hydro_core.types.item import LONG
 
 RANGE = AggregateSpec(
@@ -27,9 +27,9 @@ RANGE = AggregateSpec(
 def add_range(patched: pytest.MonkeyPatch) -> None:
     """Programs may then say `range("v")`, of integers."""
 
-    def meaning(group: GroupValues) -> Any:
+    def definition(group: GroupValues) -> Any:
         return max(group.values) - min(group.values) if group.values else None
 
     patched.setitem(aggregates._TABLE, RANGE.name, RANGE)
     patched.setitem(aggregates._NAMES, RANGE.name, RANGE.name)
-    patched.setitem(meanings.AGGREGATES, RANGE.name, meaning)  # type: ignore[attr-defined]
+    patched.setitem(definitions.AGGREGATES, RANGE.name, definition)  # type: ignore[attr-defined]

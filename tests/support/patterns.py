@@ -172,6 +172,12 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(found)
 
 
+def of_empty(rule: Rule) -> bool:
+    """Whether the rule is about streams that never have an item."""
+    facts = (*rule.when, rule.rhs)
+    return any(isinstance(f, Fact) and f.name == "empty" for f in facts)
+
+
 ON_ROWS = frozenset({"select", "with_columns", "rename", "drop"})
 KNOWN_TOGETHER = {
     *("parts", "moving", "moves", "distinct_of", "apart"),
@@ -270,6 +276,13 @@ class Instance:
                 by = None if "global" in self.rule.name else ("k",)
                 made = (("v", Aggregate("sum", ("v",))),)
                 self.payloads["f"] = Args((("by", by), ("aggregates", made)))
+            elif condition.name == "empty":
+                name = condition.args[0].name
+                source = self._input(name)
+                self.bound[name] = self._add("difference", Args(), (source, source))
+            elif condition.name == "itemless":
+                literal = (("items", ()), ("schema", parse_ddl(self.schema)))
+                self.payloads[condition.args[1].name] = Args(literal)
             elif condition.name == "growing":
                 name = condition.args[0].name
                 defined = any(

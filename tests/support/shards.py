@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.steps import Steps
-from hydro_core.analysis.partition.terms import UNKNOWN, At, Term
+from hydro_core.analysis.partition.terms import UNKNOWN, At, KeyTerm
 from hydro_core.analysis.partition.wording import as_path
 from hydro_core.catalog.registry import NAMES
 from hydro_core.catalog.spec import Args
@@ -37,7 +37,7 @@ class Routing:
     shards: int
     seed: int
 
-    def shard(self, term: Term | None, item: Any) -> int:
+    def shard(self, term: KeyTerm | None, item: Any) -> int:
         """The shard of an item that is routed by the term; None: any one."""
         if term is None:
             return self.seed % self.shards
@@ -45,7 +45,7 @@ class Routing:
         return int.from_bytes(blake2b(form.encode(), digest_size=4).digest()) % self.shards
 
 
-def value_of(term: Term, item: Any) -> Any:
+def value_of(term: KeyTerm, item: Any) -> Any:
     """The value of a term of an item; where a function fails, a value of its own."""
     if isinstance(term, At):
         return _at(item, term.path)
@@ -75,7 +75,7 @@ def bags(program: Compiled, ticks: Sequence[TickInput]) -> Bags:
 def bags_of_shards(
     steps: Steps,
     ticks: Sequence[TickInput],
-    choice: Choice,
+    choice: RoutingTerms,
     routing: Routing,
     replicated: Collection[str] = (),
 ) -> Bags:
@@ -96,7 +96,7 @@ def bags_of_shards(
 def _part(
     steps: Steps,
     tick: TickInput,
-    choice: Choice,
+    choice: RoutingTerms,
     routing: Routing,
     replicated: Collection[str],
     shard: int,
@@ -111,11 +111,11 @@ def _part(
 
 
 def _of_shard(
-    steps: Steps, choice: Choice, routing: Routing, replicated: Collection[str], shard: int
+    steps: Steps, choice: RoutingTerms, routing: Routing, replicated: Collection[str], shard: int
 ) -> Compiled:
     """What leads to an output; of what every shard has whole a filter takes its part."""
     graph, cut = steps.typed.graph, steps.cut(replicated)
-    splits: dict[tuple[str, int], Term | None] = dict(locate(steps, choice, replicated).splits)
+    splits: dict[tuple[str, int], KeyTerm | None] = dict(locate(steps, choice, replicated).splits)
     for sinks in graph.sinks.values():
         splits |= {(sink.id, 0): None for sink in sinks if sink.inputs[0].node not in cut}
     nodes: list[Node] = []
@@ -132,7 +132,7 @@ def _of_shard(
     return compile_graph(Graph.of(nodes), schemas)
 
 
-def _filter(name: str, reads: Endpoint, term: Term | None, routing: Routing, shard: int) -> Node:
+def _filter(name: str, reads: Endpoint, term: KeyTerm | None, routing: Routing, shard: int) -> Node:
     def is_mine(item: Any) -> bool:
         return routing.shard(term, item) == shard
 
@@ -144,7 +144,7 @@ def is_right(
     steps: Steps,
     ticks: Sequence[TickInput],
     whole: Bags,
-    choice: Mapping[str, Term],
+    choice: Mapping[str, KeyTerm],
     routing: Routing,
     replicated: Collection[str] = (),
 ) -> bool:

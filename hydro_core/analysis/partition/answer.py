@@ -8,10 +8,10 @@ from typing import Any
 
 from hydro_core.analysis.infer import Typed, infer
 from hydro_core.analysis.partition.explain import Blocker, Failing, blockers_of, described
-from hydro_core.analysis.partition.locations import Choice, locate
+from hydro_core.analysis.partition.locations import RoutingTerms, locate
 from hydro_core.analysis.partition.search import ChoiceSearch
 from hydro_core.analysis.partition.steps import FieldDependencies, Steps, steps_of
-from hydro_core.analysis.partition.terms import Term, whole
+from hydro_core.analysis.partition.terms import KeyTerm, whole
 from hydro_core.analysis.partition.two_steps import in_two_steps
 from hydro_core.analysis.partition.wording import as_path
 from hydro_core.errors import Diagnostic, ProgramError
@@ -28,7 +28,7 @@ class Replication:
     """A smallest set of inputs that, whole on every shard, lets the others be cut."""
 
     replicate: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[RoutingTerms, ...]
     """`({},)`: the others may be routed by any function of their items."""
 
     def as_json(self) -> dict[str, Any]:
@@ -47,11 +47,11 @@ class Partitioning:
 
     name: str
     inputs: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[RoutingTerms, ...]
     """All minimal choices; `({},)`: any routing that is a function of the item."""
     blockers: tuple[Blocker, ...] = ()
     partial: tuple[Replication, ...] = ()
-    two_steps: tuple[Choice, ...] = ()
+    two_steps: tuple[RoutingTerms, ...] = ()
     """Where there is no choice: those that serve if a last step makes results of all items of one
     result of each shard.
     """
@@ -89,12 +89,12 @@ class Partitioning:
         return described(self)
 
 
-def choice_as_json(choice: Choice) -> dict[str, list[str]]:
+def choice_as_json(choice: RoutingTerms) -> dict[str, list[str]]:
     """The paths by which inputs are routed: `{"orders": ["user", "id"]}`."""
     return {name: as_path(term) for name, term in choice.items()}
 
 
-def _choices_as_json(choices: tuple[Choice, ...]) -> dict[str, Any]:
+def _choices_as_json(choices: tuple[RoutingTerms, ...]) -> dict[str, Any]:
     keys = [choice_as_json(choice) for choice in choices if choice]
     return {"keys": keys} if keys else {"any": True} if choices else {}
 
@@ -121,7 +121,9 @@ def partition(typed: Typed, fds: Mapping[str, FieldDependencies] | None = None) 
     return Partitioning(name, inputs, (), blockers, partial, in_two, complete=search.complete)
 
 
-def _in_two_steps(steps: Steps, fds: Mapping[str, FieldDependencies] | None) -> tuple[Choice, ...]:
+def _in_two_steps(
+    steps: Steps, fds: Mapping[str, FieldDependencies] | None
+) -> tuple[RoutingTerms, ...]:
     parts = in_two_steps(steps)
     if parts is None:
         return ()
@@ -147,7 +149,7 @@ def judge(typed: Typed, on: On, fds: Mapping[str, FieldDependencies] | None = No
     )
 
 
-def choice_of(steps: Steps, on: On) -> Choice:
+def choice_of(steps: Steps, on: On) -> RoutingTerms:
     """The choice that a person wrote.
 
     Raises:
@@ -170,7 +172,7 @@ def _ordered(steps: Steps) -> tuple[str, ...]:
     )
 
 
-def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> Term:
+def _routed(steps: Steps, name: str, paths: str | Sequence[str]) -> KeyTerm:
     source = next((s for s in steps.sources.values() if s.name == name), None)
     if source is None:
         known = _inputs(steps)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.analysis.partition.locations import Choice
+from hydro_core.analysis.partition.locations import RoutingTerms
 from hydro_core.analysis.partition.origins import Origins, tables_back
 from hydro_core.analysis.partition.steps import FlowStep, Steps
-from hydro_core.analysis.partition.terms import At, Term, rewritten
+from hydro_core.analysis.partition.terms import At, KeyTerm, rewritten
 from hydro_core.analysis.partition.two_steps import steps_of_result
 from hydro_core.analysis.partition.wording import as_text
 from hydro_core.catalog.spec import Never, OnAnyField, Replicated
@@ -98,12 +98,12 @@ def _refusal(answer: Partitioning) -> list[str]:
     return lines
 
 
-def _broadcast(replicate: tuple[str, ...], choices: tuple[Choice, ...]) -> str:
+def _broadcast(replicate: tuple[str, ...], choices: tuple[RoutingTerms, ...]) -> str:
     then = " or ".join(in_words(c) for c in choices[:2] if c) or "the others anyhow"
     return f"a broadcast: every shard gets all of {_listed(replicate)}; then route {then}"
 
 
-def in_words(choice: Choice) -> str:
+def in_words(choice: RoutingTerms) -> str:
     """`orders by user.id, users by id`."""
     return ", ".join(f"{name} by {as_text(term)}" for name, term in choice.items())
 
@@ -154,7 +154,7 @@ def _routes(origins: Origins) -> Iterator[str]:
 
 def _lost(steps: Steps, step: FlowStep) -> Iterator[str]:
     """Where the fields of a key stop being fields of an input."""
-    seen: set[tuple[str, Term]] = set()
+    seen: set[tuple[str, KeyTerm]] = set()
     assert step.key is not None
     for name in step.key.fields[0]:
         for reads, fields in zip(step.inputs, step.key.fields, strict=True):
@@ -169,7 +169,7 @@ def _lost(steps: Steps, step: FlowStep) -> Iterator[str]:
 
 
 def _ends(
-    steps: Steps, name: str, term: Term, seen: set[tuple[str, Term]]
+    steps: Steps, name: str, term: KeyTerm, seen: set[tuple[str, KeyTerm]]
 ) -> Iterator[tuple[Node, FieldPath]]:
     todo = [(name, term)]
     while todo:

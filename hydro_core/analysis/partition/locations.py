@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, Key, Steps
+from hydro_core.analysis.partition.steps import FlowStep, InputLeaves, ShardKey, Steps
 from hydro_core.analysis.partition.terms import (
     DETERMINED,
     MOST_TERMS,
     UNKNOWN,
     At,
-    Term,
+    KeyTerm,
     all_rewritten,
     fewest,
     is_determined,
@@ -28,9 +28,9 @@ from hydro_core.analysis.partition.terms import (
 from hydro_core.ir.graph import NodeId
 from hydro_core.types.item import FieldPath
 
-Choice = Mapping[str, Term]
+RoutingTerms = Mapping[str, KeyTerm]
 """The inputs that are routed by a value of their items; another is by any function of the item."""
-Located = frozenset[Term] | None
+Located = frozenset[KeyTerm] | None
 """The terms of a stream; None: all, since no item is known to come."""
 
 
@@ -41,7 +41,7 @@ class Locations:
     terms: Mapping[NodeId, Located]
     failed: tuple[FlowStep, ...]
     """The operators whose items would not meet, in the order of the flow."""
-    splits: Mapping[tuple[NodeId, int], Term | None]
+    splits: Mapping[tuple[NodeId, int], KeyTerm | None]
     """The inputs of operators that every shard has whole, where only a part of each may be used:
     the term over their items by which it is told; None: any one shard has them.
     """
@@ -49,7 +49,7 @@ class Locations:
 
 def locate(
     steps: Steps,
-    choice: Choice,
+    choice: RoutingTerms,
     replicated: Collection[str] = (),
 ) -> Locations:
     """The locations of all streams under a choice.
@@ -64,7 +64,9 @@ def locate(
     return Locations(check.terms, failed, check.splits)
 
 
-def first_failed(steps: Steps, choice: Choice, waived: Collection[NodeId] = ()) -> FlowStep | None:
+def first_failed(
+    steps: Steps, choice: RoutingTerms, waived: Collection[NodeId] = ()
+) -> FlowStep | None:
     """The first operator that a choice does not serve; None if it serves all.
 
     What is waived counts as served: what it reads is then as if it had been gathered before it.
@@ -72,7 +74,7 @@ def first_failed(steps: Steps, choice: Choice, waived: Collection[NodeId] = ()) 
     return next(_Check(steps, choice, steps.cut(), waived).failing(), None)
 
 
-def apart(steps: Steps, choice: Choice) -> frozenset[NodeId]:
+def apart(steps: Steps, choice: RoutingTerms) -> frozenset[NodeId]:
     """The operators that a choice does not serve, each as if all others were served."""
     cut = steps.cut()
     return frozenset(_Check(steps, choice, cut, cut).apart())
@@ -84,14 +86,14 @@ class _Check:
     def __init__(
         self,
         steps: Steps,
-        choice: Choice,
+        choice: RoutingTerms,
         cut: frozenset[NodeId],
         waived: Collection[NodeId],
     ) -> None:
         self._steps, self._choice, self._cut = steps, choice, cut
         self._waived = frozenset(waived)
         self.terms: dict[NodeId, Located] = dict.fromkeys(cut)
-        self.splits: dict[tuple[NodeId, int], Term | None] = {}
+        self.splits: dict[tuple[NodeId, int], KeyTerm | None] = {}
 
     def failing(self) -> Iterator[FlowStep]:
         """Settles the streams, and gives the operators that are not served."""
@@ -106,9 +108,9 @@ class _Check:
         for group in self._steps.groups:
             cut = [step for step in group if step.node.id in self._cut]
             alone = len(cut) == 1 and cut[0].node.id not in cut[0].inputs
-            yield from zip(cut, self._settled(cut, once=alone), strict=True)
+            yield from zip(cut, self._confirmed(cut, once=alone), strict=True)
 
-    def _settled(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
+    def _confirmed(self, group: Sequence[FlowStep], *, once: bool) -> list[_Outcome]:
         """Takes away claims of the streams of a group until all that is left is confirmed."""
         while True:
             outcomes = [self._take(step) for step in group]
@@ -120,7 +122,7 @@ class _Check:
         outcome = self._outcome(step)
         if outcome is None or (isinstance(outcome, _Apart) and step.node.id in self._waived):
             return outcome, False
-        found = frozenset[Term]() if isinstance(outcome, _Apart) else outcome
+        found = frozenset[KeyTerm]() if isinstance(outcome, _Apart) else outcome
         before = self.terms[step.node.id]
         after = found if before is None else before & found
         self.terms[step.node.id] = after
@@ -166,7 +168,7 @@ class _Check:
     def _split(self, step: FlowStep, i: int, terms: Located) -> None:
         self.splits[step.node.id, i] = next(iter(terms), None) if terms else None
 
-    def _met(self, step: FlowStep, key: Key, cut: list[int]) -> _Outcome:
+    def _met(self, step: FlowStep, key: ShardKey, cut: list[int]) -> _Outcome:
         """Items of equal keys lie together if there is a term of the key that all inputs lie at."""
         terms = [self.terms[step.inputs[i]] for i in cut]
         at_key = (
@@ -224,24 +226,24 @@ def _one_of(terms: Located) -> Located:
     return frozenset([simplest(known)]) if known else frozenset()
 
 
-def _routed(source: InputLeaves, term: Term | None) -> frozenset[Term]:
+def _routed(source: InputLeaves, term: KeyTerm | None) -> frozenset[KeyTerm]:
     """Where the items of an input lie: at the term, and what comes to the same."""
     if term is None:
         term = (UNKNOWN, source.name, *map(At, source.leaves))
-    table: dict[Term, tuple[Term, ...]] = {}
+    table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for leaf in source.leaves:
         table[At(leaf)] = tuple(_equivalents(source, leaf, frozenset()))
     return all_rewritten([term], table)
 
 
-def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[Term]:
+def _equivalents(source: InputLeaves, leaf: FieldPath, seen: frozenset[FieldPath]) -> list[KeyTerm]:
     """A leaf, and the unknown functions of other leaves that it is."""
-    found: list[Term] = [At(leaf)]
+    found: list[KeyTerm] = [At(leaf)]
     if leaf in seen:
         return found
     for number, (determining, determined) in enumerate(source.dependencies):
         if determined == leaf:
-            table: dict[Term, tuple[Term, ...]] = {
+            table: dict[KeyTerm, tuple[KeyTerm, ...]] = {
                 At(path): tuple(_equivalents(source, path, seen | {leaf})) for path in determining
             }
             plain = (DETERMINED, source.name, number, *map(At, sorted(determining)))

@@ -15,8 +15,8 @@ from hydro_core.analysis.partition.terms import (
     HOLE,
     LARGEST,
     At,
-    Table,
-    Term,
+    KeyTerm,
+    TermTable,
     fields_of,
     is_computable,
     rewritten,
@@ -28,7 +28,7 @@ _MOST_SHAPES = 4
 _MOST_TIMES = 3
 """So often a function is followed back through one operator: a cycle would apply it for ever."""
 
-Origins = Mapping[str, frozenset[Term]]
+Origins = Mapping[str, frozenset[KeyTerm]]
 """For each input the terms over its items that a value may come from."""
 
 
@@ -38,7 +38,7 @@ class Proposals:
 
     steps: Steps
     _plain: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
-    _tables: dict[NodeId, list[Table]] = field(default_factory=dict)
+    _tables: dict[NodeId, list[TermTable]] = field(default_factory=dict)
 
     def of(self, step: FlowStep) -> tuple[Origins, ...]:
         """The ways to serve the operator: of each input that it looks at one of the terms."""
@@ -46,7 +46,7 @@ class Proposals:
             self._plain[step.node.id] = tuple(self._of_key(step))
         return self._plain[step.node.id]
 
-    def coarser(self, ways: Iterable[Origins], shapes: Iterable[Term]) -> Iterator[Origins]:
+    def coarser(self, ways: Iterable[Origins], shapes: Iterable[KeyTerm]) -> Iterator[Origins]:
         """The same by functions of what is wanted, such as others look at."""
         ways = list(ways)
         found = (self._shaped(origins, shape) for shape in shapes for origins in ways)
@@ -57,13 +57,13 @@ class Proposals:
         if step.key is None:
             return
         for name in step.key.fields[0]:
-            found: dict[str, set[Term]] = {}
+            found: dict[str, set[KeyTerm]] = {}
             for node, fields in zip(step.inputs, step.key.fields, strict=True):
                 for term in fields[name]:
                     self._follow(node, term, found)
             yield {source: frozenset(terms) for source, terms in found.items()}
 
-    def _follow(self, node: NodeId, term: Term, found: dict[str, set[Term]]) -> None:
+    def _follow(self, node: NodeId, term: KeyTerm, found: dict[str, set[KeyTerm]]) -> None:
         todo, seen = [(node, term)], {(node, term)}
         times = Counter[NodeId]()
         while todo:
@@ -86,7 +86,7 @@ class Proposals:
                         seen.add((reads, before))
                         todo.append((reads, before))
 
-    def _shaped(self, origins: Origins, shape: Term) -> Origins:
+    def _shaped(self, origins: Origins, shape: KeyTerm) -> Origins:
         """The same function of all of it: coarser, as another operator may want it."""
         named = {source.name: source.item for source in self.steps.sources.values()}
         found = {}
@@ -99,14 +99,14 @@ class Proposals:
         return found
 
 
-def shapes_of(ways: Iterable[Origins]) -> Sequence[Term]:
+def shapes_of(ways: Iterable[Origins]) -> Sequence[KeyTerm]:
     """The functions of one field that are wanted, the simplest of them."""
     terms = {t for origins in ways for ts in origins.values() for t in ts}
     shapes = {shape for term in terms if (shape := _shape(term)) is not None}
     return sorted(shapes, key=lambda shape: (size_of(shape), repr(shape)))[:_MOST_SHAPES]
 
 
-def tables_back(step: FlowStep) -> Iterator[Table]:
+def tables_back(step: FlowStep) -> Iterator[TermTable]:
     """From the output's fields to those of each input, by way of the key, too."""
     for i, table in enumerate(step.backward):
         if step.key is None:
@@ -120,7 +120,7 @@ def tables_back(step: FlowStep) -> Iterator[Table]:
         yield {**table, **through_key}
 
 
-def _ways(source: InputLeaves, term: Term) -> Iterator[Term]:
+def _ways(source: InputLeaves, term: KeyTerm) -> Iterator[KeyTerm]:
     """The term, if something can be routed by it, and what its fields determine."""
     looked = fields_of(term)
     if not looked or not is_computable(term, source.item):
@@ -133,7 +133,7 @@ def _ways(source: InputLeaves, term: Term) -> Iterator[Term]:
     yield from (At(path) for path in sorted(known - looked))
 
 
-def _shape(term: Term) -> Term | None:
+def _shape(term: KeyTerm) -> KeyTerm | None:
     """The function that is applied to a field, where it is one field."""
     looked = fields_of(term)
     if isinstance(term, At) or len(looked) != 1:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice, product
 
-from hydro_core.analysis.partition.locations import Choice, apart, first_failed
+from hydro_core.analysis.partition.locations import RoutingTerms, apart, first_failed
 from hydro_core.analysis.partition.origins import Origins, Proposals, shapes_of
 from hydro_core.analysis.partition.steps import FlowStep, Steps
-from hydro_core.analysis.partition.terms import HOLE, Term, fields_of, rewritten
+from hydro_core.analysis.partition.terms import HOLE, KeyTerm, fields_of, rewritten
 from hydro_core.ir.graph import NodeId
 from hydro_core.ir.walk import reachable
 
@@ -34,7 +34,7 @@ class ChoiceSearch:
     def __post_init__(self) -> None:
         self._proposals = Proposals(self.steps)
 
-    def choices(self, replicated: Collection[str] = ()) -> list[Choice]:
+    def choices(self, replicated: Collection[str] = ()) -> list[RoutingTerms]:
         """All minimal choices that serve all operators; `[{}]` if any routing does."""
         ways = [part.choices() for part in self._of(replicated)]
         self._note(replicated)
@@ -59,7 +59,7 @@ class ChoiceSearch:
         self._note(())
         return found
 
-    def partial(self) -> list[tuple[tuple[str, ...], list[Choice]]]:
+    def partial(self) -> list[tuple[tuple[str, ...], list[RoutingTerms]]]:
         """The smallest sets of inputs that, whole on every shard, let the others be cut.
 
         Operators that cannot be served together stay so until an input that leads to them is whole
@@ -112,12 +112,12 @@ class _Part:
     steps: Steps
     proposals: Proposals
     complete: bool = True
-    _choices: list[Choice] | None = None
+    _choices: list[RoutingTerms] | None = None
     _wants: dict[NodeId, tuple[Origins, ...]] = field(default_factory=dict)
-    _asked: dict[frozenset[tuple[str, Term]], frozenset[NodeId]] = field(default_factory=dict)
+    _asked: dict[frozenset[tuple[str, KeyTerm]], frozenset[NodeId]] = field(default_factory=dict)
     """Of choices, the operators that they do not serve."""
 
-    def choices(self) -> list[Choice]:
+    def choices(self) -> list[RoutingTerms]:
         if self._choices is None:
             found = self._found(coarser=False)
             self._choices = _least(found or self._found(coarser=True))
@@ -148,7 +148,7 @@ class _Part:
         return self._wants[step.node.id]
 
     @cached_property
-    def _shapes(self) -> Sequence[Term]:
+    def _shapes(self) -> Sequence[KeyTerm]:
         return shapes_of(origins for step in self.steps for origins in self.wants(step))
 
     def blockers(self) -> list[FlowStep]:
@@ -182,7 +182,7 @@ class _Part:
                 return True
         return False
 
-    def _apart(self, step: FlowStep, choice: Choice) -> FlowStep | None:
+    def _apart(self, step: FlowStep, choice: RoutingTerms) -> FlowStep | None:
         known = frozenset(choice.items())
         if known not in self._asked:
             self._asked[known] = apart(self.steps, choice)
@@ -207,25 +207,25 @@ class _Part:
                 kept = fewer
         return set(kept)
 
-    def _found(self, *, coarser: bool) -> list[Choice]:
+    def _found(self, *, coarser: bool) -> list[RoutingTerms]:
         found = []
         for choice in self._right(coarser=coarser):
             found += self._smaller(choice)
         return found
 
-    def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[Choice]:
+    def _right(self, *, coarser: bool, waived: Collection[NodeId] = ()) -> Iterator[RoutingTerms]:
         """Choices that serve all operators, though some may route more than they need."""
         tried = self._tried(lambda c: first_failed(self.steps, c, waived), coarser=coarser)
         return (choice for choice, failed in tried if failed is None)
 
     def _tried(
-        self, failing: Callable[[Choice], FlowStep | None], *, coarser: bool
-    ) -> Iterator[tuple[Choice, FlowStep | None]]:
+        self, failing: Callable[[RoutingTerms], FlowStep | None], *, coarser: bool
+    ) -> Iterator[tuple[RoutingTerms, FlowStep | None]]:
         """Choices, each with an operator that is not served, if there is one; more is then routed
         for its sake.
         """
-        todo: list[Choice] = [{}]
-        seen: set[frozenset[tuple[str, Term]]] = set()
+        todo: list[RoutingTerms] = [{}]
+        seen: set[frozenset[tuple[str, KeyTerm]]] = set()
         while todo:
             choice = todo.pop()
             known = frozenset(choice.items())
@@ -240,7 +240,9 @@ class _Part:
             if failed is not None:
                 todo += self._next(failed, choice, coarser=coarser)
 
-    def _next(self, step: FlowStep, choice: Choice, *, coarser: bool) -> Iterator[Choice]:
+    def _next(
+        self, step: FlowStep, choice: RoutingTerms, *, coarser: bool
+    ) -> Iterator[RoutingTerms]:
         """The choice with more inputs routed, so that the operator may be served."""
         ways = list(self.wants(step))
         if coarser:
@@ -253,7 +255,7 @@ class _Part:
                 if new:
                     yield {**choice, **dict(zip(new, terms, strict=True))}
 
-    def _smaller(self, choice: Choice) -> list[Choice]:
+    def _smaller(self, choice: RoutingTerms) -> list[RoutingTerms]:
         """The choice without what it does not need, in every way."""
         found = []
         for name in choice:
@@ -263,13 +265,13 @@ class _Part:
         return found or [choice]
 
 
-def _merged(choices: tuple[Choice, ...], names: list[str]) -> Choice:
+def _merged(choices: tuple[RoutingTerms, ...], names: list[str]) -> RoutingTerms:
     """The choices of all parts as one, in the order of the names."""
     routed = {name: term for choice in choices for name, term in choice.items()}
     return {name: routed[name] for name in names if name in routed}
 
 
-def _least(choices: list[Choice]) -> list[Choice]:
+def _least(choices: list[RoutingTerms]) -> list[RoutingTerms]:
     """Without those that follow from others: more inputs, or functions of what is routed by."""
     distinct = list({frozenset(c.items()): c for c in choices}.values())
     least = [
@@ -280,7 +282,7 @@ def _least(choices: list[Choice]) -> list[Choice]:
     return sorted(least, key=lambda c: repr(sorted(c.items(), key=repr)))
 
 
-def follows(choice: Choice, other: Choice) -> bool:
+def follows(choice: RoutingTerms, other: RoutingTerms) -> bool:
     """Whether `choice` routes all that `other` does, by one function of what that routes by."""
     if not other.keys() <= choice.keys():
         return False
@@ -288,7 +290,7 @@ def follows(choice: Choice, other: Choice) -> bool:
     return len(shapes) <= 1 and None not in shapes
 
 
-def _function(value: Term, of: Term) -> Term | None:
+def _function(value: KeyTerm, of: KeyTerm) -> KeyTerm | None:
     """The function f with value = f(of)."""
     if value == of:
         return HOLE

@@ -9,8 +9,8 @@ from functools import cached_property
 from hydro_core.analysis.infer import Typed
 from hydro_core.analysis.partition.terms import (
     At,
-    Table,
-    Term,
+    KeyTerm,
+    TermTable,
     all_rewritten,
     is_computable,
     is_exact,
@@ -29,17 +29,17 @@ FieldDependencies = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Key:
+class ShardKey:
     """What must be equal where items meet: for every input, and for the output, the key's fields.
 
     A field of the key has one name for all of them: its way into the key.
     """
 
-    inputs: tuple[Table, ...]
+    inputs: tuple[TermTable, ...]
     """For each input, from its items' fields to the key's."""
-    fields: tuple[Table, ...]
+    fields: tuple[TermTable, ...]
     """For each input, from the key's fields to its items'."""
-    output: Table
+    output: TermTable
     """From the key's fields to the output's."""
 
 
@@ -48,14 +48,14 @@ class FlowStep:
     """An operator of the program, as the analysis sees it."""
 
     node: Node
-    forward: tuple[Table, ...]
+    forward: tuple[TermTable, ...]
     """For each input, from terms over its items to terms over the output's."""
-    backward: tuple[Table, ...]
+    backward: tuple[TermTable, ...]
     """For each input, from the output's fields to terms over its items."""
     linear: tuple[bool, ...]
     adds_up: bool
     """Every item of the output comes of one item of one input, whichever."""
-    key: Key | None
+    key: ShardKey | None
 
     @cached_property
     def inputs(self) -> tuple[NodeId, ...]:
@@ -83,10 +83,10 @@ class Steps:
     """What feeds itself stands together; each group after those that it reads."""
     sources: Mapping[NodeId, InputLeaves]
     of: Mapping[NodeId, FlowStep] = field(default_factory=dict)
-    known: dict[tuple[int, frozenset[Term]], frozenset[Term]] = field(default_factory=dict)
+    known: dict[tuple[int, frozenset[KeyTerm]], frozenset[KeyTerm]] = field(default_factory=dict)
     """What was asked before of `carried`, by the identity of the table."""
 
-    def carried(self, terms: frozenset[Term], table: Table) -> frozenset[Term]:
+    def carried(self, terms: frozenset[KeyTerm], table: TermTable) -> frozenset[KeyTerm]:
         """All that is known of the other item by these terms; `table` is one of a step's."""
         key = (id(table), terms)
         if key not in self.known:
@@ -205,7 +205,7 @@ def _equalities(
 
 def _expressions(
     fields: FieldMap, i: int, item: ItemType, output: ItemType
-) -> Iterator[tuple[FieldPath, Term]]:
+) -> Iterator[tuple[FieldPath, KeyTerm]]:
     """Leaves of the output with the expressions of the (one) input's leaves that they are."""
     if i:
         return
@@ -215,8 +215,8 @@ def _expressions(
             yield path, term
 
 
-def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Table:
-    table: dict[Term, tuple[Term, ...]] = {}
+def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
+    table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for path, came in _equalities(fields, i, item, output):
         table[At(came)] = (*table.get(At(came), ()), At(path))
     for path, term in _expressions(fields, i, item, output):
@@ -224,8 +224,8 @@ def _forward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Tabl
     return table
 
 
-def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Table:
-    table: dict[Term, tuple[Term, ...]] = {}
+def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> TermTable:
+    table: dict[KeyTerm, tuple[KeyTerm, ...]] = {}
     for path, came in _equalities(fields, i, item, output):
         table[At(path)] = (*table.get(At(path), ()), At(came))
     for path, term in _expressions(fields, i, item, output):
@@ -233,7 +233,7 @@ def _backward(fields: FieldMap, i: int, item: ItemType, output: ItemType) -> Tab
     return table
 
 
-def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> Key:
+def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> ShardKey:
     """The key's fields by their ways into it; those of unlike types on two sides are none."""
     places, gives = _places(node, len(types))
     sides = [_below(item, place) for item, place in zip(types, places, strict=True)]
@@ -251,18 +251,18 @@ def _key(node: Node, types: tuple[ItemType, ...], output: ItemType) -> Key:
         for name in common
         if name in after and keeps_value(at(types[0], sides[0][name]), at(output, after[name]))
     ]
-    return Key(
+    return ShardKey(
         tuple({At(side[name]): (At(name),) for name in common} for side in sides),
         tuple({At(name): (At(side[name]),) for name in common} for side in sides),
         {At(name): (At(after[name]),) for name in kept},
     )
 
 
-Places = tuple[FieldPath, ...]
+FieldPaths = tuple[FieldPath, ...]
 """The fields that a key is made of; one that is alone is the key."""
 
 
-def _places(node: Node, count: int) -> tuple[list[Places], Places]:
+def _places(node: Node, count: int) -> tuple[list[FieldPaths], FieldPaths]:
     rule = node.spec.partition
     columns = next((c for name in ("by", "on") if (c := node.args.get(name)) is not None), None)
     if columns is not None and isinstance(rule, OnKey):
@@ -274,7 +274,7 @@ def _places(node: Node, count: int) -> tuple[list[Places], Places]:
     return [(rule.at,)] * count, (rule.gives,)
 
 
-def _below(item: ItemType, places: Places) -> dict[FieldPath, FieldPath]:
+def _below(item: ItemType, places: FieldPaths) -> dict[FieldPath, FieldPath]:
     """The leaves of a key, each by its way into the key."""
     found = {}
     for number, place in enumerate(places):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from hydro_core.functions.normal import Form
+from hydro_core.functions.normal import NormalForm
 from hydro_core.types.item import (
     BOOLEAN,
     DATE,
@@ -39,9 +39,9 @@ class At(NamedTuple):
     path: FieldPath
 
 
-Term = tuple[Any, ...]
+KeyTerm = tuple[Any, ...]
 """An `At`, or nested tuples of words that hold some."""
-Table = Mapping[Term, tuple[Term, ...]]
+TermTable = Mapping[KeyTerm, tuple[KeyTerm, ...]]
 """How terms over one item are written over another, where they can be."""
 
 UNKNOWN, DETERMINED = "unknown", "determined"
@@ -52,14 +52,14 @@ HOLE = At(("(hole)",))
 
 
 @lru_cache(maxsize=1 << 14)
-def fields_of(term: Term) -> frozenset[FieldPath]:
+def fields_of(term: KeyTerm) -> frozenset[FieldPath]:
     """The fields that a term looks at."""
     if isinstance(term, At):
         return frozenset([term.path])
     return frozenset().union(*(fields_of(part) for part in term if isinstance(part, tuple)))
 
 
-def is_determined(term: Term) -> bool:
+def is_determined(term: KeyTerm) -> bool:
     """Whether a function in it is known to exist only, so that it cannot be computed."""
     return term[:1] == (DETERMINED,) or (
         not isinstance(term, At)
@@ -68,14 +68,14 @@ def is_determined(term: Term) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def size_of(term: Term) -> int:
+def size_of(term: KeyTerm) -> int:
     """How many fields and operations a term is made of."""
     if isinstance(term, At):
         return 1
     return 1 + sum(size_of(part) for part in term if isinstance(part, tuple))
 
 
-def rewritten(term: Term, table: Table) -> tuple[Term, ...]:
+def rewritten(term: KeyTerm, table: TermTable) -> tuple[KeyTerm, ...]:
     """The ways to write a term over the other item: whole, or part by part."""
     if isinstance(term, At):
         return table.get(term, ())[:MOST_TERMS]
@@ -89,12 +89,12 @@ def rewritten(term: Term, table: Table) -> tuple[Term, ...]:
     return tuple(islice(found, MOST_TERMS))
 
 
-def all_rewritten(terms: Iterable[Term], table: Table) -> frozenset[Term]:
+def all_rewritten(terms: Iterable[KeyTerm], table: TermTable) -> frozenset[KeyTerm]:
     """All that is known of the other item by these terms of the one."""
     return fewest({new for term in terms for new in rewritten(term, table)})
 
 
-def fewest(terms: Iterable[Term]) -> frozenset[Term]:
+def fewest(terms: Iterable[KeyTerm]) -> frozenset[KeyTerm]:
     """The terms, of too many the simplest."""
     found = frozenset(terms)
     return (
@@ -102,16 +102,16 @@ def fewest(terms: Iterable[Term]) -> frozenset[Term]:
     )
 
 
-def simplest(terms: Iterable[Term]) -> Term:
+def simplest(terms: Iterable[KeyTerm]) -> KeyTerm:
     """Of some terms the one that is easiest to compute, always the same one."""
     return min(terms, key=_simplest)
 
 
-def _simplest(term: Term) -> tuple[int, str]:
+def _simplest(term: KeyTerm) -> tuple[int, str]:
     return (size_of(term), repr(term))
 
 
-def whole(item: ItemType, path: FieldPath = ()) -> Term:
+def whole(item: ItemType, path: FieldPath = ()) -> KeyTerm:
     """The term that is the value at a path: of a tuple or row all of its leaves."""
     found = at(item, path)
     match found:
@@ -126,7 +126,7 @@ def whole(item: ItemType, path: FieldPath = ()) -> Term:
             return At(path)
 
 
-def of_form(form: Form, item: ItemType) -> Term | None:
+def of_form(form: NormalForm, item: ItemType) -> KeyTerm | None:
     """The term of a function's normal form over the item; None where it says too little."""
     path = _path(form)
     if path is not None:
@@ -140,7 +140,7 @@ def of_form(form: Form, item: ItemType) -> Term | None:
     return tuple(parts)
 
 
-def _path(form: Form) -> FieldPath | None:
+def _path(form: NormalForm) -> FieldPath | None:
     match form:
         case ("argument", _):
             return ()
@@ -164,7 +164,7 @@ def is_exact(item: ItemType | None) -> bool:
     return item is not None and (is_integer(item) or item in (STRING, BOOLEAN, DATE))
 
 
-def is_computable(term: Term, item: ItemType) -> bool:
+def is_computable(term: KeyTerm, item: ItemType) -> bool:
     """Whether equal items have equal values of the term: so has a field, and most functions."""
     return isinstance(term, At) or all(is_exact(at(item, path)) for path in fields_of(term))
 

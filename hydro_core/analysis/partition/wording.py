@@ -6,14 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from hydro_core.analysis.partition.terms import At, Term, fields_of
+from hydro_core.analysis.partition.terms import At, KeyTerm, fields_of
 from hydro_core.types.item import FieldPath
 
 STEP = "="
 """A path may end in a function of what it leads to, an expression in `_`: `=_ % 2`."""
 
 
-def as_path(term: Term) -> list[str]:
+def as_path(term: KeyTerm) -> list[str]:
     """The way to a value: the steps to a field, and maybe the expression of what is there.
 
     >>> as_path(At(("user", "id")))
@@ -35,14 +35,14 @@ def _common(one: FieldPath, other: FieldPath) -> FieldPath:
     return one[:same]
 
 
-def as_text(term: Term) -> str:
+def as_text(term: KeyTerm) -> str:
     """The value as a person names it: `user.id`, `(the item)`, `_[0] % 2`."""
     if isinstance(term, At):
         return ".".join(term.path) or "(the item)"
     return ast.unparse(_expression(term, 0))
 
 
-def as_lambda(terms: Sequence[Term]) -> ast.Lambda:
+def as_lambda(terms: Sequence[KeyTerm]) -> ast.Lambda:
     """The function of an item that gives the value of a term, or the tuple of several.
 
     >>> ast.unparse(as_lambda([("binary", "%", At(("0",)), ("constant", "int", "2"))]))

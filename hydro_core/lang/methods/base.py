@@ -11,10 +11,10 @@ from hydro_core.catalog.spec import OpSpec
 if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
 
-Function = Callable[..., Any]
+UserFunction = Callable[..., Any]
 """A lambda, or a `def`."""
 
-Columns = str | list[str] | tuple[str, ...]
+ColumnNames = str | list[str] | tuple[str, ...]
 """A column or several."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hydro_core.catalog import combine
-from hydro_core.lang.methods.base import Columns, Methods
+from hydro_core.lang.methods.base import ColumnNames, Methods
 
 if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
@@ -34,7 +34,7 @@ class CombineMethods(Methods):
         self,
         right: Stream,
         *,
-        on: Columns | None = None,
+        on: ColumnNames | None = None,
         how: str = "inner",
         suffix: str | None = None,
     ) -> Stream:

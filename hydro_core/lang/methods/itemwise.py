@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hydro_core.catalog import itemwise
-from hydro_core.lang.methods.base import Function, Methods
+from hydro_core.lang.methods.base import Methods, UserFunction
 
 if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
@@ -18,27 +18,27 @@ class ItemwiseMethods(Methods):
         """The items themselves."""
         return self.apply(itemwise.IDENTITY)
 
-    def map(self, f: Function, *, returns: str | None = None) -> Stream:
+    def map(self, f: UserFunction, *, returns: str | None = None) -> Stream:
         """`f(x)` of each item."""
         return self.apply(itemwise.MAP, f, returns=returns)
 
-    def filter(self, f: Function, *, returns: str | None = None) -> Stream:
+    def filter(self, f: UserFunction, *, returns: str | None = None) -> Stream:
         """The items for which `f(x)` is true."""
         return self.apply(itemwise.FILTER, f, returns=returns)
 
-    def filter_map(self, f: Function, *, returns: str | None = None) -> Stream:
+    def filter_map(self, f: UserFunction, *, returns: str | None = None) -> Stream:
         """`f(x)` of each item, where it is not None."""
         return self.apply(itemwise.FILTER_MAP, f, returns=returns)
 
-    def inspect(self, f: Function, *, returns: str | None = None) -> Stream:
+    def inspect(self, f: UserFunction, *, returns: str | None = None) -> Stream:
         """The items themselves; `f` may look at them."""
         return self.apply(itemwise.INSPECT, f, returns=returns)
 
-    def select(self, *columns: str, **computed: Function) -> Stream:
+    def select(self, *columns: str, **computed: UserFunction) -> Stream:
         """The named columns, then the computed ones, nothing else."""
         return self.apply(itemwise.SELECT, *columns, **computed)
 
-    def with_columns(self, **computed: Function) -> Stream:
+    def with_columns(self, **computed: UserFunction) -> Stream:
         """Adds or replaces the computed columns."""
         return self.apply(itemwise.WITH_COLUMNS, **computed)
 
@@ -50,7 +50,7 @@ class ItemwiseMethods(Methods):
         """The rows without the named columns."""
         return self.apply(itemwise.DROP, *columns)
 
-    def flat_map(self, f: Function, *, returns: str | None = None) -> Stream:
+    def flat_map(self, f: UserFunction, *, returns: str | None = None) -> Stream:
         """The elements of `f(x)`, an array or a tuple."""
         return self.apply(itemwise.FLAT_MAP, f, returns=returns)
 
@@ -63,13 +63,13 @@ class ItemwiseMethods(Methods):
         return self.apply(itemwise.TEE)
 
     def partition(
-        self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
+        self, f: UserFunction, ports: list[str] | list[int], *, returns: str | None = None
     ) -> Stream:
         """Each item at the port that `f` names: `s.partition(f, ["even", "odd"])["even"]`."""
         return self.apply(itemwise.PARTITION, f, ports, returns=returns)
 
     def demux(
-        self, f: Function, ports: list[str] | list[int], *, returns: str | None = None
+        self, f: UserFunction, ports: list[str] | list[int], *, returns: str | None = None
     ) -> Stream:
         """The same as `partition`."""
         return self.apply(itemwise.PARTITION, f, ports, returns=returns)

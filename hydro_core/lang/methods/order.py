@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hydro_core.catalog import order
-from hydro_core.lang.methods.base import Columns, Function, Methods
+from hydro_core.lang.methods.base import ColumnNames, Methods, UserFunction
 
 if TYPE_CHECKING:
     from hydro_core.lang.stream import Stream
@@ -19,12 +19,12 @@ class OrderMethods(Methods):
         return self.apply(order.SORT)
 
     def sort_by_key(
-        self, f: Function, descending: bool = False, *, returns: str | None = None
+        self, f: UserFunction, descending: bool = False, *, returns: str | None = None
     ) -> Stream:
         """The tick's items by `f(x)`; ties by the item, ascending."""
         return self.apply(order.SORT_BY_KEY, f, descending, returns=returns)
 
-    def limit(self, n: int, *, by: Columns | None = None) -> Stream:
+    def limit(self, n: int, *, by: ColumnNames | None = None) -> Stream:
         """The first n items of the tick, or of each key."""
         return self.apply(order.LIMIT, n, by=by)
 
@@ -32,12 +32,12 @@ class OrderMethods(Methods):
         """Each item with its position in this tick, from 0."""
         return self.apply(order.ENUMERATE)
 
-    def scan(self, init: Any, f: Function, **promises: Any) -> Stream:
+    def scan(self, init: Any, f: UserFunction, **promises: Any) -> Stream:
         """`f(acc, x)` after each item."""
         return self.apply(order.SCAN, init, f, **promises)
 
     def scan_keyed(
-        self, init: Any, f: Function, *, by: Columns | None = None, **promises: Any
+        self, init: Any, f: UserFunction, *, by: ColumnNames | None = None, **promises: Any
     ) -> Stream:
         """`f(acc, v)` after each item of a key."""
         return self.apply(order.SCAN_KEYED, init, f, by=by, **promises)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.parts import (
+    Named,
     has_inverse,
     merging,
     moving_parts,
@@ -20,7 +21,6 @@ from hydro_core.functions.tree import BoolOp, Compare, Const, Expr, Param
 from hydro_core.functions.views import ITEM, field_of
 from hydro_core.types.item import ItemType, Row
 
-Named = tuple[str, Aggregate]
 Found = tuple[str, tuple[Args, ...]]
 """A fact of arguments, which are to be numbered."""
 

@@ -8,8 +8,7 @@ from hydro_core.catalog.group import AGGREGATE, FOLD, FOLD_KEYED, LATEST, REDUCE
 from hydro_core.catalog.internal import MOVING_AGGREGATE, running
 from hydro_core.catalog.itemwise import IDENTITY
 from hydro_core.catalog.spec import OpSpec
-
-Line = tuple[str, ...]
+from hydro_core.optimize.rule import Line
 
 
 def _running(op: OpSpec, because: str, when: str = "", variant: str = "") -> Iterator[Line]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import Compares, Matching
+from hydro_core.catalog.classes import Matching
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import State
 from hydro_core.optimize.rule import Rule, rule
+from hydro_core.optimize.rules.empty import rules_of_empty
 from hydro_core.optimize.rules.state import BY_HAND
-from hydro_core.optimize.shape import Shape, Sort
+from hydro_core.optimize.shape import Shape, Sort, call, variables
 
 
 def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
@@ -23,6 +24,8 @@ def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     for shape in shapes.values():
         if shape.op is not None and shape.op.outputs == "none":
             continue
+        if shape.is_bags:
+            yield from rules_of_empty(shape, shapes)
         if shape.is_bags and shape.inputs and shape.name not in BY_HAND:
             yield from _on_bags(shape, shapes)
         if shape.output is Sort.SEQUENCE:
@@ -32,28 +35,28 @@ def derived(shapes: Mapping[str, Shape]) -> Iterator[Rule]:
 def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     yield from _linear(shape, shapes)
     if shape.zero and shape.time_invariant:
-        before = [f"(prev {v})" for v in _variables(shape)]
-        text = f"{_call(shape, before)} => (prev {_call(shape, _variables(shape))})"
+        before = [f"(prev {v})" for v in variables(shape)]
+        text = f"{call(shape, before)} => (prev {call(shape, variables(shape))})"
         why = f"{shape.name} does the same in every tick, and nothing of nothing"
         yield from rule(f"{shape.name}-before", text, why, shapes)
     if shape.monotone and shape.time_invariant and _is_stateless(shape):
-        grow = [f"(growing {v})" for v in _variables(shape)]
-        equation = f"?x = {_call(shape, _variables(shape))}"
+        grow = [f"(growing {v})" for v in variables(shape)]
+        equation = f"?x = {call(shape, variables(shape))}"
         why = f"{shape.name} of more gives no less"
         yield from rule(f"growing-{shape.name}", "?x => (growing ?x)", why, shapes, equation, *grow)
     if shape.op is not None and shape.op.idempotent and len(shape.inputs) == 1:
-        once = _call(shape, _variables(shape))
+        once = call(shape, variables(shape))
         why = f"{shape.name} twice is {shape.name} once"
-        text = f"{_call(shape, [once])} => {once}"
+        text = f"{call(shape, [once])} => {once}"
         yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
     if isinstance(shape.cls, Matching) and not shape.cls.wanted:
-        yield from _negation(shape, shape.cls, shapes)
+        yield from _negation(shape, shapes)
     if shape.is_itemwise and shape.cls.passes is Passes.SOME:
-        text = f"(delta {_call(shape, ['?a'])}) => {_call(shape, ['(delta ?a)'])}"
+        text = f"(delta {call(shape, ['?a'])}) => {call(shape, ['(delta ?a)'])}"
         why = f"{shape.name} keeps all copies of an item or none"
         yield from rule(f"delta-{shape.name}", text, why, shapes)
     if shape.linear == (True,) and _is_stateless(shape) and shape.zero and shape.time_invariant:
-        text = f"{_call(shape, ['(window ?n ?a)'])} => (window ?n {_call(shape, ['?a'])})"
+        text = f"{call(shape, ['(window ?n ?a)'])} => (window ?n {call(shape, ['?a'])})"
         why = f"{shape.name} goes item by item, so it may go before the window"
         yield from rule(f"{shape.name}-window", text, why, shapes)
 
@@ -62,52 +65,45 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     for port, linear in enumerate(shape.linear):
         if not linear:
             continue
-        whole, before, new = (list(_variables(shape)) for _ in range(3))
+        whole, before, new = (list(variables(shape)) for _ in range(3))
         whole[port] = "(chain (prev ?p) ?q)"
         before[port], new[port] = "(prev ?p)", "?q"
-        text = f"{_call(shape, whole)} => (chain {_call(shape, before)} {_call(shape, new)})"
+        text = f"{call(shape, whole)} => (chain {call(shape, before)} {call(shape, new)})"
         side = "" if len(shape.inputs) == 1 else ("-left", "-right")[port]
         why = f"{shape.name} is linear in this input: what was before and what is new, apart"
         yield from rule(f"{shape.name}-split{side}", text, why, shapes)
 
 
-def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name = shape.name
-    once = _call(shape, ["?a", "?b"])
-    # without the next two, what is split off a history would be split again in every round
+    once = call(shape, ["?a", "?b"])
+    # without the next, what is split off a history would be split again in every round
     yield from rule(
         f"{name}-again",
-        f"{_call(shape, [once, '?b'])} => {once}",
+        f"{call(shape, [once, '?b'])} => {once}",
         "what has no match has none when it is asked again",
         shapes,
         subsume=True,
     )
-    if cls.compares is not Compares.BARE_KEYS:
-        yield from rule(
-            f"{name}-of-itself",
-            f"(chain (prev {_call(shape, ['?a', '?a'])}) ?b) => ?b",
-            "every item has a match in its own stream, so nothing was there before",
-            shapes,
-        )
     yield from rule(
         f"{name}-distinct",
-        f"{_call(shape, ['?a', '(unique ?b)'])} => {_call(shape, ['?a', '?b'])}",
+        f"{call(shape, ['?a', '(unique ?b)'])} => {call(shape, ['?a', '?b'])}",
         "how often an item is on the negative side does not matter",
         shapes,
     )
     yield from rule(
         f"{name}-distinct-before",
-        f"{_call(shape, ['?a', '(prev ?b)'])} => {_call(shape, ['?a', '(prev ?u)'])}",
+        f"{call(shape, ['?a', '(prev ?b)'])} => {call(shape, ['?a', '(prev ?u)'])}",
         "how often an item is on the negative side does not matter",
         shapes,
         "?u = (unique ?b)",
     )
     yield from rule(
         f"delta-{name}",
-        f"(delta ?x) => {_call(shape, ['(delta ?a)', '?b'])}",
+        f"(delta ?x) => {call(shape, ['(delta ?a)', '?b'])}",
         "where the negative side grows, only new items of the positive one are new",
         shapes,
-        f"?x = {_call(shape, ['?a', '?b'])}",
+        f"?x = {call(shape, ['?a', '?b'])}",
         "(growing ?b)",
     )
 
@@ -121,21 +117,12 @@ def _as_bag(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         return
     inner = [
         f"(bag {v})" if sort is Sort.SEQUENCE else v
-        for v, sort in zip(_variables(shape), shape.inputs, strict=True)
+        for v, sort in zip(variables(shape), shape.inputs, strict=True)
     ]
-    text = f"(bag {_call(shape, list(_variables(shape)))}) => {_call(flat, inner)}"
+    text = f"(bag {call(shape, list(variables(shape)))}) => {call(flat, inner)}"
     why = f"{flat.name} gives the same items in whatever order its input comes"
     yield from rule(f"bag-{flat.name}", text, why, shapes)
 
 
 def _is_stateless(shape: Shape) -> bool:
     return shape.op is None or shape.op.state is State.NONE
-
-
-def _variables(shape: Shape) -> tuple[str, ...]:
-    return tuple(f"?{letter}" for letter in "abcdefghij"[: len(shape.inputs)])
-
-
-def _call(shape: Shape, inputs: list[str] | tuple[str, ...]) -> str:
-    payload = ["?f"] if shape.payload else []
-    return f"({' '.join((shape.name, *payload, *inputs))})"

@@ -18,11 +18,12 @@ from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.columns import columns_of_aggregate
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.rules.aggregates import facts_of
+from hydro_core.optimize.rules.empty import unfilled_streams
 from hydro_core.optimize.rules.filters import earlier_filters
-from hydro_core.optimize.shape import Payload
+from hydro_core.optimize.shape import Payload, Sort
 from hydro_core.optimize.space import Problem
 from hydro_core.optimize.totality import Uses
-from hydro_core.types.item import ItemType, Row, Tuple
+from hydro_core.types.item import ItemType, Row, Tuple, is_known
 from hydro_core.types.stream import StreamType
 from hydro_core.types.values import ValueProblem, conform
 
@@ -43,7 +44,7 @@ class _Facts:
         """The number of these arguments."""
         return self.payloads.setdefault(payload, len(self.payloads))
 
-    def add(self, name: str, *args: int) -> None:
+    def add(self, name: str, *args: int | str) -> None:
         """Something is known."""
         self.found.setdefault((name, args))
 
@@ -65,7 +66,21 @@ def with_facts(loaded: Loaded) -> Problem:
     for name, filters in earlier_filters(loaded, tuple(_of_one_type(loaded)), facts.uses):
         facts.add(name, *(facts.number(Payload(a)) for a in filters))
     _of_uses(loaded, facts)
+    _of_streams(loaded, facts)
     return replace(problem, payloads=tuple(facts.payloads), facts=tuple(facts.found))
+
+
+def _of_streams(loaded: Loaded, facts: _Facts) -> None:
+    """Where no item ever comes, and what a stream is then: a literal without items, of its type."""
+    unfilled = unfilled_streams(facts.problem)
+    sorts = {d.name: facts.problem.shapes[d.shape].output for d in facts.problem.definitions}
+    for end, stream in loaded.typed.types.items():
+        name = loaded.names.get(str(end))
+        if name is not None and sorts[name] is Sort.BAG and is_known(stream.item):
+            args = Args((("items", ()), ("schema", stream.item)))
+            facts.add("itemless", name, facts.number(Payload(args)))
+            if name in unfilled:
+                facts.add("empty", name)
 
 
 def _join(on: tuple[str, ...] | None, how: str) -> Args:

@@ -13,13 +13,13 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
     Meets,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -45,17 +45,17 @@ from hydro_core.functions.tree import (
     Spread,
     Unary,
 )
-from hydro_core.functions.views import NOTHING, View, row_view, side_view, through
+from hydro_core.functions.views import NO_VIEW, View, row_view, side_view, through
 from hydro_core.ir.graph import Endpoint, Node, NodeId
 from hydro_core.optimize.columns import columns_of
 from hydro_core.optimize.load import Loaded
+from hydro_core.optimize.rules.aggregates import Found
 from hydro_core.optimize.totality import Uses, is_total
 from hydro_core.types.item import ItemType, Row, Tuple
 
 MAX_FILTERS = 60
 """Filters, the program's and moved ones, that are looked at."""
-Found = tuple[str, tuple[Args, ...]]
-Path = tuple[int | str, ...]
+ItemPath = tuple[int | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _before(typed: Typed, node: Node, fn: Fn, output: ItemType) -> Iterator[tupl
             fact, view = "composed", _handed_on(node.args["f"], inputs[0])
         case Projection():
             fact, view = "composed", _projected(node, cls, inputs[0], output)
-        case Given() | Nothing() | Output() | PerItem() | Sum() | Product() | Matching():
+        case Given() | Empty() | Output() | PerItem() | Sum() | Product() | Matching():
             return
         case Distinct() | ByKey() | Running() | Ordering() | Positional():
             return
@@ -203,7 +203,7 @@ def _side(node: Node, cls: Product, output: ItemType, item: ItemType, side: int)
     if cls.meets is Meets.KEY:
         return side_view(output, item, node.args["on"], side == 0)
     whole = View(whole=True)
-    return View(parts=(NOTHING, whole) if side else (whole, NOTHING))
+    return View(parts=(NO_VIEW, whole) if side else (whole, NO_VIEW))
 
 
 def _projected(node: Node, cls: Projection, item: ItemType, output: ItemType) -> View | None:
@@ -225,24 +225,24 @@ def _handed_on(fn: Fn, item: ItemType) -> View | None:
     return _view_of(fn.tree, item, paths)
 
 
-def _view_of(tree: Expr, item: ItemType, params: Mapping[str, Path]) -> View | None:
+def _view_of(tree: Expr, item: ItemType, params: Mapping[str, ItemPath]) -> View | None:
     path = _path(tree, params)
     if path is not None and _is_there(item, path):
         return View(path=path) if path else View(whole=True)
     match tree:
         case MakeTuple(parts) if not any(isinstance(p, Spread) for p in parts):
             made = [_view_of(p, item, params) for p in parts if not isinstance(p, Spread)]
-            return View(parts=tuple(NOTHING if v is None else v for v in made))
+            return View(parts=tuple(NO_VIEW if v is None else v for v in made))
         case MakeRow(parts) if not any(isinstance(p, Spread) for p in parts):
             named = [p for p in parts if not isinstance(p, Spread)]
-            views = tuple(_view_of(value, item, params) or NOTHING for _, value in named)
+            views = tuple(_view_of(value, item, params) or NO_VIEW for _, value in named)
             names = tuple(name for name, _ in named)
             return View(parts=views, names=names) if len(set(names)) == len(names) else None
         case _:
             return None
 
 
-def _path(tree: Expr, params: Mapping[str, Path]) -> Path | None:
+def _path(tree: Expr, params: Mapping[str, ItemPath]) -> ItemPath | None:
     """The way to a field of the item; None where it is something else."""
     match tree:
         case Param(name):
@@ -261,7 +261,7 @@ def _position(step: int | str) -> int | str:
     return step
 
 
-def _is_there(item: ItemType, path: Path) -> bool:
+def _is_there(item: ItemType, path: ItemPath) -> bool:
     """Whether the path leads to a field of the type, by fields alone."""
     for step in path:
         match item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-Line = tuple[str, ...]
+from hydro_core.optimize.rule import Line
 
 MATCHES: tuple[Line, ...] = (
     (

@@ -18,19 +18,20 @@ from hydro_core.catalog.internal import (
     RUNNING_REDUCE,
     RUNNING_REDUCE_KEYED,
 )
+from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
-from hydro_core.optimize.rule import Rule, rule
-from hydro_core.optimize.rules import algebra, derived, functions, matches, state
+from hydro_core.optimize.rule import Line, Rule, rule
+from hydro_core.optimize.rules import algebra, derived, empty, functions, matches, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
-Line = tuple[str, ...]
 LINES: tuple[Line, ...] = (
     *state.STATE,
     *state.GROWING,
+    *empty.EMPTY,
     *algebra.UNIQUE,
     *algebra.IDENTITIES,
     *algebra.BAGS,
@@ -42,6 +43,7 @@ LINES: tuple[Line, ...] = (
     *functions.FILTERS,
 )
 INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
+    (SOURCE_ITER, {}),
     (PERSIST, {}),
     (OLD, {}),
     (PREV, {}),

@@ -26,18 +26,10 @@ from hydro_core.spark.frames.few_rows import has_few_rows
 from hydro_core.spark.frames.log import consolidated, live_rows
 from hydro_core.spark.frames.materialize import exactly, held, materialized
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Kind, Relation
-from hydro_core.spark.lower.algebra import positioned
-from hydro_core.spark.lower.changes import as_changes, changes_of, with_changes
-from hydro_core.spark.lower.combine import united, written_as
-from hydro_core.spark.lower.io import empty_frame
-from hydro_core.spark.lower.registry import (
-    Step,
-    as_kind,
-    fitted,
-    lower,
-    require_lowerings,
-)
-from hydro_core.spark.lower.state import first_seen
+from hydro_core.spark.lower.over_time.growth import first_seen
+from hydro_core.spark.lower.registry import Step, as_kind, fitted, lower, require_lowerings
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of, with_changes
+from hydro_core.spark.lower.relations.rows import empty_frame, positioned, united, written_as
 from hydro_core.types.stream import Order, StreamType
 
 ENDLESS = 1 << 60
@@ -208,8 +200,8 @@ class Run:
     def empty(self, stream: Endpoint) -> Relation:
         """The stream without rows."""
         setting, item = self.setting, self.setting.type_of(stream).item
-        nothing = Relation(Kind.E, empty_frame(setting.job.spark, item), item)
-        return as_kind(nothing, setting.plan.kinds[stream.node], self.first)
+        empty = Relation(Kind.E, empty_frame(setting.job.spark, item), item)
+        return as_kind(empty, setting.plan.kinds[stream.node], self.first)
 
     def output(self, name: str, sinks: Iterable[Node]) -> Relation:
         """What reaches an output.
@@ -268,7 +260,7 @@ class Run:
             for part in component.parts:
                 run.evaluate(part)
             for e in outside:
-                found[e].append(run._settled(newly(run.stream(e), t, self.first)))
+                found[e].append(run._materialized(newly(run.stream(e), t, self.first)))
             overlay = overlay.after({s: run.kept(s) for s in slots})
         for e, parts in found.items():
             self.streams[e] = parts[0].with_(frame=united([p.frame for p in parts]))
@@ -297,7 +289,7 @@ class Run:
         new = one.with_(frame=frame)
         return new if relation.changes is None else relation.with_(changes=new)
 
-    def _settled(self, relation: Relation) -> Relation:
+    def _materialized(self, relation: Relation) -> Relation:
         if relation.changes is None:
             return materialized(relation, self.setting.job.materialize)[0]
         # Its other rows may be all there is; who reads it may do without them.

@@ -27,15 +27,13 @@ from hydro_core.spark.frames.few_rows import collect, few_rows_session, together
 from hydro_core.spark.frames.items import frame_of
 from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
-from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
 from hydro_core.spark.store.agreeing import Batches, met_by, those_found
-from hydro_core.ticks.tick import TickInput
+from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
-
-Outputs = Mapping[str, list[Any]]
 
 
 def run_in_memory(

@@ -42,12 +42,12 @@ from hydro_core.files.rows import (
     WantedColumns,
     input_error,
 )
-from hydro_core.spark.files.axis import tick_of
+from hydro_core.spark.files.tick_column import tick_of
 from hydro_core.spark.files.workers import read_in_workers, survey
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.ticks.axis import Axis, micros
+from hydro_core.ticks.tick_range import TickRange, micros
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import (
     DATE,
@@ -102,7 +102,7 @@ class InputRows:
     def _tick(self, cut: Cut) -> Column:
         if self.arrived.file.column is None:
             return F.lit(0)
-        return tick_of(cut.axis, F.col(NUMBER), F.col(MOMENT))
+        return tick_of(cut.ticks, F.col(NUMBER), F.col(MOMENT))
 
     def release(self) -> None:
         """Forgets what was kept of them."""
@@ -218,12 +218,12 @@ def _tick_columns(arrived: Arrived, zone: str) -> tuple[Column, Column]:
     return nothing.cast("long"), F.to_utc_timestamp(moment, zone) if is_wall else moment
 
 
-def within(rows: DataFrame, axis: Axis | None) -> DataFrame:
-    """The rows that are of the ticks of an axis, with their ticks; without one, all of tick 0."""
-    if axis is None:
+def within(rows: DataFrame, ticks: TickRange | None) -> DataFrame:
+    """The rows that are of the ticks of a range, with their ticks; without one, all of tick 0."""
+    if ticks is None:
         return rows.withColumn(TICK, F.lit(0).cast("long"))
-    numbered = rows.withColumn(TICK, tick_of(axis, F.col(NUMBER), F.col(MOMENT)))
-    return numbered.where(F.col(TICK).between(axis.first, axis.last))
+    numbered = rows.withColumn(TICK, tick_of(ticks, F.col(NUMBER), F.col(MOMENT)))
+    return numbered.where(F.col(TICK).between(ticks.ticks[0], ticks.ticks[-1]))
 
 
 def item_of(item: ItemType, columns: Iterable[str]) -> Column:

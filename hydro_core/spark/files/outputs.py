@@ -16,11 +16,11 @@ from hydro_core.files.outputs import TICK as OUTPUT_TICK
 from hydro_core.spark.frames.paths import literal
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.lower.algebra import positioned
+from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.store.schema import stored
 from hydro_core.types.item import Row, Tuple
 
-Counts = Mapping[str, Mapping[int, int]]
+RowCounts = Mapping[str, Mapping[int, int]]
 """By the outputs' names and the ticks, where there are any rows."""
 
 
@@ -65,13 +65,13 @@ def _written(output: Relation, first: int, last: int) -> DataFrame:
     return frame.select(*columns)
 
 
-def counts_of_files(spark: SparkSession, folders: Mapping[str, Path]) -> Counts:
+def counts_of_files(spark: SparkSession, folders: Mapping[str, Path]) -> RowCounts:
     """The rows of each tick, from the files."""
     read = spark.read.schema(f"{OUTPUT_TICK} long")
     return _counted({name: read.parquet(literal(folder)) for name, folder in folders.items()})
 
 
-def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> Counts:
+def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> RowCounts:
     """The rows of the ticks first … last."""
     return _counted(
         {
@@ -81,7 +81,7 @@ def counts_of(outputs: Mapping[str, Relation], first: int, last: int) -> Counts:
     )
 
 
-def _counted(frames: Mapping[str, DataFrame]) -> Counts:
+def _counted(frames: Mapping[str, DataFrame]) -> RowCounts:
     counts: dict[str, dict[int, int]] = {name: {} for name in frames}
     if not frames:
         return counts

@@ -25,7 +25,7 @@ from hydro_core.spark.executor.job import Job, RangeResult
 from hydro_core.spark.executor.past import NoPast, Overlay
 from hydro_core.spark.executor.shell import attempt, run_ticks
 from hydro_core.spark.files.frames import InputRows, arrived_on, rows_of
-from hydro_core.spark.files.outputs import Counts, counts_of, counts_of_files, written
+from hydro_core.spark.files.outputs import RowCounts, counts_of, counts_of_files, written
 from hydro_core.spark.frames.few_rows import for_few_rows, together
 from hydro_core.spark.frames.materialize import checkpointed, released
 from hydro_core.spark.frames.relation import TICK, Relation
@@ -46,7 +46,7 @@ _LARGE_DATA = {
 }
 
 
-Report = Callable[[int, int, Counts], None]
+Report = Callable[[int, int, RowCounts], None]
 """Is told of each range that is done: its ticks, and the rows of its outputs."""
 
 
@@ -174,11 +174,11 @@ class _Files:
             {r.arrived.file.name: together(r.items(work.cut).where(within)) for r in work.inputs},
             past=self.past,
             settings=work.settings,
-            times=work.cut.times(first, last),
+            times=work.cut.calendar.times(first, last) if work.cut.calendar else {},
             materialize=checkpointed,
         )
 
-    def take(self, job: Job, found: RangeResult) -> tuple[range, Counts]:
+    def take(self, job: Job, found: RangeResult) -> tuple[range, RowCounts]:
         """Adds to the files of all outputs, or to none; gives the ticks and the rows of each."""
         first, last = job.first, job.last
         if self.out is None:

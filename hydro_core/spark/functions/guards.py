@@ -32,6 +32,8 @@ from hydro_core.spark.session.failures import marked
 T = TypeVar("T")
 
 MARK = "hydrotick-guard:"
+_EVERY = "*"
+"""Instead of the key of a function: all of them."""
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +53,8 @@ def mark(fn: Fn) -> str:
 def runs_in_python(fn: Fn) -> bool:
     """Whether the function runs in Python now, though it may be an expression of Spark."""
     chosen = _in_python.get()
+    if _EVERY in chosen:
+        return True
     return bool(chosen or _stays) and _key(fn) in chosen | _stays
 
 
@@ -86,14 +90,17 @@ def exactly_run(
         known: functions whose guards have failed on the same items before.
     """
     failed = {guarded.key: guarded for guarded in known}
+    others = False
     while True:
-        token = _in_python.set(_in_python.get() | failed.keys())
+        token = _in_python.set(_in_python.get() | failed.keys() | ({_EVERY} if others else set()))
         try:
             found = run(tuple(failed.values()))
         except (PySparkException, Py4JError) as error:
             guarded = _failed(error)
             if guarded is None or guarded.key in failed:
                 raise
+            # A job tells of one function. Where a second one fails, more may, one job each.
+            others = len(failed) > len(known)
             failed[guarded.key] = guarded
             continue
         finally:

@@ -15,7 +15,7 @@ from hydro_core.files.reading import read_here
 from hydro_core.files.rows import WantedColumns
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.frames.column_names import ITEM, TICK
-from hydro_core.ticks.axis import NONE, Axis, Numbers, TickLookup
+from hydro_core.ticks.tick_range import NONE, Numbers, TickRange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,8 +29,7 @@ def read_by_pieces(
     arrived: Arrived,
     made: WantedColumns,
     files: Sequence[Path],
-    ticks: TickLookup | None,
-    axis: Callable[[], Axis | None],
+    ticks: TickRange | None,
 ) -> tuple[pa.Table | DataFrame, Counter[int]]:
     """The rows (item, t) of some files that are of the ticks, and how many each tick has.
 
@@ -40,7 +39,6 @@ def read_by_pieces(
         made: the columns of its items, and the tick column.
         files: those that may have rows of the ticks.
         ticks: which ones; None: all rows are of tick 0.
-        axis: the same, as Spark is told of them.
 
     Raises:
         DataError: a file cannot be read, or a row of the ticks does not fit (code `input`).
@@ -49,7 +47,7 @@ def read_by_pieces(
         # Whoever only looks at what has landed does without Spark.
         from hydro_core.spark.inputs.by_workers import read_by_workers
 
-        return read_by_workers(spark(), arrived, made, files, axis())
+        return read_by_workers(spark(), arrived, made, files, ticks)
     rows = read_here(arrived, made, ticks, files)
     return pa.table({ITEM: rows.items, TICK: pa.array(rows.numbers)}), count_ticks(rows.numbers)
 

@@ -15,7 +15,7 @@ from hydro_core.files.rows import WantedColumns
 from hydro_core.spark.files.frames import first_misfit, item_of, refuse_unread, within
 from hydro_core.spark.files.workers import read_in_workers
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.ticks.axis import Axis
+from hydro_core.ticks.tick_range import TickRange
 
 
 def read_by_workers(
@@ -23,12 +23,12 @@ def read_by_workers(
     arrived: Arrived,
     made: WantedColumns,
     files: Sequence[Path],
-    axis: Axis | None,
+    ticks: TickRange | None,
 ) -> tuple[DataFrame, Counter[int]]:
     """The rows (item, t) of the range, and how many each tick has; else as `read_by_pieces`."""
     frame = read_in_workers(session, files, arrived.found.form, made)
     refuse_unread(arrived, frame, files)
-    rows = within(frame, axis)
+    rows = within(frame, ticks)
     misfit = first_misfit(rows, F.col(TICK))
     if misfit is not None:
         place = FileRow(files[misfit.file], misfit.row)

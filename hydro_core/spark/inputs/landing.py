@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -23,13 +22,14 @@ from pyspark.sql import SparkSession
 
 from hydro_core.files.arrived import Arrived, is_exact
 from hydro_core.files.inputs import demands
+from hydro_core.files.pieces import damage_told
 from hydro_core.files.places import DELTA, FoundFiles
 from hydro_core.files.plain import plain_table
 from hydro_core.files.rows import WantedColumns as Made
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.files.frames import item_of, native_rows, within
 from hydro_core.spark.frames.column_names import TICK
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast, landings_of
+from hydro_core.spark.inputs.arrivals.landings import LandingTable, landings_of
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.inputs.batches import Batch, batch_of
@@ -37,11 +37,10 @@ from hydro_core.spark.inputs.by_pieces import count_ticks, read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import as_changes, has_untold, refuse_input
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.schema import flattened
-from hydro_core.ticks.axis import NONE, Axis, Numbers, Window
-from hydro_core.ticks.moments import moment_of
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.tick_range import NONE, Numbers, TickRange, tick_told
 from hydro_core.types.columns import required_columns
 from hydro_core.types.item import ItemType
-from hydro_core.types.values import ValueProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,13 @@ class InputRange:
 
     arrived: Arrived
     columns: Mapping[str, ItemType]
-    axis: Axis | None
+    ticks: TickRange | None
     read: InputRead
+
+    @property
+    def column(self) -> str | None:
+        """The column that tells the ticks; None: all is of tick 0."""
+        return self.arrived.file.column
 
     @property
     def name(self) -> str:
@@ -63,6 +67,23 @@ class InputRange:
         """Where its rows lie."""
         return self.arrived.found
 
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read: those of its items, and the one that tells the ticks."""
+        return list(dict.fromkeys([*self.columns, *([self.column] if self.column else [])]))
+
+    def where(self, rows: ds.Dataset) -> ds.Expression | None:
+        """What surely holds of the rows of the ticks; None: of all of them."""
+        if self.ticks is None or self.column is None:
+            return None
+        return self.ticks.within(self.column, rows.schema.field(self.column).type)
+
+    def numbers(self, rows: pa.Table | pa.RecordBatch) -> Numbers:
+        """The ticks of rows."""
+        if self.ticks is None or self.column is None:
+            return np.zeros(rows.num_rows, np.int64)
+        return self.ticks.numbers(rows[self.column])
+
 
 class InputBatches:
     """The batches of a pipeline's inputs, range by range.
@@ -72,8 +93,8 @@ class InputBatches:
         items: the items' types, by the inputs' names.
         spark: gives the session, when rows are too many to be collected.
         small: up to this many rows a batch is read without Spark.
-        zone: the time zone of dates, and of times that name none.
-        past: how the rows of committed ticks are known; without it, these are not looked for.
+        calendar: the windows of the ticks; None: numbers tell them.
+        directory: the pipeline's; without it, what came for committed ticks is not looked for.
     """
 
     def __init__(
@@ -82,19 +103,18 @@ class InputBatches:
         items: Mapping[str, ItemType],
         spark: Callable[[], SparkSession],
         small: int = 100_000,
-        zone: str = "UTC",
-        past: PipelinePast | None = None,
+        calendar: Calendar | None = None,
+        directory: Path | None = None,
     ) -> None:
         self._spark, self._small = spark, small
-        self._directory = None if past is None else past.directory
-        self.landings = landings_of(landings, items, spark, zone, past)
+        self._directory = directory
+        self.landings = landings_of(landings, items, spark, calendar, directory)
         """What came, went and changed there."""
 
     def read(
         self,
         first: int,
         last: int,
-        times: Mapping[int, Window] | None = None,
         seen: Mapping[str, Seen] | None = None,
     ) -> Mapping[str, Batch]:
         """The batches of a range, as the inputs were seen; late rows come with its first tick.
@@ -102,7 +122,6 @@ class InputBatches:
         Args:
             first: the first tick of the range.
             last: its last tick.
-            times: the windows of its ticks.
             seen: the inputs as they were looked at; the late rows are for the tick that was open
                 then, and for no later one.
 
@@ -111,7 +130,7 @@ class InputBatches:
             InfrastructureError: a file was written while it was read.
         """
         found = self.landings.look(first) if seen is None else seen
-        return {name: self._batch(one, (first, last), times or {}) for name, one in found.items()}
+        return {name: self._batch(one, (first, last)) for name, one in found.items()}
 
     def rows_there(self, name: str, version: int | None = None) -> int | None:
         """How many rows an input has, all ticks together; None where only reading them tells.
@@ -123,26 +142,29 @@ class InputBatches:
         source.refuse_missing()
         try:
             found = source.arrived(None if version is None else Snapshot(DELTA, version)).found
-            return None if found.dataset is None else found.dataset.count_rows()
+            if found.dataset is None:
+                return None
+            with damage_told(found.files, found.form):
+                return found.dataset.count_rows()
         except FileNotFoundError as gone:
             where = f" at version {version}" if version is not None else ""
             refuse_input(name, f"{source.file.path} has lost files{where}: {gone}", "restore them")
 
-    def _batch(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
-        own = self._own(seen, ticks, times)
+    def _batch(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
+        own = self._own(seen, ticks)
         late = seen.arrivals.rows if ticks[0] == seen.until else None
         batch = own if late is None else own.with_late(late, ticks[0])
         seen.refuse_changed()
         return replace(batch, read=seen.noted(own.read, self._directory, first=ticks[0]))
 
-    def _own(self, seen: Seen, ticks: tuple[int, int], times: Mapping[int, Window]) -> Batch:
+    def _own(self, seen: Seen, ticks: tuple[int, int]) -> Batch:
         """The rows of the range itself."""
         source = seen.source
         file, item = source.file, source.item
-        part = range_of(source, seen.arrived, ticks, times)
+        part = range_of(source, seen.arrived, ticks)
         if file.column is None and ticks[0] > 0:
-            nothing = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
-            return batch_of(file.name, nothing, item, 0, replace(part.read, rows=0))
+            empty = pa.table({c: pa.array([], pa.null()) for c, _ in flattened(item)})
+            return batch_of(file.name, empty, item, 0, replace(part.read, rows=0))
         with as_changes(file):
             try:
                 if _is_whole(part):
@@ -156,24 +178,22 @@ class InputBatches:
 
     def _whole(self, part: InputRange) -> Batch:
         """Arrow or Spark reads the rows by itself."""
-        axis, item, rows = part.axis, part.arrived.item, part.found.dataset
+        ticks, item, rows = part.ticks, part.arrived.item, part.found.dataset
         if rows is None:
             raise ValueError("Arrow does not read them by itself")
-        where = None if axis is None else axis.within(rows.schema.field(axis.column).type)
+        where = part.where(rows)
         if not part.found.is_plain or rows.count_rows(filter=where) <= self._small:
-            columns = [*part.columns, *([axis.column] if axis else [])]
-            names = list(dict.fromkeys(columns)) or None
-            table = plain_table(rows.to_table(columns=names, filter=where))
-            numbers = _zeros(table) if axis is None else axis.numbers(table[axis.column])
+            table = plain_table(rows.to_table(columns=part.names or None, filter=where))
+            numbers = part.numbers(table)
             return _small(part, table.filter(pa.array(numbers != NONE)), numbers)
-        if axis is None:
+        if part.column is None:
             counts = Counter({0: rows.count_rows()})
         else:
             counts = Counter[int]()
-            for batch in rows.to_batches(columns=[axis.column], filter=where):
-                counts.update(count_ticks(axis.numbers(batch[axis.column])))
-        zone = "UTC" if axis is None else axis.zone
-        kept = within(native_rows(self._spark(), part.arrived, zone), axis)
+            for batch in rows.to_batches(columns=[part.column], filter=where):
+                counts.update(count_ticks(part.numbers(batch)))
+        zone = "UTC" if ticks is None else ticks.zone
+        kept = within(native_rows(self._spark(), part.arrived, zone), ticks)
         frame = kept.select(item_of(item, part.columns), TICK)
         return Batch(frame, item, _counted(part, counts))
 
@@ -182,20 +202,16 @@ class InputBatches:
         files = _of_range(part)
         required = required_columns(part.arrived.item)
         made = Made(part.columns, part.arrived.file.column, required, zone)
-        rows, counts = read_by_pieces(
-            self._spark, part.arrived, made, files, part.axis, lambda: part.axis
-        )
+        rows, counts = read_by_pieces(self._spark, part.arrived, made, files, part.ticks)
         return Batch(rows, part.arrived.item, _counted(part, counts))
 
 
-def range_of(
-    source: LandingSource, arrived: Arrived, ticks: tuple[int, int], times: Mapping[int, Window]
-) -> InputRange:
+def range_of(source: LandingSource, arrived: Arrived, ticks: tuple[int, int]) -> InputRange:
     """An input at a range of ticks."""
     file, found = source.file, arrived.found
-    axis = file.column and Axis.of(file.column, ticks, times, source.zone)
+    told = None if file.column is None else source.ticks(*ticks)
     read = InputRead(file.name, None, file.path, found.version, found.kind)
-    return InputRange(arrived, source.columns, axis or None, read)
+    return InputRange(arrived, source.columns, told, read)
 
 
 def _small(part: InputRange, table: pa.Table, numbers: Numbers) -> Batch:
@@ -209,12 +225,12 @@ def _is_whole(part: InputRange) -> bool:
 
     So it is with nulls that may not be, and rows that are of no tick, of which the pieces tell.
     """
-    rows, axis = part.found.dataset, part.axis
+    rows = part.found.dataset
     if rows is None or not is_exact(part.arrived, part.columns):
         return False
     if any(map(demands, part.columns.values())):
         return False
-    if axis is not None and has_untold(part.arrived, rows, axis.column):
+    if part.column is not None and has_untold(part.arrived, rows, part.column):
         return False
     return not _lacks(part, rows)
 
@@ -225,45 +241,33 @@ def _lacks(part: InputRange, rows: ds.Dataset) -> bool:
     if not required:
         return False
     some = reduce(or_, required)
-    axis = part.axis
-    if axis is not None:
-        some &= axis.within(rows.schema.field(axis.column).type)
+    where = part.where(rows)
+    if where is not None:
+        some &= where
     return bool(rows.count_rows(filter=some))
-
-
-def _zeros(table: pa.Table) -> Numbers:
-    return np.zeros(table.num_rows, np.int64)
 
 
 def _counted(part: InputRange, counts: Counter[int]) -> InputRead:
     """What the ledger is to keep: how many rows there were, and the ticks that had none."""
-    axis = part.axis
-    ticks = range(0) if axis is None else range(axis.first, axis.last + 1)
+    ticks = range(0) if part.ticks is None else part.ticks.ticks
     empty = tuple(tick for tick in ticks if not counts[tick])
     return replace(part.read, rows=counts.total(), empty=empty)
 
 
 def _of_range(part: InputRange) -> Sequence[Path]:
     """The files without those whose folder says that they are of other ticks."""
-    if part.axis is None or part.found.kind != "Parquet":
+    if part.ticks is None or part.found.kind != "Parquet":
         return part.found.files
     return [file for file in part.found.files if _may_hold(file, part)]
 
 
 def _may_hold(file: Path, part: InputRange) -> bool:
-    axis = part.axis
-    if axis is None:
+    ticks = part.ticks
+    if ticks is None:
         return True
     for folder in file.parent.parts:
         column, equals, value = folder.partition("=")
-        if not equals or column != axis.column:
-            continue
-        try:
-            moment = moment_of(unquote(value), axis.zone)
-        except ValueProblem:
-            return True
-        if not isinstance(moment, datetime):
-            return True
-        found = axis.of_moments(pa.array([moment.astimezone(UTC)], pa.timestamp("us", "UTC")))
-        return bool(found[0] != NONE)
+        if equals and column == part.column:
+            tick = None if value.isdecimal() else tick_told(unquote(value), ticks.calendar)
+            return tick is None or tick in ticks.ticks
     return True

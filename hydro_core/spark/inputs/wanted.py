@@ -15,11 +15,11 @@ from operator import and_, or_
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
 from hydro_core.files.arrived import Arrived, is_exact
+from hydro_core.files.pieces import damage_told
 from hydro_core.files.places import DELTA
 from hydro_core.files.plain import plain_table
 from hydro_core.spark.frames.relation import ITEM, TICK
@@ -28,8 +28,14 @@ from hydro_core.spark.inputs.batches import batch_of
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
 from hydro_core.spark.store.held import Held
-from hydro_core.ticks.axis import NONE, Axis, Window
-from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, Values, WantedRows
+from hydro_core.ticks.tick_range import NONE
+from hydro_core.ticks.wanted import (
+    CanonicalValues,
+    ReadLimits,
+    TooLargeError,
+    TooManyError,
+    WantedRows,
+)
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import FieldPath, ItemType, Row, Tuple
 from hydro_core.types.values import canonical
@@ -69,7 +75,6 @@ class SlicedBatches(InputBatches):
         self,
         wanted: WantedRows,
         last: int,
-        times: Mapping[int, Window],
         most: ReadLimits,
         version: int | None = None,
     ) -> Mapping[int, list[Any]]:
@@ -78,7 +83,6 @@ class SlicedBatches(InputBatches):
         Args:
             wanted: which rows, and from which tick on.
             last: the last tick.
-            times: the windows of the ticks.
             most: what may be read.
             version: of a Delta table; None: the latest.
 
@@ -89,8 +93,8 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted):
             return {}
-        part = self._part(wanted, last, times, version)
-        rows, axis, item = _rows_of(part), part.axis, part.arrived.item
+        part = self._part(wanted, last, version)
+        rows, item = _rows_of(part), part.arrived.item
         if rows is None:
             _refuse_large(sum(file.stat().st_size for file in part.found.files), most)
             batch = self._by_pieces(part, self.landings.sources[wanted.name].zone)
@@ -103,12 +107,12 @@ class SlicedBatches(InputBatches):
                 if wanted.some is None:
                     _refuse_large(_size(part, rows, where), most)
                 rows = self._quick(part, rows)
-            table = plain_table(matching(rows, _columns(part), where, most.rows, wanted.some))
-            numbers = np.zeros(len(table), np.int64)
-            if axis is not None:
-                numbers = axis.numbers(table[axis.column])
-                table, numbers = table.filter(pa.array(numbers != NONE)), numbers[numbers != NONE]
-            batch = batch_of(part.name, table, item, pa.array(numbers), part.read)
+            with damage_told(part.found.files, part.found.form):
+                table = plain_table(matching(rows, part.names, where, most.rows, wanted.some))
+            numbers = part.numbers(table)
+            there = numbers != NONE
+            ticks: Any = pa.array(numbers[there])
+            batch = batch_of(part.name, table.filter(pa.array(there)), item, ticks, part.read)
         if not isinstance(batch.rows, pa.Table):
             raise TooManyError
         return wanted.among(items_by_tick(batch.rows, item))
@@ -117,7 +121,6 @@ class SlicedBatches(InputBatches):
         self,
         wanted: Sequence[WantedRows],
         last: int,
-        times: Mapping[int, Window],
         most: ReadLimits,
         version: int | None = None,
     ) -> None:
@@ -128,14 +131,15 @@ class SlicedBatches(InputBatches):
         """
         if self._has_none(wanted[0]):
             return
-        part = self._part(wanted[0], last, times, version)
+        part = self._part(wanted[0], last, version)
         rows = _rows_of(part)
         if rows is None:
             return
         where = _where(part, wanted, rows)
         try:
             _refuse_large(_size(part, rows, where), most)
-            table = matching(self._quick(part, rows), _columns(part), where, most.rows)
+            with damage_told(part.found.files, part.found.form):
+                table = matching(self._quick(part, rows), part.names, where, most.rows)
         except (TooLargeError, TooManyError):
             return
         self._gathered.setdefault((wanted[0].name, version), []).append(
@@ -146,7 +150,6 @@ class SlicedBatches(InputBatches):
         self,
         asked: Sequence[tuple[WantedRows, Sequence[FieldPath]]],
         last: int,
-        times: Mapping[int, Window],
         version: int | None = None,
     ) -> list[Counter[tuple[Hashable, ...]]]:
         """How many of the rows of an input have which values in some fields, by their forms; for
@@ -157,7 +160,7 @@ class SlicedBatches(InputBatches):
         nothing = [Counter[tuple[Hashable, ...]]() for _ in asked]
         if self._has_none(asked[0][0]):
             return nothing
-        part = self._part(asked[0][0], last, times, version)
+        part = self._part(asked[0][0], last, version)
         rows, item = _rows_of(part), part.arrived.item
         paths = {path for wanted, fields in asked for path in (*fields, *_asked_of(wanted))}
         names = [column_of(path, item) for path in sorted(paths)]
@@ -165,7 +168,8 @@ class SlicedBatches(InputBatches):
         if rows is None or len(columns) < len(names):
             return nothing
         where = _where(part, [wanted for wanted, _ in asked], rows)
-        counted = counts_of(self._quick(part, rows), columns, where)
+        with damage_told(part.found.files, part.found.form):
+            counted = counts_of(self._quick(part, rows), columns, where)
         found = []
         for wanted, fields in asked:
             where = condition_of(wanted, counted.schema, item)
@@ -177,13 +181,12 @@ class SlicedBatches(InputBatches):
         self,
         wanted: WantedRows,
         last: int,
-        times: Mapping[int, Window],
         version: int | None = None,
     ) -> int:
         """The bytes of the files that may have rows that are wanted."""
         if self._has_none(wanted):
             return 0
-        part = self._part(wanted, last, times, version)
+        part = self._part(wanted, last, version)
         rows = _rows_of(part)
         if rows is None:
             return sum(file.stat().st_size for file in part.found.files)
@@ -193,21 +196,19 @@ class SlicedBatches(InputBatches):
         source = self.landings.sources[wanted.name]
         return not source.is_there or (source.file.column is None and wanted.first > 0)
 
-    def _part(
-        self, wanted: WantedRows, last: int, times: Mapping[int, Window], version: int | None
-    ) -> InputRange:
+    def _part(self, wanted: WantedRows, last: int, version: int | None) -> InputRange:
         source, key = self.landings.sources[wanted.name], (wanted.name, version)
         if key not in self._arrived:
             arrived = source.arrived(None if version is None else Snapshot(DELTA, version))
             refuse_unfit(arrived, None)
             self._arrived[key] = arrived
-        return range_of(source, self._arrived[key], (wanted.first, last), times)
+        return range_of(source, self._arrived[key], (wanted.first, last))
 
     def _quick(self, part: InputRange, rows: ds.Dataset) -> ds.Dataset:
         """The rows of files, in memory where they are held."""
         if self.held is None or part.found.kind != DELTA:
             return rows
-        return self.held.rows(part.found.form.base, rows, _columns(part))
+        return self.held.rows(part.found.form.base, rows, part.names)
 
     @cached_property
     def _arrived(self) -> dict[tuple[str, int | None], Arrived]:
@@ -231,10 +232,6 @@ def _rows_of(part: InputRange) -> ds.Dataset | None:
     return rows if rows is not None and is_exact(part.arrived, part.columns) else None
 
 
-def _columns(part: InputRange) -> Collection[str]:
-    return dict.fromkeys([*part.columns, *([part.axis.column] if part.axis else [])])
-
-
 def _asked_of(wanted: WantedRows) -> Iterator[FieldPath]:
     """The fields of which values are asked for."""
     return (path for alternative in wanted.alternatives for path in alternative)
@@ -247,7 +244,8 @@ def _where(
     told = [condition_of(one, rows.schema, part.arrived.item) for one in wanted]
     known = [condition for condition in told if condition is not None]
     where = reduce(or_, known) if known and len(known) == len(told) else None
-    return _within(where, part.axis, rows.schema)
+    within = part.where(rows)
+    return within if where is None else where if within is None else within & where
 
 
 def _size(part: InputRange, rows: ds.Dataset, where: ds.Expression | None) -> int:
@@ -261,15 +259,6 @@ def _size(part: InputRange, rows: ds.Dataset, where: ds.Expression | None) -> in
 def _refuse_large(size: int, most: ReadLimits) -> None:
     if most.size is not None and size > most.size:
         raise TooLargeError(size)
-
-
-def _within(
-    where: ds.Expression | None, axis: Axis | None, schema: pa.Schema
-) -> ds.Expression | None:
-    if axis is None:
-        return where
-    within = axis.within(schema.field(axis.column).type)
-    return within if where is None else within & where
 
 
 def condition_of(wanted: WantedRows, schema: pa.Schema, item: ItemType) -> ds.Expression | None:
@@ -301,7 +290,7 @@ def column_of(path: FieldPath, item: ItemType) -> str | None:
             return None
 
 
-def _one_of(column: str | None, values: Values, schema: pa.Schema) -> ds.Expression | None:
+def _one_of(column: str | None, values: CanonicalValues, schema: pa.Schema) -> ds.Expression | None:
     if column is None or column not in schema.names:
         return None
     kind = schema.field(column).type

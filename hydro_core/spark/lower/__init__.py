@@ -1,25 +1,18 @@
-"""From relations to a relation: one function for each operator, by families."""
+"""From relations to a relation: one function for each operator, in folders by their classes."""
 
-from hydro_core.spark.lower import (
-    by_key_changes,
-    combine,
-    group,
-    io,
-    itemwise,
-    order,
-    results,
-    shards,
-    state,
-)
-
-__all__ = [
-    "by_key_changes",
-    "combine",
-    "group",
-    "io",
-    "itemwise",
-    "order",
-    "results",
-    "shards",
-    "state",
-]
+from hydro_core.spark.lower.bilinear import cross as cross
+from hydro_core.spark.lower.bilinear import join as join
+from hydro_core.spark.lower.by_key import difference as difference
+from hydro_core.spark.lower.by_key import group as group
+from hydro_core.spark.lower.by_key import results as results
+from hydro_core.spark.lower.by_key import running as running
+from hydro_core.spark.lower.by_position import order as order
+from hydro_core.spark.lower.by_position import zipped as zipped
+from hydro_core.spark.lower.linear import io as io
+from hydro_core.spark.lower.linear import itemwise as itemwise
+from hydro_core.spark.lower.linear import shards as shards
+from hydro_core.spark.lower.linear import union as union
+from hydro_core.spark.lower.over_time import before as before
+from hydro_core.spark.lower.over_time import commands as commands
+from hydro_core.spark.lower.over_time import growth as growth
+from hydro_core.spark.lower.over_time import history as history

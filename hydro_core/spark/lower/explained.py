@@ -12,12 +12,12 @@ from hydro_core.catalog.classes import (
     ByKey,
     Commands,
     Distinct,
+    Empty,
     Given,
     Gives,
     Growth,
     History,
     Matching,
-    Nothing,
     Ordering,
     Output,
     PerItem,
@@ -39,21 +39,21 @@ from hydro_core.plan.kinds import Kind, is_in_order
 from hydro_core.spark.frames.dry import BLANK, dry_run
 from hydro_core.spark.frames.relation import Relation
 from hydro_core.spark.functions.columns import NotCompilable, predicate_column, to_column
-from hydro_core.spark.lower.folds import wrapped
-from hydro_core.spark.lower.keyed import accumulator_type, keyed_value
-from hydro_core.spark.lower.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.folds import wrapped
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.items.keyed import accumulator_type, keyed_value
 from hydro_core.spark.lower.registry import Step
 from hydro_core.types.item import ItemType
 from hydro_core.types.stream import Order
 
-How = Literal["column", "aggregate", "arrow udf", "nowhere"]
+RunsAs = Literal["column", "aggregate", "arrow udf", "nowhere"]
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """How a function runs, and why as Python if it does."""
 
-    how: How
+    how: RunsAs
     reason: str | None = None
     place: Place = (0, 0)
     """Line and column of what cannot be a column; (0, 0) where it is the function as a whole."""
@@ -113,7 +113,7 @@ def _runtime_at(typed: Typed, node: Node, fn: Fn) -> Runtime:
             return Runtime("arrow udf", f"`{node.op.name}` goes from item to item")
         case ByKey() if cls.is_fold:
             return _fold(typed, node, cls, fn, item)
-        case Given() | Nothing() | Output() | PerItem() | Projection() | Sum() | Product():
+        case Given() | Empty() | Output() | PerItem() | Projection() | Sum() | Product():
             return runtime(fn, (item,))
         case Matching() | Distinct() | ByKey() | Running() | Ordering():
             return runtime(fn, (item,))

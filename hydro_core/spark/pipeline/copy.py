@@ -31,11 +31,11 @@ _NOT_COPIED = ("state", "outputs", LEDGER, LOCK_FILE, BESIDE)
 """What is copied table by table, and what belongs to a process that runs."""
 _LOG, _CHECKPOINT = "_delta_log", "_last_checkpoint"
 
-Step = Callable[[str], None]
+OnTable = Callable[[str], None]
 """Called with the name of each table before it is copied."""
 
 
-def copy_pipeline(directory: Path, to: Path, step: Step = lambda _: None) -> Verified:
+def copy_pipeline(directory: Path, to: Path, step: OnTable = lambda _: None) -> Verified:
     """Copies the pipeline in a directory to another, which is not there or is empty.
 
     Returns:
@@ -70,7 +70,7 @@ def _refuse_place(directory: Path, to: Path) -> None:
         )
 
 
-def _copied(directory: Path, to: Path, step: Step) -> Verified:
+def _copied(directory: Path, to: Path, step: OnTable) -> Verified:
     """Copies until all of a copy is of one commit; what is wrong then, is wrong in the pipeline."""
     problem, sequence = "", -1
     for _ in range(_ATTEMPTS):

@@ -91,7 +91,7 @@ class RangeJobs:
             DataError: a function failed (code `runtime`), or a stored file is broken (`state`).
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
-        known = {**self._nothing(inputs), **self._as_they_came(run, inputs)}
+        known = {**self._empty_tables(inputs), **self._as_they_came(run, inputs)}
         past = self._found(run, inputs)
         sessions = [self._session(spark, inputs, past)]
         if self._has_few_rows(run, inputs, past, before):
@@ -159,7 +159,7 @@ class RangeJobs:
             return spark
         return _quick_session(spark)
 
-    def _nothing(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
+    def _empty_tables(self, inputs: Mapping[str, Batch]) -> Mapping[str, WrittenRows]:
         """The tables that get no rows, since nothing came that could reach them."""
         there = {name for name, batch in inputs.items() if not batch.is_empty}
         empty = surely_empty(self.plan, set(self.plan.graph.sources) - there)

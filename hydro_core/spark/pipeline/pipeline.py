@@ -38,7 +38,7 @@ from hydro_core.spark.store.ledger import Commit, Ledger, state_error
 from hydro_core.spark.store.ledger_lock import WriterLock
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshot_frame import snapshot_frame
-from hydro_core.spark.store.store import Step, Store
+from hydro_core.spark.store.store import OnStep, Store
 
 Batches = Mapping[str, Batch | pa.Table | DataFrame]
 """The batch of each input that has one: as it is, or by its columns."""
@@ -71,7 +71,7 @@ class Pipeline:
         self.plan = plan
         self.settings = settings or Settings()
         self.lock = WriterLock(directory)
-        self.step: Step = _nothing
+        self.step: OnStep = _nothing
         self._spark = spark
         named = tables or Tables(state_tables(plan), output_tables(plan))
         self.state_tables = named.state

@@ -16,7 +16,7 @@ from hydro_core.spark.functions.reruns import GuardedFunction, counted
 from hydro_core.spark.lower.registry import Times
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.spark.store.ledger import Commit, Ledger
-from hydro_core.spark.store.store import Step, Store
+from hydro_core.spark.store.store import OnStep, Store
 from hydro_core.spark.store.write import WrittenRows
 
 
@@ -52,7 +52,7 @@ class Prepared:
         ledger: Ledger,
         computed: Computed,
         done: Callable[[], None],
-        step: Step,
+        step: OnStep,
     ) -> None:
         self.run = run
         self.written = computed.written

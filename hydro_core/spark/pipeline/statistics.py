@@ -24,7 +24,7 @@ def deployed_statistics(directory: Path) -> Statistics:
     """
     commits = standing(Ledger(directory).commits())
     if not commits:
-        raise _nothing(directory)
+        raise _no_pipeline(directory)
     ticks = sum(len(commit.ticks) for commit in commits)
     inputs: dict[str, int] = {}
     streams: dict[str, int] = {}
@@ -65,7 +65,7 @@ def _each(rows: dict[str, int], ticks: int) -> dict[str, InputStatistics]:
     }
 
 
-def _nothing(directory: Path) -> DataError:
+def _no_pipeline(directory: Path) -> DataError:
     return state_error(
         f"no tick was committed in {directory}, so nothing is known of its data",
         "run some ticks first, or give a file of statistics",

@@ -22,7 +22,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.refusals import sum_beyond
 from hydro_core.catalog.spec import functions_of
 from hydro_core.errors import DataError, Diagnostic, InfrastructureError, Span
-from hydro_core.files.unreadable import DAMAGED
+from hydro_core.files.unreadable import CUT_OFF
 from hydro_core.functions.failed_call import cure, shortened, why
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.graph import Node
@@ -214,7 +214,7 @@ def _own_words(error: BaseException) -> DataError:
     if unread:
         file = unquote(urlparse(unread[1]).path)
         cause = "it is damaged, or not what its name says"
-        return _data_error("input", f"`{file}` cannot be read: {cause}", DAMAGED)
+        return _data_error("input", f"`{file}` cannot be read: {cause}", CUT_OFF)
     lines = [
         line for line in str(error).splitlines() if not re.match(r"\s*(at |\.\.\. \d+ more)", line)
     ]

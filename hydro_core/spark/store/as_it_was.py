@@ -41,7 +41,7 @@ class Base:
     """Of each log the tick up to which its rows may be one."""
 
 
-NOTHING = Base(-1, {}, None)
+NO_BASE = Base(-1, {}, None)
 
 
 def base_before(store: Store, ledger: Ledger, first: int) -> Base:
@@ -53,9 +53,9 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
     """
     now = ledger.last
     if now is None or first == 0:
-        return NOTHING
+        return NO_BASE
     tables, summed_to = store.tables, summed(store)
-    if all(_tells(table, first - 1, now.last, summed_to) for table in tables.values()):
+    if all(_has_changes_since(table, first - 1, now.last, summed_to) for table in tables.values()):
         files = {name: tuple(table.files()) for name, table in tables.items()}
         return Base(first - 1, files, _ending_with(ledger, first - 1), summed_to)
     for commit in _standing(ledger.commits()):
@@ -63,7 +63,7 @@ def base_before(store: Store, ledger: Ledger, first: int) -> Base:
             held = held_at(store, commit)
             if held is not None:
                 return Base(commit.last, held, commit, summed_to)
-    return NOTHING
+    return NO_BASE
 
 
 def summed(store: Store) -> Mapping[str, int]:
@@ -80,7 +80,9 @@ def _standing(commits: Sequence[Commit]) -> Iterator[Commit]:
         since = min(since, commit.first)
 
 
-def _tells(table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]) -> bool:
+def _has_changes_since(
+    table: StoredTable, tick: int, last: int, summed_to: Mapping[str, int]
+) -> bool:
     """Whether the table's rows tell what it held after the tick."""
     if table.spec.mode is Mode.LAST:
         return tick == last

@@ -49,7 +49,7 @@ _SEARCHED_AT_ONCE = 1 << 20
 ALWAYS = 1 << 60
 """Later than every tick."""
 
-Step = Callable[[str], None]
+OnStep = Callable[[str], None]
 """Called with the name of each step that a commit has done; tests end the process there."""
 
 
@@ -127,7 +127,7 @@ class Store:
         return {name: self.tables[name].version for name in versions}
 
     def commit(
-        self, written: Mapping[str, WrittenRows], ticks: tuple[int, int], step: Step
+        self, written: Mapping[str, WrittenRows], ticks: tuple[int, int], step: OnStep
     ) -> Mapping[str, int]:
         """Adds what was written to the tables, and gives the versions of all after it."""
         for role in ("state", "output"):
@@ -143,7 +143,7 @@ class Store:
         step("compacted")
         return {name: table.version for name, table in self.tables.items()}
 
-    def compact(self, last: int, step: Step) -> Mapping[str, int]:
+    def compact(self, last: int, step: OnStep) -> Mapping[str, int]:
         """Joins the small files of all tables, and gives the tables' versions after it.
 
         Logs of state are summed up to `last`, the last committed tick, where that is worth it. What
@@ -155,7 +155,7 @@ class Store:
             step(f"compacted {name}")
         return {name: table.version for name, table in self.tables.items()}
 
-    def vacuum(self, keep_hours: int, step: Step) -> Mapping[str, int]:
+    def vacuum(self, keep_hours: int, step: OnStep) -> Mapping[str, int]:
         """Removes the files that no table needs, nor has needed for so many hours.
 
         It gives the tables' versions after it; the last commit must have those of before.
@@ -261,7 +261,7 @@ class Store:
         """How many bytes the files of a table have."""
         return sum(file.size for file in self.tables[name].files())
 
-    def _add(self, written: WrittenRows, ticks: tuple[int, int], step: Step) -> None:
+    def _add(self, written: WrittenRows, ticks: tuple[int, int], step: OnStep) -> None:
         name = written.spec.name
         table = self.tables[name]
         if written.table is not None:

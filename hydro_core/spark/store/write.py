@@ -24,7 +24,7 @@ from hydro_core.spark.frames.log import consolidated
 from hydro_core.spark.frames.materialize import Materialize, checkpointed, exactly
 from hydro_core.spark.frames.paths import literal, quoted
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Kind, Relation
-from hydro_core.spark.lower.changes import as_changes, changes_of
+from hydro_core.spark.lower.relations.changes import as_changes, changes_of
 from hydro_core.spark.store.schema import TableSpec, flattened
 from hydro_core.spark.store.table import STAGED, StoredTable
 from hydro_core.types.item import Row, Tuple

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydro_core.analysis.identity import settled
+from hydro_core.analysis.identity import with_typed_functions
 from hydro_core.compile import compile_text, optimized
 
 ROWS = 'a = source("k long, v long"); b = source("v long, k long")\n'
@@ -12,7 +12,7 @@ ROWS = 'a = source("k long, v long"); b = source("v long, k long")\n'
 
 def _equal(one: str, other: str, source: str = "a") -> bool:
     text = f"{ROWS} one = a -> {one}; other = {source} -> {other}\none -> out; other -> more"
-    graph = settled(compile_text(text).typed).graph
+    graph = with_typed_functions(compile_text(text).typed).graph
     return (graph["one"].op, graph["one"].args) == (graph["other"].op, graph["other"].args)
 
 
@@ -81,5 +81,5 @@ def test_steps_of_folds_keep_their_number_of_parameters() -> None:
     a -> persist() -> sort() -> reduce(lambda s, p: (s[0] + p[0], s[1] + p[1])) -> more
     a -> persist() -> sort() -> fold((0, 0), lambda s, p: (s[0] + p[0], s[1] + p[1])) -> third
     """
-    graph = settled(compile_text(text).typed).graph
+    graph = with_typed_functions(compile_text(text).typed).graph
     assert [len(n.args["f"].params) for n in graph if "f" in n.args] == [3, 2, 2]

@@ -12,7 +12,7 @@ import pytest
 from hydro_core.analysis.partition.answer import partition
 from hydro_core.analysis.partition.locations import locate
 from hydro_core.analysis.partition.steps import FieldDependencies, steps_of
-from hydro_core.analysis.partition.terms import At, Term, of_form, rewritten, whole
+from hydro_core.analysis.partition.terms import At, KeyTerm, of_form, rewritten, whole
 from hydro_core.catalog.spec import functions_of
 from hydro_core.compile import Compiled, compile_text
 from hydro_core.functions.field_map import field_map
@@ -83,12 +83,12 @@ def _bound(vector: Vector, folder: Path) -> dict[str, Any]:
     return {name: getattr(module, name) for name in functions}
 
 
-def _terms(choice: Vector, program: Compiled, bound: Mapping[str, Any]) -> dict[str, Term]:
+def _terms(choice: Vector, program: Compiled, bound: Mapping[str, Any]) -> dict[str, KeyTerm]:
     types = {name: stream.item for name, stream in program.typed.inputs.items()}
     return {name: _term(path, types[name], bound) for name, path in choice.items()}
 
 
-def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> Term:
+def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> KeyTerm:
     if not path or not path[-1].startswith("="):
         return whole(item, tuple(path))
     *around, text = path
@@ -101,7 +101,7 @@ def _term(path: list[str], item: ItemType, bound: Mapping[str, Any]) -> Term:
     return _below(term, tuple(around))
 
 
-def _below(term: Term, around: tuple[str, ...]) -> Term:
+def _below(term: KeyTerm, around: tuple[str, ...]) -> KeyTerm:
     if isinstance(term, At):
         return At((*around, *term.path))
     return tuple(_below(part, around) if isinstance(part, tuple) else part for part in term)
@@ -109,7 +109,7 @@ def _below(term: Term, around: tuple[str, ...]) -> Term:
 
 def _expanded(
     keys: list[Vector], program: Compiled, bound: Mapping[str, Any]
-) -> set[frozenset[tuple[str, Term]]]:
+) -> set[frozenset[tuple[str, KeyTerm]]]:
     """Choices by leaves: one of a tuple or row stands for one of each of its leaves."""
     found = set()
     for choice in keys:
@@ -124,7 +124,7 @@ def _expanded(
     return found
 
 
-def _leaves(term: Term) -> list[Term]:
+def _leaves(term: KeyTerm) -> list[KeyTerm]:
     if isinstance(term, At):
         return [term]
     return [leaf for part in term if isinstance(part, tuple) for leaf in _leaves(part)]

@@ -1,4 +1,4 @@
-"""No operator's and no aggregate's name outside the catalogue, meanings and registrations.
+"""No operator's and no aggregate's name outside the catalogue, definitions and registrations.
 
 What an operator or an aggregate is stands in its entry; who asks for it by its name does not know
 of the others. A lowering is registered by the name of what it lowers.
@@ -20,7 +20,7 @@ from hydro_core.catalog.registry import NAMES
 
 ROOT = Path(hydro_core.__file__).parent
 OPERATORS = frozenset({*NAMES, *INTERNAL})
-ALLOWED = ("catalog", "reference/meanings", "agg.py")
+ALLOWED = ("catalog", "reference/definitions", "agg.py")
 """Of `agg.py` the names are what users call."""
 LOWERINGS = ROOT / "spark" / "lower"
 
@@ -56,14 +56,14 @@ OTHER_WORDS: Words = {
     "project/flow_asset.py": {"tick": "a column of outputs"},
     "shards/run.py": {"tick": GOAL},
     "shards/traffic.py": {"tick": GOAL},
-    "ticks/axis.py": {"latest": "pandas' word for a time that does not exist"},
+    "ticks/tick_range.py": {"latest": "pandas' word for a time that does not exist"},
     "spark/functions/columns/arrays.py": {"enumerate": PYTHON},
     "spark/functions/columns/methods.py": {"join": PYTHON, "partition": PYTHON},
     "spark/lower/explained.py": {"aggregate": "how a function runs"},
     "spark/session/failures.py": {"tick": "what a message tells"},
     "spark/files/frames.py": {"delta": "Spark's name of a format"},
-    "spark/lower/io.py": {"tick": "a column of the tick's row"},
-    "spark/lower/state.py": {"persist": "a command's word"},
+    "spark/lower/linear/io.py": {"tick": "a column of the tick's row"},
+    "spark/lower/over_time/commands.py": {"persist": "a command's word"},
     "spark/pipeline/verify.py": {"tick": "what a message tells"},
     "spark/frames/relation.py": {"changes": "a field of a relation"},
     "spark/store/schema.py": {"tick": "a column of outputs"},
@@ -92,9 +92,12 @@ WORDS_OF_AGGREGATES: Words = {
     "spark/inputs/arrivals/listing.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/inputs/batches.py": {"max": "Arrow's word", "min": "Arrow's word"},
     "spark/inputs/wanted.py": {"sum": "Arrow's word"},
-    "spark/lower/native.py": {"min": PYTHON},
-    "spark/lower/state.py": {"first": COLUMN},
-    "spark/lower/sums.py": {"mean": "what a message tells", "sum": "what a message tells"},
+    "spark/lower/aggregates/native.py": {"min": PYTHON},
+    "spark/lower/over_time/growth.py": {"first": COLUMN},
+    "spark/lower/aggregates/sums.py": {
+        "mean": "what a message tells",
+        "sum": "what a message tells",
+    },
     "spark/store/as_it_was.py": {"max": "a column's statistics", "min": "a column's statistics"},
     "spark/store/input_reads.py": {"first": "a key of a record", "last": "a key of a record"},
     "spark/store/ledger.py": {"first": COLUMN, "last": COLUMN},
@@ -138,7 +141,7 @@ class _Kind:
         yield from ((str(n.value), n.lineno) for n in found if n not in registered)
 
     def found(self) -> Mapping[str, list[tuple[str, int]]]:
-        """By module, what is named outside the catalogue and the meanings."""
+        """By module, what is named outside the catalogue and the definitions."""
         files = {file.relative_to(ROOT).as_posix(): file for file in sorted(ROOT.rglob("*.py"))}
         found = {n: list(self.named(f)) for n, f in files.items() if not n.startswith(ALLOWED)}
         return {name: names for name, names in found.items() if names}

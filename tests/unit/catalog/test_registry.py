@@ -104,8 +104,8 @@ def test_entry_is_sound(op: OpSpec) -> None:
     ports = [name for port in op.inputs for name in (port.name, *port.aliases)]
     assert len(set(ports)) == len(ports)
     assert len({arg.name for arg in op.args}) == len(op.args)
-    assert op.meaning
-    assert not op.meaning.endswith(".")
+    assert op.summary
+    assert not op.summary.endswith(".")
     # A required argument by place never follows one that may be left out.
     optional = [not arg.required for arg in op.args if arg.positional and arg.kind != "computed"]
     assert optional == sorted(optional)

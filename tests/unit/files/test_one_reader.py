@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,13 @@ from hydro_core.files.inputs import InputFile
 from hydro_core.files.reading import read_all, tick_inputs
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.landing import InputBatches
+from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
 from hydro_core.types.ddl import parse_ddl
 from tests.support.wrong_files import CASES, INNER, delta, parquet
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
-TIMES = dict(enumerate(pairwise(DAY + timedelta(days=t) for t in range(4))))
+CALENDAR = Calendar(DAY)
 
 
 def by_run(path: Path, schema: str) -> list[list[Any]]:
@@ -36,8 +36,10 @@ def by_run(path: Path, schema: str) -> list[list[Any]]:
 
 def by_flow(path: Path, schema: str) -> list[list[Any]]:
     landings = {"x": LandingTable(path, "day")}
-    inputs = InputBatches(landings, {"x": parse_ddl(schema)}, lambda: pytest.fail("no Spark"))
-    rows = inputs.read(0, 2, TIMES)["x"].rows
+    inputs = InputBatches(
+        landings, {"x": parse_ddl(schema)}, lambda: pytest.fail("no Spark"), calendar=CALENDAR
+    )
+    rows = inputs.read(0, 2)["x"].rows
     return [[row["item"] for row in rows.to_pylist() if row["t"] == t] for t in range(3)]
 
 

@@ -7,14 +7,14 @@ import ast
 import pytest
 
 from hydro_core.functions.boolean import boolean_form
-from hydro_core.functions.normal import Form, normal_form
+from hydro_core.functions.normal import NormalForm, normal_form
 from hydro_core.functions.read import read_function
 from hydro_core.types.ddl import parse_ddl
 
 ROW = parse_ddl("n long, m int, f double, s string, p boolean, d date, tags array<string>")
 
 
-def form_of(text: str) -> Form:
+def form_of(text: str) -> NormalForm:
     fn = read_function(ast.parse(f"lambda r: {text}", mode="eval").body, {})
     return boolean_form(normal_form(fn, (ROW,)), (ROW,))
 

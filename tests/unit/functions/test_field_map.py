@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hydro_core.functions.field_map import FieldMap, field_map
-from hydro_core.functions.made import Use
+from hydro_core.functions.made import ResultUse
 from hydro_core.functions.read import read_callable
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.item import UNKNOWN, FieldPath, ItemType, at, leaves
@@ -69,7 +69,7 @@ def _computed(found: FieldMap) -> dict[str, list[str]]:
     }
 
 
-USES: dict[str, Use] = {"map": "item", "filter_map": "optional", "flat_map": "elements"}
+USES: dict[str, ResultUse] = {"map": "item", "filter_map": "optional", "flat_map": "elements"}
 TRAPS = [
     # a list that is made here and changed afterwards
     (

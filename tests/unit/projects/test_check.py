@@ -148,7 +148,7 @@ def test_inputs_that_one_side_lacks_are_told_together(flow: FlowAsset) -> None:
         "flow `totals`, `inputs`: the program has no input `x` | there are `payments`",
         (
             "flow `totals`, `inputs`: `payments`, which the program reads, is missing"
-            " | say where it lands: `inputs` has a `Landing` for `payments`"
+            " | say where it lands: `payments: {path: …, column: …}` below `inputs`, or a `Landing`"
         ),
     ]
 

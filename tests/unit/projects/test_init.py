@@ -40,7 +40,7 @@ def test_a_new_project_is_whole(
     assert "FLOW" not in text
     assert len((root / "README.md").read_text().splitlines()) == 10
     monkeypatch.chdir(root)
-    assert project_settings() == ProjectSettings(home=root / "data", root=root)
+    assert project_settings() == ProjectSettings(home=root / "data", root=root, sensors_run=True)
     assert main(["test", name]) == 0
     assert "2 passed" in capsys.readouterr().out
 

@@ -37,13 +37,37 @@ def test_an_input_is_an_output_of_another_flow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "ticks",
+    [
+        "{start: 2025-12-24}",
+        "{start: 2026-02-01, delay: 2h}",
+        "{start: 2026-01-01, every: 15m}",
+        "{start: 2026-01-01 09:00, every: 6h, end: 2026-02-01}",
+    ],
+)
+def test_a_flow_may_begin_at_another_tick_and_have_shorter_ones(tmp_path: Path, ticks: str) -> None:
+    declare(tmp_path, "first", "{x: {path: x, column: day}}")
+    declare(tmp_path, "second", "{x: {flow: first, output: y}}", ticks)
+    found = found_in(tmp_path)
+    assert not found.broken
+    first, second = found.flows
+    assert second.numbered_by("x") == first.ticks.calendar
+    assert first.numbered_by("x") is None
+
+
+@pytest.mark.parametrize(
     ("inputs", "ticks", "says"),
     [
         ("{x: {flow: frist}}", DAYS, "there is no flow `frist`"),
         ("{x: {flow: second}}", DAYS, "a circle: it reads `second`"),
-        ("{x: {flow: first}}", "{start: 2026-01-02}", "`first` has other ticks: every 1d from"),
-        ("{x: {flow: first}}", "{start: 2026-01-01, every: 1h}", "has other ticks"),
-        ("{x: {flow: first}}", "{start: 2026-01-01, zone: Asia/Tokyo}", "has other ticks"),
+        ("{x: {flow: first}}", "{start: 2026-01-02 06:00}", "do not fit: every 1d from 2026-01-01"),
+        ("{x: {flow: first}}", "{start: 2026-01-05, every: 1w}", "shorter ticks than `first`"),
+        ("{x: {flow: first}}", "{start: 2026-01-01, zone: Asia/Tokyo}", "do not fit"),
+        (
+            "{x: {flow: first}}",
+            "{start: 2026-01-01, every: 1h, zone: Asia/Tokyo}",
+            "the same `every` and `zone`",
+        ),
         ("{x: {flow: first, column: day}}", DAYS, "the input `x` has no `column`"),
     ],
 )
@@ -57,6 +81,17 @@ def test_what_does_not_fit_is_told_with_its_line(
     assert says in wrong(found)["second"]
     assert "asset.yaml:3" in wrong(found)["second"]
     assert "help: " in wrong(found)["second"]
+
+
+def test_what_is_wrong_with_the_ticks_of_one_flow_is_no_other_flows_error(tmp_path: Path) -> None:
+    declare(tmp_path, "first", "{x: {path: x, column: day}}", "{start: 2026-01-01, every: 2d}")
+    declare(tmp_path, "second", "{x: {flow: first, output: y}}")
+    declare(tmp_path, "third", "{x: {path: x, column: day}}")
+    found = found_in(tmp_path)
+    assert [flow.name for flow in found.flows] == ["third"]
+    assert "flow `first`, `ticks`: `every`: ticks of 2d have no schedule" in wrong(found)["first"]
+    assert "asset.yaml:2" in wrong(found)["first"]
+    assert "the flow `first` cannot be loaded" in wrong(found)["second"]
 
 
 def test_flows_in_a_circle_are_all_wrong_and_others_are_not(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import pytest
 
 from hydro_core.compile import Compiled, compile_text
-from hydro_core.engines import Outputs
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.reference.interpreter import run_ticks
 from hydro_core.simulation import simulate
 from hydro_core.simulation.case import Case
 from hydro_core.simulation.simulate import Failed, Simulated, Simulation, Subject
 from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.tick import Outputs
 
 WINDOWS = Calendar(datetime(2024, 1, 1, tzinfo=UTC), "1d").window
 TOTALS = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.csv
@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from hydro_core.spark.inputs.arrivals import source
-from hydro_core.spark.inputs.arrivals.landings import LandingTable, PipelinePast
+from hydro_core.spark.inputs.arrivals.landings import LandingTable
 from hydro_core.spark.inputs.arrivals.look import Arrivals
 from hydro_core.spark.inputs.arrivals.seen import Seen
 from hydro_core.spark.inputs.landing import InputBatches
@@ -50,15 +50,17 @@ class Place:
 
     def __init__(self, home: Path, path: Path) -> None:
         self.home, self.path = home, path
-        past = PipelinePast(home / "pipeline", CALENDAR)
         self.inputs = InputBatches(
-            {"x": LandingTable(path, "day")}, {"x": ITEM}, _no_session, past=past
+            {"x": LandingTable(path, "day")},
+            {"x": ITEM},
+            _no_session,
+            calendar=CALENDAR,
+            directory=home / "pipeline",
         )
 
     def read(self, first: int, last: int, before: Sequence[InputRead] = ()) -> InputRead:
-        times = {w.tick: (w.start, w.end) for w in map(CALENDAR.window, range(first, last + 1))}
         seen = self.inputs.landings.look(first, before)
-        return self.inputs.read(first, last, times, seen)["x"].read
+        return self.inputs.read(first, last, seen)["x"].read
 
     def seen(self, read: InputRead, until: int = UNTIL) -> Seen:
         return self.inputs.landings.look(until, [read])["x"]
@@ -216,16 +218,13 @@ def test_a_late_row_arrives_once(tmp_path: Path, kind: str) -> None:
     place.add([(1, "late", 9), (1, "late", 9), (2, "gap", 8), (4, "own", 7)])
     seen = place.seen(read)
     assert seen.arrivals.late == {1: 2, 2: 1}
-    times: Mapping[int, Any] = {
-        t: (CALENDAR.window(t).start, CALENDAR.window(t).end) for t in (4, 5)
-    }
-    batch = place.inputs.read(4, 5, times, {"x": seen})["x"]
+    batch = place.inputs.read(4, 5, {"x": seen})["x"]
     ticks = batch.rows["t"].to_pylist()
     assert (sorted(ticks[:2]), ticks[2:]) == ([4, 5], [4, 4, 4])
     users = [item["user"] for item in batch.rows["item"].to_pylist()]
     assert (set(users[:2]), sorted(users[2:])) == ({"own", "c"}, ["gap", "late", "late"])
     assert (batch.read.rows, batch.read.late, batch.read.empty) == (5, {1: 2, 2: 1}, ())
-    assert place.inputs.read(5, 5, times, {"x": seen})["x"].read.late == {}
+    assert place.inputs.read(5, 5, {"x": seen})["x"].read.late == {}
     after = place.inputs.landings.look(6, [batch.read])["x"]
     assert after.arrivals == Arrivals()
 
@@ -324,7 +323,7 @@ def test_a_file_that_is_written_while_it_is_read_is_told(tmp_path: Path) -> None
     seen = place.inputs.landings.look(0)
     os.utime(place.path / "1.csv")
     with pytest.raises(Exception, match=r"1.csv was written or removed while it was read"):
-        place.inputs.read(0, 0, {0: (CALENDAR.window(0).start, CALENDAR.window(0).end)}, seen)
+        place.inputs.read(0, 0, seen)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -332,9 +331,12 @@ def test_what_comes_to_an_input_that_arrives_whole_is_late_for_tick_0(
     tmp_path: Path, kind: str
 ) -> None:
     place = opened(tmp_path, kind)
-    past = PipelinePast(tmp_path / "pipeline", CALENDAR)
     place.inputs = InputBatches(
-        {"x": LandingTable(place.path)}, {"x": ITEM}, _no_session, past=past
+        {"x": LandingTable(place.path)},
+        {"x": ITEM},
+        _no_session,
+        calendar=CALENDAR,
+        directory=tmp_path / "pipeline",
     )
     first = place.read(0, 0)
     assert (first.rows, first.empty) == (4, ())
@@ -353,8 +355,7 @@ def test_a_landing_as_it_was_read_has_nothing_that_came_since(tmp_path: Path, ki
     if isinstance(place, Files):
         place.write(f"1.{kind}", [*place.files[f"1.{kind}"], (2, "more", 9)])
     seen = place.inputs.landings.as_read([read])
-    times = {w.tick: (w.start, w.end) for w in map(CALENDAR.window, range(UNTIL))}
-    again = place.inputs.read(0, UNTIL - 1, times, seen)["x"].read
+    again = place.inputs.read(0, UNTIL - 1, seen)["x"].read
     assert again.rows == (4 if isinstance(place, Files) else 3)
     assert again.version == read.version
     assert again.late == {}

@@ -68,7 +68,7 @@ def wanted(
 
 
 def read(batches: SlicedBatches, asked: WantedRows, last: int = 3) -> list[tuple[int, Any, int]]:
-    found = batches.wanted(asked, last, {}, MANY)
+    found = batches.wanted(asked, last, MANY)
     return [(tick, x["user"], x["amount"]) for tick, items in found.items() for x in items]
 
 
@@ -103,10 +103,10 @@ def test_more_than_may_be_is_refused(tmp_path: Path) -> None:
     items = {"rows": parse_ddl("user string, amount long")}
     batches = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     with pytest.raises(TooManyError):
-        batches.wanted(wanted({}), 0, {}, ReadLimits(8))
-    assert len(batches.wanted(wanted({}), 0, {}, ReadLimits(9))[0]) == 9
+        batches.wanted(wanted({}), 0, ReadLimits(8))
+    assert len(batches.wanted(wanted({}), 0, ReadLimits(9))[0]) == 9
     with pytest.raises(TooLargeError) as refused:
-        batches.wanted(wanted({}), 0, {}, ReadLimits(9, size=10))
+        batches.wanted(wanted({}), 0, ReadLimits(9, size=10))
     assert refused.value.size == sum(file.stat().st_size for file in path.glob("*.parquet"))
 
 
@@ -116,7 +116,7 @@ def test_rows_are_counted_by_their_values(tmp_path: Path) -> None:
     batches = SlicedBatches(
         {"rows": LandingTable(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
     )
-    found = batches.counts([(wanted({"user": ("a", "b")}), [("user",)])], 1, {})
+    found = batches.counts([(wanted({"user": ("a", "b")}), [("user",)])], 1)
     assert found == [{("a",): 2, ("b",): 1}]
 
 
@@ -127,20 +127,20 @@ def test_what_several_want_is_read_once(tmp_path: Path) -> None:
     items = {"rows": parse_ddl("user string, city string")}
     batches = SlicedBatches({"rows": LandingTable(path, "tick")}, items, no_spark)
     both = wanted({"user": ("a",)}), wanted({"city": ("y",)})
-    assert batches.counts([(both[0], [("user",)]), (both[1], [("user",)])], 1, {}) == [
+    assert batches.counts([(both[0], [("user",)]), (both[1], [("user",)])], 1) == [
         {("a",): 2},
         {("a",): 1, ("b",): 1},
     ]
-    batches.gather(both, 1, {}, ReadLimits(9))
+    batches.gather(both, 1, ReadLimits(9))
     for file in path.glob("*.parquet"):
         file.unlink()
-    found = [batches.wanted(one, 1, {}, ReadLimits(2)) for one in both]
+    found = [batches.wanted(one, 1, ReadLimits(2)) for one in both]
     assert [{t: [r["city"] for r in rows] for t, rows in of.items()} for of in found] == [
         {0: ["x"], 1: ["y"]},
         {0: ["y"], 1: ["y"]},
     ]
     with pytest.raises(TooManyError):
-        batches.wanted(both[0], 1, {}, ReadLimits(1))
+        batches.wanted(both[0], 1, ReadLimits(1))
 
 
 def test_what_is_too_much_together_is_asked_for_alone(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ def test_what_is_too_much_together_is_asked_for_alone(tmp_path: Path) -> None:
         {"rows": LandingTable(path, "tick")}, {"rows": parse_ddl("user string")}, no_spark
     )
     both = wanted({"user": ("a",)}), wanted({"user": ("b",)})
-    batches.gather(both, 0, {}, ReadLimits(2))
-    assert [len(batches.wanted(one, 0, {}, ReadLimits(2))[0]) for one in both] == [1, 2]
+    batches.gather(both, 0, ReadLimits(2))
+    assert [len(batches.wanted(one, 0, ReadLimits(2))[0]) for one in both] == [1, 2]

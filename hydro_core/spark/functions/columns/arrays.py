@@ -25,7 +25,7 @@ from hydro_core.spark.functions.columns.value import (
 from hydro_core.types.common import common_types
 from hydro_core.types.item import DOUBLE, LONG, UNKNOWN, Array, ItemType, Tuple
 
-Names = dict[str, ColumnValue]
+NamedColumns = dict[str, ColumnValue]
 _COMPARED = (
     *("boolean", "byte", "short", "integer", "long", "string", "binary", "date", "timestamp"),
     *("timestamp_ntz", str(UNKNOWN)),
@@ -145,7 +145,7 @@ class ComprehensionLoop:
         self.start: ColumnValue | None = None
         self.array = self._source(node.source)
 
-    def names(self, *columns: Column) -> Names:
+    def names(self, *columns: Column) -> NamedColumns:
         """The targets' values for an element, and its position where that is a target."""
         targets = self.node.targets
         value = item(self.array, columns[0])
@@ -199,10 +199,10 @@ class ComprehensionLoop:
 
     def _number_and(
         self, number: ColumnValue, value: ColumnValue, targets: tuple[str, ...]
-    ) -> Names:
+    ) -> NamedColumns:
         return {targets[0]: number, targets[1]: value}
 
-    def _unpacked(self, value: ColumnValue, targets: tuple[str, ...]) -> Names:
+    def _unpacked(self, value: ColumnValue, targets: tuple[str, ...]) -> NamedColumns:
         if not isinstance(value.type, Tuple) or structs.arity(value) != len(targets):
             raise NotCompilable("a loop unpacks what are no tuples of that many fields")
         whole = self.scope.need(value)

@@ -53,10 +53,10 @@ from hydro_core.spark.functions.columns.value import DURATION, ColumnValue, NotC
 from hydro_core.spark.functions.guards import runs_in_python
 from hydro_core.types.item import STRING, Array, ItemType, Row, Tuple
 
-Argument = tuple[Column, ItemType]
+TypedColumn = tuple[Column, ItemType]
 
 
-def to_column(fn: Fn, args: Sequence[Argument], *, result: ItemType) -> Column:
+def to_column(fn: Fn, args: Sequence[TypedColumn], *, result: ItemType) -> Column:
     """What `fn` gives for these arguments, as a column of items of type `result`.
 
     One argument is an item, whose fields are spread over several parameters; of two, the first is
@@ -67,7 +67,7 @@ def to_column(fn: Fn, args: Sequence[Argument], *, result: ItemType) -> Column:
     return scope.behind(structs.cast(scope, value, result, final=True))
 
 
-def predicate_column(fn: Fn, args: Sequence[Argument]) -> Column:
+def predicate_column(fn: Fn, args: Sequence[TypedColumn]) -> Column:
     """Whether what `fn` gives for these arguments is true as Python sees it: never null."""
     scope, tree = _root(fn, args)
     return scope.behind(choices.test(scope, tree).column)
@@ -93,7 +93,7 @@ def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
         raise
 
 
-def _root(fn: Fn, args: Sequence[Argument]) -> tuple[ColumnScope, Expr]:
+def _root(fn: Fn, args: Sequence[TypedColumn]) -> tuple[ColumnScope, Expr]:
     if fn.tree is None:
         raise NotCompilable("its source cannot be read")
     if runs_in_python(fn):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hydro_core.spark.inputs.arrivals.listing import Hashed
 from hydro_core.spark.store.input_reads import ChangedRange
-from hydro_core.ticks.axis import Numbers
+from hydro_core.ticks.tick_range import Numbers
 
 Mask = npt.NDArray[np.bool_]
 

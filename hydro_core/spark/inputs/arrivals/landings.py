@@ -27,14 +27,8 @@ class LandingTable:
 
     path: Path
     column: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PipelinePast:
-    """The directory of a pipeline, which keeps what was read, and the windows of all ticks."""
-
-    directory: Path
-    calendar: Calendar
+    numbered: Calendar | None = None
+    """Whose ticks the column has the numbers of; None: those of who reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +127,8 @@ def landings_of(
     landings: Mapping[str, LandingTable],
     items: Mapping[str, ItemType],
     spark: Callable[[], SparkSession],
-    zone: str = "UTC",
-    past: PipelinePast | None = None,
+    calendar: Calendar | None = None,
+    directory: Path | None = None,
 ) -> Landings:
     """The landings of a pipeline's inputs.
 
@@ -142,14 +136,17 @@ def landings_of(
         landings: where each input lands.
         items: the items' types, by the inputs' names.
         spark: gives the session, where files are too large for this process.
-        zone: the time zone of dates, and of times that name none.
-        past: how the rows of committed ticks are known; without it, these are not looked for.
+        calendar: the windows of the ticks; None: numbers tell them.
+        directory: the pipeline's; without it, what came for committed ticks is not looked for.
     """
-    calendar = None if past is None else past.calendar
     sources = {
         name: LandingSource(
-            InputFile(name, str(where.path), where.column), items[name], spark, zone, calendar
+            InputFile(name, str(where.path), where.column),
+            items[name],
+            spark,
+            calendar,
+            where.numbered,
         )
         for name, where in landings.items()
     }
-    return Landings(sources, None if past is None else past.directory)
+    return Landings(sources, directory)

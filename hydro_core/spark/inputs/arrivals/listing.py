@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.settings import MEBIBYTE
-from hydro_core.ticks.axis import Numbers
+from hydro_core.ticks.tick_range import Numbers
 
 LISTINGS = "_landings"
 """The directory, in a pipeline's, that has the lists."""
@@ -57,7 +57,7 @@ class Hashed:
         return len(self.ticks)
 
 
-NOTHING = Hashed(np.array([], np.int64), np.array([], np.uint64))
+NO_ROWS = Hashed(np.array([], np.int64), np.array([], np.uint64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from hydro_core.spark.frames.column_names import TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
 from hydro_core.spark.inputs.arrivals.delta_log import AddedFile, FileChanges, changes_between
 from hydro_core.spark.inputs.arrivals.difference import changes_of, joined, unmatched, within
-from hydro_core.spark.inputs.arrivals.listing import NOTHING, Entry, Hashed, Listing, saved_listing
+from hydro_core.spark.inputs.arrivals.listing import NO_ROWS, Entry, Hashed, Listing, saved_listing
 from hydro_core.spark.inputs.arrivals.source import LandingSource, Snapshot
 from hydro_core.spark.store.input_reads import ChangedRange, InputRead
 
@@ -107,7 +107,7 @@ class Look:
         if not there or _bytes(gone) + _bytes(written) > _COMPARED:
             ends = [*self._ends(changes.written), *self._source.ticks_at(before, changes.gone)]
             return self._unknown(*_span(ends))
-        old = self._source.hashed(self._at(before), gone, self._until) if gone else NOTHING
+        old = self._source.hashed(self._at(before), gone, self._until) if gone else NO_ROWS
         parts = [
             (self._at(version), [self._path(file.path) for file in files])
             for version, files in self._by_version(changes.written)
@@ -243,7 +243,7 @@ def _both(one: pa.Table | DataFrame, other: pa.Table | DataFrame) -> pa.Table | 
 
 
 def _hashes(entries: Collection[Entry], until: int) -> Hashed:
-    kept = [entry.rows for entry in entries if entry.rows is not None] or [NOTHING]
+    kept = [entry.rows for entry in entries if entry.rows is not None] or [NO_ROWS]
     ticks = np.concatenate([rows.ticks for rows in kept])
     hashes = np.concatenate([rows.hashes for rows in kept])
     is_committed = ticks < until

@@ -28,13 +28,12 @@ from hydro_core.files.rows import WantedColumns
 from hydro_core.files.unreadable import UNREADABLE
 from hydro_core.spark.frames.column_names import ITEM, TICK
 from hydro_core.spark.frames.row_hashes import row_hashes
-from hydro_core.spark.inputs.arrivals.committed import Committed
 from hydro_core.spark.inputs.arrivals.listing import Hashed, Listing, listing_of
 from hydro_core.spark.inputs.by_pieces import read_by_pieces
 from hydro_core.spark.inputs.landed_refusals import refuse_input, refuse_unfit
-from hydro_core.ticks.axis import Axis
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.moments import moment_of
+from hydro_core.ticks.tick_range import TickRange, tick_told
 from hydro_core.types.arrow import arrow_type
 from hydro_core.types.columns import declared_columns, required_columns
 from hydro_core.types.item import ItemType
@@ -61,8 +60,13 @@ class LandingSource:
     file: InputFile
     item: ItemType
     spark: Callable[[], SparkSession]
-    zone: str = "UTC"
     calendar: Calendar | None = None
+    numbered: Calendar | None = None
+
+    @property
+    def zone(self) -> str:
+        """That of dates, and of times that name none."""
+        return "UTC" if self.calendar is None else self.calendar.zone
 
     @property
     def columns(self) -> Mapping[str, ItemType]:
@@ -120,29 +124,30 @@ class LandingSource:
             found.kind, listing=listing_of(found.files, base_of(self.file.path), read_as)
         )
 
-    def committed(self, until: int | None) -> Committed:
-        """The ticks before `until`."""
-        return Committed(self.file.column, self.calendar, until, self.zone)
+    def ticks_before(self, until: int | None) -> TickRange | None:
+        """The ticks before `until`, or all; None: no column tells them, all is of tick 0."""
+        if self.file.column is None:
+            return None
+        return self.ticks(0, None if until is None else until - 1)
+
+    def ticks(self, first: int, last: int | None) -> TickRange:
+        """Some ticks, as the tick column tells them."""
+        return TickRange(first, last, self.calendar, self.numbered)
 
     def rows(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> pa.Table:
         """The rows (item, t) of some files that are of the ticks before `until`, or of all."""
         if not files:
             nothing: Any = pa.array([], arrow_type(self.item))
             return pa.table({ITEM: nothing, TICK: pa.array([], pa.int64())})
-        axis = self.committed(until) if self.file.column else None
-        read = read_here(arrived, self._made, axis, files)
+        read = read_here(arrived, self._made, self.ticks_before(until), files)
         return pa.table({ITEM: read.items, TICK: pa.array(read.numbers)})
 
     def many(
         self, arrived: Arrived, files: Sequence[Path], until: int
     ) -> tuple[pa.Table | DataFrame, Counter[int]]:
         """The same, by Spark's workers if they are many; and how many each tick has."""
-        ticks = self.committed(until) if self.file.column else None
-
-        def axis() -> Axis | None:
-            return None if ticks is None else ticks.axis(0)
-
-        return read_by_pieces(self.spark, arrived, self._made, files, ticks, axis)
+        ticks = self.ticks_before(until)
+        return read_by_pieces(self.spark, arrived, self._made, files, ticks)
 
     def hashed(self, arrived: Arrived, files: Sequence[Path], until: int | None) -> Hashed:
         """The hashes of the same rows."""
@@ -205,7 +210,7 @@ class LandingSource:
 
     def tick_of(self, value: Any) -> int | None:
         """The tick of what the tick column holds."""
-        return None if value is None else self.committed(None).tick_of(value)
+        return None if value is None else tick_told(value, self.calendar, self.numbered)
 
     @property
     def _made(self) -> WantedColumns:

@@ -1,0 +1,155 @@
+"""The forms of a plan's outputs, and of what it stores, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Distinct,
+    Empty,
+    Given,
+    Growth,
+    History,
+    Matching,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
+from hydro_core.catalog.forms import Form
+from hydro_core.ir.graph import Node, NodeId
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+
+_FORMS = {
+    Form.VALUES: "in values",
+    Form.CHANGES: "in changes",
+    Form.GROWTH: "as a history",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToldAs:
+    """A stream of a plan, its form, and what that means there."""
+
+    stream: str
+    form: Form
+    why: str
+
+    def __str__(self) -> str:
+        return f"`{self.stream}` {_FORMS[self.form]}: {self.why}"
+
+    def as_json(self) -> Mapping[str, str]:
+        """The stream as `--format json` prints it."""
+        return {"stream": self.stream, "form": self.form.name.lower(), "why": self.why}
+
+
+def told_as(plan: TickPlan) -> tuple[ToldAs, ...]:
+    """The outputs and what is stored beside them, each in its form."""
+    outputs = {_output(n): n.inputs[0].node for n in plan.graph if isinstance(n.cls, Output)}
+    lines = [_of(plan, name, stream) for name, stream in outputs.items()]
+    lines += _stored(plan, set(outputs.values()))
+    return tuple(lines)
+
+
+def written_whole(plan: TickPlan) -> Iterator[str]:
+    """The outputs of which every tick stores all rows again, though most of them stay, and why."""
+    for node in plan.graph:
+        if isinstance(node.cls, Output):
+            stream = node.inputs[0].node
+            if _form(plan, stream) is Form.VALUES and plan.kinds[stream] is Kind.G:
+                yield (
+                    f"`{_output(node)}` is stored anew in each tick, all rows of it: nothing tells"
+                    " what changes there. `-> changes()` before it stores what changes alone"
+                )
+
+
+def _output(node: Node) -> str:
+    return str(node.args.get("name", node.id))
+
+
+def _stored(plan: TickPlan, outputs: set[NodeId]) -> Iterator[ToldAs]:
+    for slot in plan.slots:
+        if slot.stream.node in outputs and slot.mode is Mode.CHANGES:
+            continue  # its table of changes serves both
+        yield ToldAs(str(slot.stream), _form_of_slot(slot), _why_stored(plan, slot))
+
+
+def _form_of_slot(slot: StateSlot) -> Form:
+    match slot.mode:
+        case Mode.APPEND:
+            return Form.GROWTH
+        case Mode.LAST:
+            return Form.VALUES
+        case Mode.CHANGES:
+            return Form.CHANGES
+
+
+def _why_stored(plan: TickPlan, slot: StateSlot) -> str:
+    readers = " and ".join(f"`{r}`" for r in slot.readers)
+    match slot.mode:
+        case Mode.APPEND if slot.keep is not None:
+            ticks = "last tick" if slot.keep == 1 else f"last {slot.keep} ticks"
+            return f"stored for {readers}, as far as the {ticks} go back"
+        case Mode.APPEND:
+            return f"stored for {readers}, from the first tick on"
+        case Mode.LAST:
+            return f"stored for {readers}, of the last tick"
+        case Mode.CHANGES:
+            return f"stored as a log, {_changing(plan.graph[slot.stream.node])}"
+
+
+def _form(plan: TickPlan, stream: NodeId) -> Form:
+    if stream in plan.in_changes:
+        return Form.CHANGES
+    return Form.GROWTH if plan.kinds[stream] is Kind.H else Form.VALUES
+
+
+def _of(plan: TickPlan, name: str, stream: NodeId) -> ToldAs:
+    form = _form(plan, stream)
+    match form:
+        case Form.CHANGES:
+            why = _changing(plan.graph[stream])
+        case Form.GROWTH:
+            why = "what comes is added, nothing goes"
+        case Form.VALUES if plan.kinds[stream] is Kind.G:
+            why = "all its rows are made and stored in each tick"
+        case Form.VALUES:
+            why = "a tick's rows are there in this tick alone"
+    return ToldAs(name, form, why)
+
+
+def _changing(node: Node) -> str:
+    """What comes and goes there."""
+    cls = node.cls
+    match cls:
+        case Running(of):
+            return "a key's new result replaces its old one" if of.keyed else _ONE
+        case Commands(keyed):
+            return "what a command leaves for a key replaces what was there" if keyed else _ONE
+        case Window():
+            return "a row comes with its tick, and goes when the window has passed it"
+        case Matching() | Product():
+            return "a row without a match goes when its first match comes"
+        case PerItem() | Projection() | Sum() | Ordering() | Output():
+            inputs = " and ".join(f"`{e.node}`" for e in dict.fromkeys(node.inputs))
+            return f"what comes and goes in {inputs} does so here"
+        case Distinct() | ByKey() | Before() | Growth() | History() | Positional():
+            return "what comes and goes is told"
+        case Given() | Empty():
+            return "what comes and goes is told"
+        case _:
+            assert_never(cls)
+
+
+_ONE = "the new result replaces the old one"

@@ -1,3 +1,0 @@
-"""The meanings of the operators, a module per family; importing the package registers all."""
-
-from hydro_core.reference.meanings import combine, group, internal, io, itemwise, order, state

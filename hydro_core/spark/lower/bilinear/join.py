@@ -1,0 +1,171 @@
+"""The pairs of equal keys, and what is kept of the rows without a partner."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.versions import Key
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, Relation
+from hydro_core.spark.lower.bilinear.pairing import key_types, paired
+from hydro_core.spark.lower.items.columns import convert, key_fields, key_of
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.as_of import VERSION, as_of, is_there, pays
+from hydro_core.spark.lower.relations.changes import (
+    as_changes,
+    unmatched,
+    unmatched_with_changes,
+    weighed,
+)
+from hydro_core.spark.lower.relations.conditions import Keys, guarded
+from hydro_core.spark.lower.relations.matching import anti_join, semi_join
+from hydro_core.spark.lower.relations.narrowing import meeting
+from hydro_core.spark.lower.relations.product import Range, pairs, product, ticks_of
+from hydro_core.spark.lower.relations.rows import united
+from hydro_core.types.item import ItemType
+
+
+@lowers("join")
+def join(step: Step) -> Relation:
+    """The pairs of equal keys, and what `how` keeps of the rows without a partner."""
+    step = step.with_(inputs=tuple(r.unordered() for r in step.inputs))
+    left, right = step.inputs
+    how, keys, ticks = step.arg("how"), join_keys(step), ticks_of(step)
+    looked_up = join_with_versions(step, how, keys)
+    if looked_up is not None:
+        return looked_up
+    if how == "semi":
+        return semi_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
+    if how == "anti":
+        found = anti_join(left, right, keys, ticks).with_(lies_by=_lies_by(step))
+        return unmatched_with_changes(step, found, keys)
+    if _keeps_events(step, how):
+        return _pairs_with_changes(step, _outer(step, how, keys), keys)
+    parts = [product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, ticks)]
+    if how in ("left", "outer"):
+        alone = anti_join(left, right, keys, ticks)
+        parts.append(_padded(alone, paired(step, F.col(ITEM), None), step.item))
+    if how in ("right", "outer"):
+        alone = anti_join(right, left, (keys[1], keys[0]), ticks)
+        parts.append(_padded(alone, paired(step, None, F.col(ITEM)), step.item))
+    if len(parts) == 1:
+        return parts[0].with_(lies_by=_lies_by(step))
+    frames = [as_kind(p, step.kind, step.first).frame for p in parts]
+    return _pairs_with_changes(step, step.relation(step.kind, united(frames)), keys)
+
+
+def _pairs_with_changes(step: Step, found: Relation, keys: Keys) -> Relation:
+    """A padded join of histories, with its changes if they are wanted: pairs never go."""
+    if not step.in_changes:
+        return found
+    left, right = step.inputs
+    new = Range(step.first, step.last, additions=True)
+    both = product(left, right, keys, lambda x, y: _of_pair(step, x, y), step.item, new)
+    frames = [weighed(both.new(step.first).frame, 1)]
+    kept = _KEPT[step.arg("how")]
+    if 0 in kept:
+        alone = paired(step, F.col(ITEM), None).alias(ITEM)
+        frames.append(unmatched(left, right, keys, step.first).select(alone, TICK, COUNT))
+    if 1 in kept:
+        alone = paired(step, None, F.col(ITEM)).alias(ITEM)
+        frames.append(unmatched(right, left, keys[::-1], step.first).select(alone, TICK, COUNT))
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=as_changes(step.item, united(frames)))
+
+
+def _keeps_events(step: Step, how: str) -> bool:
+    """Whether rows without a partner are kept of events alone.
+
+    An event is there at one tick, so whether it has a partner is asked once.
+    """
+    kept = _KEPT.get(how, ())
+    return bool(kept) and (step.is_tick or all(step.inputs[i].kind is Kind.E for i in kept))
+
+
+_KEPT = {"left": (0,), "right": (1,), "outer": (0, 1)}
+"""The inputs of which a join keeps rows without a partner."""
+
+
+def _outer(step: Step, how: str, keys: Keys) -> Relation:
+    """The pairs, and the events without a partner, by one join."""
+    left, right = (
+        r.events(step.first, step.last) if i in _KEPT[how] else r for i, r in enumerate(step.inputs)
+    )
+    if how == "left":
+        right = meeting(right, left, keys[::-1])
+    if how == "right":
+        left = meeting(left, right, keys)
+    joined = pairs(left, right, keys, ticks_of(step), "full" if how == "outer" else how)
+    x, y = F.col(f"l_{ITEM}"), F.col(f"r_{ITEM}")
+    # Of a right item that is missing, as of one that is null, all fields are null.
+    item = _of_pair(step, x, y)
+    if how in ("right", "outer"):
+        item = F.when(F.col(f"l_{TICK}").isNull(), paired(step, None, y)).otherwise(item)
+    tick = {"left": F.col(f"l_{TICK}"), "right": F.col(f"r_{TICK}")}.get(
+        how, F.coalesce(f"l_{TICK}", f"r_{TICK}")
+    )
+    found = step.relation(Kind.E, joined.select(item.alias(ITEM), tick.alias(TICK)))
+    return found.with_(lies_by=_lies_by(step)) if how == "left" else found
+
+
+def _of_pair(step: Step, x: Column, y: Column) -> Column:
+    """The item of a pair of joined rows, beside which are the keys of both."""
+    return paired(step, x, y, [F.col(f"l_k{i}") for i in range(len(key_types(step)))])
+
+
+def _lies_by(step: Step) -> Key | None:
+    """The key of the items, if it is what Spark brings the rows together by."""
+    on = step.arg("on")
+    made = [field.type for field in key_fields(step.item, on)]
+    return (on or ()) if made == key_types(step) else None
+
+
+def join_with_versions(step: Step, how: str, keys: Keys) -> Relation | None:
+    """The join of events with what has at most one item of each key at a tick, else None."""
+    side = 0 if step.inputs[0].kind is Kind.E else 1
+    events, versions = step.inputs[side], step.inputs[1 - side]
+    padded = ("left", "right")[side]
+    known = events.kind is Kind.E and versions.kind is Kind.G and pays(step.first, step.last)
+    if not (known and _is_keyed(step, 1 - side) and how in ("inner", padded)):
+        return None
+    ours = keys if side == 0 else (keys[1], keys[0])
+    found = as_of(events, meeting(versions, events, ours[::-1]), ours)
+    version = F.col(VERSION).getField("x")
+    both = (F.col(ITEM), version) if side == 0 else (version, F.col(ITEM))
+    alone = (F.col(ITEM), None) if side == 0 else (None, F.col(ITEM))
+    if how == "inner":
+        made = found.where(guarded(is_there())).select(paired(step, *both).alias(ITEM), TICK)
+    else:
+        item = F.when(is_there(), paired(step, *both)).otherwise(paired(step, *alone))
+        made = found.select(item.alias(ITEM), TICK)
+    return step.relation(Kind.E, made)
+
+
+def _is_keyed(step: Step, position: int) -> bool:
+    """Whether an input has at most one item of each key of the join at a tick."""
+    key, on = step.keys[position], step.arg("on")
+    if key is None:
+        return False
+    return set(key) <= set(on) and bool(key) if on is not None else key == ()
+
+
+def join_keys(step: Step) -> Keys:
+    """The keys of both sides, each part in its common type."""
+    left, right = step.inputs
+    on = step.arg("on")
+    types = key_types(step)
+    return tuple(  # type: ignore[return-value]
+        [
+            convert(column, field.type, to)
+            for column, field, to in zip(
+                key_of(F.col(ITEM), side.item, on), key_fields(side.item, on), types, strict=True
+            )
+        ]
+        for side in (left, right)
+    )
+
+
+def _padded(relation: Relation, item: Column, to: ItemType) -> Relation:
+    frame = relation.frame.select(item.alias(ITEM), *relation.beside)
+    return relation.with_(frame=frame, item=to)

@@ -1,0 +1,197 @@
+"""What is made of the items of a key: one entry for each summary of the catalogue.
+
+An operator over all rows of a key and the running one over what is new share it. A result is
+*merged* from partial results where the summary has them, one for each key and tick; else the key's
+values are *replayed*, in the order of ticks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+
+from hydro_core.catalog.classes import Summary
+from hydro_core.catalog.parts import EXTREMES, has_inverse, merging
+from hydro_core.catalog.spec import Aggregate
+from hydro_core.functions.fn import Fn
+from hydro_core.plan.versions import result_key
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.aggregates.folds import fold_column, reduce_column, wrapped
+from hydro_core.spark.lower.aggregates.merged import extreme_part, merged_aggregate
+from hydro_core.spark.lower.aggregates.named import GREATEST, aggregate_column
+from hydro_core.spark.lower.aggregates.native import native_fold, native_reduction
+from hydro_core.spark.lower.aggregates.partial import MergedResult, Partial, counted
+from hydro_core.spark.lower.by_key.merging import ROWS, STATE, Merging
+from hydro_core.spark.lower.by_key.replaying import Replaying
+from hydro_core.spark.lower.items.columns import literal, make_row, named
+from hydro_core.spark.lower.items.functions import evaluated
+from hydro_core.spark.lower.items.keyed import (
+    ACC,
+    accumulator_in,
+    accumulator_type,
+    by_key_of,
+    fields_of,
+    keyed_item,
+    keyed_value,
+    rows_go,
+)
+from hydro_core.spark.lower.registry import Step
+from hydro_core.types.item import ItemType
+
+BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class KeySummary:
+    """What is made of the items of a key, as columns of `item`."""
+
+    of_group: Callable[[Step], Sequence[Column]]
+    """The named results of a group of rows: aggregates."""
+    item: Callable[[Step], Column]
+    """The output's item, of the key columns `k0` … and the results."""
+    in_time: Callable[[Step, bool], Merging | Replaying | None]
+    """How results follow each other from tick to tick; None where only whole groups tell.
+
+    The flag says whether stored results go on.
+    """
+    has_start: bool = False
+    """Whether there is a result of no items, where there is one of all."""
+
+    def is_always(self, step: Step) -> bool:
+        """Whether there is a result at every tick, items or none."""
+        return self.has_start and result_key(step.node) is None
+
+
+def summary_of(step: Step) -> KeySummary:
+    """What the operator makes of the items of a key."""
+    own = by_key_of(step.node)
+    if own is None:
+        raise TypeError(f"`{step.node.op.name}` makes no results by key")
+    return _SUMMARIES[own.summary]
+
+
+def _fold_of_group(step: Step) -> Sequence[Column]:
+    acc = fold_column(step, step.arg("init"), accumulator_type(step), *keyed_value(step))
+    return [acc.alias(ACC)]
+
+
+def _fold_in_time(step: Step, goes_on: bool) -> Merging | Replaying:
+    acc, (value, item) = accumulator_type(step), keyed_value(step)
+    start = literal(step.arg("init"), acc).cast(spark_type(acc))
+    before = _stored_accumulator(step, acc) if goes_on else None
+    if before is not None:
+        start = F.when(F.col(STATE).isNotNull(), before).otherwise(start)
+    merged = native_fold(step, start, acc, wrapped(value), item)
+    if merged is None:
+        return Replaying(step.arg("f"), value, item, acc, before, start)
+    return Merging({ACC: merged}, goes_on=goes_on)
+
+
+def _stored_accumulator(step: Step, acc: ItemType) -> Column:
+    return accumulator_in(step, F.col(STATE).getField("x"), acc).cast(spark_type(acc))
+
+
+def _made(step: Step) -> Column:
+    return keyed_item(step, accumulator_type(step))
+
+
+def _reduction_of_group(step: Step) -> Sequence[Column]:
+    return [reduce_column(step, accumulator_type(step), *keyed_value(step)).alias(ACC)]
+
+
+def _reduction_in_time(step: Step, goes_on: bool) -> Merging | Replaying:
+    """A reduction takes what is stored for one more value."""
+    acc, (value, item) = accumulator_type(step), keyed_value(step)
+    merged = native_reduction(step, acc, wrapped(value), item)
+    if merged is not None and not goes_on:
+        return Merging({ACC: merged})
+    stored = accumulator_in(step, F.col(ITEM), acc)
+    again = native_reduction(step, acc, wrapped(stored), acc) if goes_on else None
+    if merged is None or again is None:
+        before = _stored_accumulator(step, acc) if goes_on else None
+        return Replaying(step.arg("f"), value, item, acc, before)
+    parts = [p.of_rows for p in again.partials]
+    return Merging({ACC: merged}, goes_on=True, stored=parts, are_aggregates=True)
+
+
+def _latest_of_group(step: Step) -> Sequence[Column]:
+    return [F.max(_rank(step, step.input.item)).alias(BEST)]
+
+
+def _latest_in_time(step: Step, goes_on: bool) -> Merging:
+    best = Partial(F.max(_rank(step, step.input.item)), F.max)
+    stored = [_rank(step, step.item)] if goes_on else ()
+    return Merging(
+        {BEST: MergedResult((best,), lambda parts: parts[0])}, goes_on=goes_on, stored=stored
+    )
+
+
+def _rank(step: Step, item: ItemType) -> Column:
+    """What the latest row of a key has most of: its order, then the row `x` itself."""
+    order = step.arg("order")
+    if isinstance(order, Fn):
+        places = [evaluated(order, item)]
+    else:
+        places = [named(F.col(ITEM), item, name)[0] for name in order]
+    return F.struct(*(p.alias(f"o{i}") for i, p in enumerate(places)), F.col(ITEM).alias("x"))
+
+
+def _aggregates_of_group(step: Step) -> Sequence[Column]:
+    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
+    return [
+        aggregate_column(a, item, types[name], step.node, ordered=step.input.ordered).alias(f"a{i}")
+        for i, (name, a) in enumerate(step.arg("aggregates"))
+    ]
+
+
+def _aggregates_in_time(step: Step, goes_on: bool) -> Merging | None:
+    item, types = step.input.item, {f.name: f.type for f in fields_of(step.item)}
+    aggregates: Sequence[tuple[str, Aggregate]] = step.arg("aggregates")
+    goes, results = rows_go(step), {}
+    for i, (name, aggregate) in enumerate(aggregates):
+        merged = merged_aggregate(aggregate, item, types[name], step.node, goes=goes)
+        if merged is None:
+            return None
+        results[f"a{i}"] = merged
+    stored = _stored_aggregates(step, aggregates) if goes_on else ()
+    if not results:
+        results[ROWS] = MergedResult((counted(F.lit(True)),), lambda parts: parts[0])
+        stored = [F.lit(1)] if goes_on else ()
+    rows = "a0" if has_inverse(aggregates) else ROWS
+    return Merging(results, goes_on=goes_on, stored=stored, rows=rows)
+
+
+def _stored_aggregates(step: Step, aggregates: Sequence[tuple[str, Aggregate]]) -> list[Column]:
+    """Stored results as partial ones: only those are stored that merge as they are."""
+    merges = merging(aggregates)
+    if merges is None:
+        raise TypeError(f"`{step.node.op.name}` is not merged from its own results")
+    return [_stored_part(step, name, merge) for name, merge in merges]
+
+
+def _stored_part(step: Step, name: str, merge: Aggregate) -> Column:
+    value = named(F.col(ITEM), step.item, name)
+    if merge.function not in EXTREMES:
+        return value[0]
+    order = named(F.col(ITEM), step.item, str(merge.arguments[1]))
+    return extreme_part(value, order, greatest=GREATEST[merge.function])
+
+
+def _row_of_aggregates(step: Step) -> Column:
+    keyed = [(name, F.col(f"k{i}")) for i, name in enumerate(step.arg("by") or ())]
+    made = [(name, F.col(f"a{i}")) for i, (name, _) in enumerate(step.arg("aggregates"))]
+    return make_row([*keyed, *made])
+
+
+_SUMMARIES: Mapping[Summary, KeySummary] = {
+    Summary.FOLD: KeySummary(_fold_of_group, _made, _fold_in_time, has_start=True),
+    Summary.REDUCTION: KeySummary(_reduction_of_group, _made, _reduction_in_time),
+    Summary.LATEST: KeySummary(_latest_of_group, lambda _: F.col(f"{BEST}.x"), _latest_in_time),
+    Summary.AGGREGATES: KeySummary(
+        _aggregates_of_group, _row_of_aggregates, _aggregates_in_time, has_start=True
+    ),
+}

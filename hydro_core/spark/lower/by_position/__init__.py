@@ -1,0 +1,1 @@
+"""Operators that make or observe the order of a tick's items."""

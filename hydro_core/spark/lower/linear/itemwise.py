@@ -1,0 +1,159 @@
+"""Item by item: ticks and order ride along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column, DataFrame
+
+from hydro_core.catalog.refusals import undeclared
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.functions.apply import apply_predicate
+from hydro_core.spark.lower.failure import fail
+from hydro_core.spark.lower.items.columns import at, convert, make_row, named, type_at
+from hydro_core.spark.lower.items.functions import called, evaluated, fn_type
+from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.relations.conditions import guarded
+from hydro_core.types.item import Array, ItemType, Row, Tuple
+
+
+@lowers("identity", "tee", "next_stratum", "inspect")
+def identity(step: Step) -> Relation:
+    """The items as they are."""
+    return step.input
+
+
+@lowers("map")
+def map_(step: Step) -> Relation:
+    """`f(x)` of each item."""
+    return projected(step, called(step, step.arg("f")))
+
+
+@lowers("filter")
+def filter_(step: Step) -> Relation:
+    """The items for which `f(x)` is true as Python sees it."""
+    item = step.input.item
+    return kept(step.input, apply_predicate(step.arg("f"), F.col(ITEM), item, tick=F.col(TICK)))
+
+
+@lowers("filter_map")
+def filter_map(step: Step) -> Relation:
+    """`f(x)` of each item, unless it is None."""
+    return kept(projected(step, called(step, step.arg("f"))), F.col(ITEM).isNotNull())
+
+
+@lowers("flat_map")
+def flat_map(step: Step) -> Relation:
+    """The parts of `f(x)` of each item."""
+    fn = step.arg("f")
+    return spread(step, evaluated(fn, step.input.item), fn_type(fn, step.input.item))
+
+
+@lowers("flatten")
+def flatten(step: Step) -> Relation:
+    """The parts of each item."""
+    return spread(step, F.col(ITEM), step.input.item)
+
+
+@lowers("select")
+def select(step: Step) -> Relation:
+    """The named columns, then the computed ones."""
+    item = step.input.item
+    columns = {name: named(F.col(ITEM), item, name)[0] for name in step.arg("columns")}
+    return row_of(step, columns | computed(step))
+
+
+@lowers("with_columns")
+def with_columns(step: Step) -> Relation:
+    """The row with columns replaced in their place, new ones last."""
+    return row_of(step, own_columns(step) | computed(step))
+
+
+@lowers("rename")
+def rename(step: Step) -> Relation:
+    """The row with other names, each column in its place."""
+    new = {old: name for name, old in step.arg("renames")}
+    found = row_of(step, {new.get(name, name): c for name, c in own_columns(step).items()})
+    lies_by = found.lies_by
+    return found.with_(lies_by=lies_by and tuple(new.get(name, name) for name in lies_by))
+
+
+@lowers("drop")
+def drop(step: Step) -> Relation:
+    """The row without the named columns."""
+    gone = frozenset(step.arg("columns"))
+    return row_of(step, {n: c for n, c in own_columns(step).items() if n not in gone})
+
+
+@lowers("partition")
+def partition(step: Step) -> Mapping[str, Relation]:
+    """Each item at the port that `f` names; an undeclared one fails the tick."""
+    fn, ports = step.arg("f"), step.arg("ports")
+    found = evaluated(fn, step.input.item)
+    port = F.coalesce(found.cast("string"), F.lit(""))
+    wrong = fail(step.node, undeclared(ports), F.col(ITEM), fn=fn)
+    declared = found.isNotNull() & port.isin(*ports)
+    return {
+        name: kept(step.input, F.when(declared, port == name).otherwise(wrong.cast("boolean")))
+        for name in ports
+    }
+
+
+def projected(step: Step, item: Column) -> Relation:
+    """The rows with another item."""
+    relation = step.input
+    frame = relation.frame.select(item.alias(ITEM), *relation.beside)
+    return of_input(step, frame)
+
+
+def of_input(step: Step, frame: DataFrame) -> Relation:
+    """Rows that came of those of the input, with the same columns beside the item."""
+    return step.input.with_(frame=frame, item=step.item)
+
+
+def kept(relation: Relation, condition: Column) -> Relation:
+    """The rows for which the condition, which may fail on others, is true."""
+    return relation.with_(frame=relation.frame.where(guarded(condition)))
+
+
+def computed(step: Step) -> dict[str, Column]:
+    """The computed columns, of the row that comes in."""
+    item = step.input.item
+    return {name: evaluated(fn, item) for name, fn in step.arg("computed")}
+
+
+def own_columns(step: Step) -> dict[str, Column]:
+    """The columns of the row that comes in."""
+    item = step.input.item
+    names = item.names if isinstance(item, Row) else ()
+    return {name: F.col(ITEM).getField(name) for name in names}
+
+
+def row_of(step: Step, columns: Mapping[str, Column]) -> Relation:
+    """The rows with these columns."""
+    return projected(step, make_row(columns.items()))
+
+
+def spread(step: Step, whole: Column, item: ItemType) -> Relation:
+    """A row for each part of an array or tuple; null has no parts.
+
+    Positions order the parts of one item.
+    """
+    match item:
+        case Array(element):
+            parts = F.transform(whole, lambda x: convert(x, element, step.item))
+        case Tuple(fields):
+            each = [
+                convert(at(whole, item, i), type_at(item, i), step.item) for i in range(len(fields))
+            ]
+            parts = F.when(whole.isNotNull(), F.array(*each))
+        case _:
+            parts = F.array()
+    relation = step.input
+    if not relation.ordered:
+        return of_input(step, relation.frame.select(F.explode(parts).alias(ITEM), *relation.beside))
+    beside = (*relation.times, *relation.carried)
+    frame = relation.frame.select(F.posexplode(parts).alias("part", ITEM), *beside, ORD)
+    order = F.struct(F.col(ORD).alias("of"), F.col("part")).alias(ORD)
+    return of_input(step, frame.select(ITEM, *beside, order))

@@ -1,0 +1,1 @@
+"""Operators that reach over ticks: histories, the tick before, changes, commands."""

@@ -1,0 +1,57 @@
+"""What differs from the tick before."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+
+from hydro_core.plan.kinds import Kind
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import consolidated, expanded
+from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Relation
+from hydro_core.spark.lower.items.columns import make_tuple
+from hydro_core.spark.lower.over_time.before import last_stored
+from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.relations.product import Range
+from hydro_core.spark.lower.relations.signed import signed
+
+
+def first_seen(step: Step) -> Relation:
+    """`x = difference(d, old x)`: each item at its first tick of all, with its copies of that tick.
+
+    What is stored are the items of earlier ranges.
+    """
+    relation = step.input
+    firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(ITEM)))
+    order = [ORD] if relation.ordered else []
+    rows = firsts.where((F.col(TICK) == F.col("first")) & (F.col(TICK) >= step.first))
+    rows = rows.select(ITEM, TICK, *order)
+    if step.past is not None:
+        known = step.past.select(F.col(ITEM).alias("known"))
+        rows = rows.join(known, F.col(ITEM).eqNullSafe(F.col("known")), "left_anti")
+    return step.relation(Kind.E, rows, ordered=relation.ordered)
+
+
+@lowers("delta")
+def delta(step: Step) -> Relation:
+    """`a_t ∸ a_{t−1}`: what a history adds, else the positive changes, as often as they count."""
+    if step.input.kind is Kind.H:
+        return step.relation(Kind.E, step.input.unordered().new(step.first).frame)
+    net = _changes(step).where(F.col(COUNT) > 0)
+    return step.relation(Kind.E, expanded(net).select(ITEM, TICK))
+
+
+@lowers("changes")
+def changes(step: Step) -> Relation:
+    """`(n, x)` where the number of copies of x has changed by n."""
+    pair = make_tuple(F.col(COUNT), F.col(ITEM)).alias(ITEM)
+    return step.relation(Kind.E, _changes(step).select(pair, TICK))
+
+
+def _changes(step: Step) -> DataFrame:
+    if step.input.changes is not None:
+        return consolidated(step.input.changes.frame)
+    before = None if step.past is None else last_stored(step)
+    relation = step.input.unordered()
+    if step.is_tick and relation.kind is Kind.G:
+        relation = relation.events(step.first, step.last)
+    return signed(relation, before, Range(step.first, step.last))

@@ -1,0 +1,54 @@
+"""Rows of relations: none, one for each tick, added up, of a wider type, numbered."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession, Window
+
+from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.few_rows import together
+from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
+from hydro_core.spark.frames.types import spark_type
+from hydro_core.spark.lower.items.columns import convert
+from hydro_core.spark.lower.registry import Step
+from hydro_core.types.item import ItemType
+
+
+def positioned(relation: Relation) -> DataFrame:
+    """Events (item, t, ord) with the position within the tick, from 0, as `ord`."""
+    in_order = Window.partitionBy(TICK).orderBy(ORD)
+    position = (F.row_number().over(in_order) - 1).cast("long")
+    return relation.frame.select(ITEM, TICK, position.alias(ORD))
+
+
+def empty(step: Step) -> DataFrame:
+    """A frame (item, t) of items of the output's type, without rows."""
+    return empty_frame(step.spark, step.item)
+
+
+def empty_frame(spark: SparkSession, item: ItemType) -> DataFrame:
+    """A frame (item, t) of items of this type, without rows."""
+    item_column = F.lit(None).cast(spark_type(item)).alias(ITEM)
+    # Of what is filtered out as a whole Spark knows that it is nothing, and leaves it out of plans.
+    no_rows = spark.range(0).where(F.lit(False))
+    return no_rows.select(item_column, F.col("id").alias(TICK))
+
+
+def tick_axis(step: Step) -> DataFrame:
+    """One row (t) for each tick of the range."""
+    ticks = step.spark.range(step.first, step.last + 1).select(F.col("id").alias(TICK))
+    return together(ticks)
+
+
+def written_as(relation: Relation, item: ItemType) -> Relation:
+    """The same items, as items of a type that holds them all."""
+    if relation.item == item:
+        return relation
+    column = convert(F.col(ITEM), relation.item, item).alias(ITEM)
+    return relation.with_(frame=relation.frame.select(column, *relation.beside), item=item)
+
+
+def united(frames: list[DataFrame]) -> DataFrame:
+    """The bag sum of frames with the same columns in the same order."""
+    return reduce(DataFrame.union, frames)

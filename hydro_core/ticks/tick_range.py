@@ -1,0 +1,208 @@
+"""From the values of a tick column to ticks.
+
+A column holds the number of the tick, or a date or time that lies in the tick's window. Dates, and
+times without a zone, are those of the wall clocks of the ticks' own zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.feed import Feed
+from hydro_core.ticks.moments import moment_of
+from hydro_core.types.values import ValueProblem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+Numbers = npt.NDArray[np.int64]
+
+_TIME = pa.timestamp("us", tz="UTC")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NONE = -1
+"""The number of rows that are of no tick of the range."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickRange:
+    """The ticks `first` to `last`, or all that follow `first` where `last` is None.
+
+    Args:
+        first: the first tick.
+        last: the last one.
+        calendar: their windows; None: they have none, and only numbers tell them.
+        numbered: whose ticks the numbers are of; None: these.
+    """
+
+    first: int
+    last: int | None
+    calendar: Calendar | None = None
+    numbered: Calendar | None = None
+
+    @property
+    def zone(self) -> str:
+        """That of dates, and of times that name none."""
+        return "UTC" if self.calendar is None else self.calendar.zone
+
+    @property
+    def ticks(self) -> range:
+        """The ticks of a range that has a last one."""
+        return range(self.first, self._last + 1)
+
+    @property
+    def starts(self) -> Sequence[datetime]:
+        """When the ticks begin, and the end of the last one; none where they have no windows."""
+        if self.calendar is None:
+            return ()
+        return tuple(map(self.calendar.start_of, range(self.first, self._last + 2)))
+
+    def within(self, column: str, kind: pa.DataType) -> ds.Expression:
+        """What surely holds of the rows of the range; it also holds of few others."""
+        field = pc.field(column)
+        if pa.types.is_integer(kind):
+            feed, ticks = self.feed, self.ticks
+            told = ticks if feed is None else feed.needed(ticks[0], ticks[-1])
+            return _both(field >= told.start, field < told.stop)
+        calendar = self._calendar()
+        # Bounds of the column's own type let the files' statistics tell what need not be read.
+        low = self._bound(calendar.start_of(self.first), kind, -3)
+        high = self._bound(calendar.start_of(self._last + 1), kind, 3)
+        return _both(field >= low, field < high)
+
+    def numbers(self, values: pa.ChunkedArray[Any] | pa.Array[Any]) -> Numbers:
+        """The ticks of the values of the column, `NONE` where they are of none of the range."""
+        found: Any = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+        if pa.types.is_integer(found.type):
+            return self._known(self._arrived(_ints(found.cast(pa.int64()))))
+        if pa.types.is_date(found.type) or found.type.tz is None:
+            return self.of_moments(_in_zone(found.cast(pa.timestamp("us")), self.zone))
+        return self.of_moments(found)
+
+    def of_moments(self, moments: pa.Array[Any]) -> Numbers:
+        """The ticks of moments in UTC.
+
+        Raises:
+            ValueProblem: the ticks have no windows.
+        """
+        self._calendar()
+        values = _ints(moments.cast(_TIME, safe=False).cast(pa.int64()), 0)
+        found, places = np.unique(values, return_inverse=True)
+        ticks = self._ticks(found)[places] if len(found) else found
+        return np.where(pc.is_valid(moments).to_numpy(zero_copy_only=False), ticks, NONE)
+
+    @property
+    def feed(self) -> Feed | None:
+        """How numbers of ticks of another calendar tell these; None: they are these ticks' own."""
+        return None if self.numbered is None else Feed(self._calendar(), self.numbered)
+
+    def _arrived(self, numbers: Numbers) -> Numbers:
+        feed = self.feed
+        if feed is None or not len(numbers):
+            return numbers
+        told, places = np.unique(numbers, return_inverse=True)
+        own = [NONE if number < 0 else feed.arrives(number) for number in told.tolist()]
+        return np.array(own, np.int64)[places]
+
+    def _ticks(self, moments: Numbers) -> Numbers:
+        """The ticks of different microseconds since 1970, in order."""
+        calendar = self._calendar()
+        low, high = (calendar.tick_of(_moment(moments[place])) for place in (0, -1))
+        low, high = max(low, self.first), high if self.last is None else min(high, self.last)
+        if len(moments) < high - low:
+            each = np.array([calendar.tick_of(_moment(value)) for value in moments], np.int64)
+            return self._known(each)
+        starts = [micros(calendar.start_of(tick)) for tick in range(low, high + 2)]
+        found = np.searchsorted(np.array(starts, np.int64), moments, side="right") - 1
+        there = (found >= 0) & (found <= high - low)
+        return np.where(there, found + low, NONE)
+
+    def _known(self, numbers: Numbers) -> Numbers:
+        there = numbers >= self.first
+        if self.last is not None:
+            there &= numbers <= self.last
+        return np.where(there, numbers, NONE)
+
+    @property
+    def _last(self) -> int:
+        if self.last is None:
+            raise ValueError("a range that goes on for ever has no last tick")
+        return self.last
+
+    def _calendar(self) -> Calendar:
+        if self.calendar is None:
+            raise ValueProblem("a time cannot tell a tick where ticks have no windows")
+        return self.calendar
+
+    def _bound(self, moment: datetime, kind: pa.DataType, slack: int) -> Any:
+        """The moment as a value of the column; a date begins at its midnight."""
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            return pa.scalar(moment.replace(tzinfo=None), pa.timestamp("us")).cast(kind)
+        wall = moment.astimezone(ZoneInfo(self.zone)).replace(tzinfo=None)
+        if self.zone != "UTC" and pa.types.is_timestamp(kind):
+            # What the clocks show goes back now and then: some more are read, and told apart.
+            wall += timedelta(hours=slack)
+        if pa.types.is_date(kind):
+            is_midnight = wall.time() == time.min
+            day = wall.date() if is_midnight else wall.date() + timedelta(days=1)
+            return pa.scalar(day, pa.date32()).cast(kind)
+        return pa.scalar(wall, pa.timestamp("us")).cast(kind)
+
+
+def tick_told(
+    value: Any, calendar: Calendar | None, numbered: Calendar | None = None
+) -> int | None:
+    """The tick that a value of a tick column tells, negative before tick 0; None: it tells none."""
+    if isinstance(value, str) and value.lstrip("-").isdecimal():
+        value = int(value)
+    if isinstance(value, int) and calendar is not None and numbered is not None:
+        return Feed(calendar, numbered).arrives(value)
+    try:
+        moment = moment_of(value, "UTC" if calendar is None else calendar.zone)
+    except ValueProblem:
+        return None
+    if isinstance(moment, int) or calendar is None:
+        return moment if isinstance(moment, int) else None
+    return calendar.tick_of(moment)
+
+
+def micros(moment: datetime) -> int:
+    """The microseconds since 1970."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(since: Any) -> datetime:
+    return _EPOCH + timedelta(microseconds=int(since))
+
+
+def _in_zone(walls: Any, zone: str) -> pa.Array[Any]:
+    """The moments at which the clocks of a zone show times, the first of two, as `moment_of`."""
+    moments: Any = pc.assume_timezone(walls, zone, ambiguous="earliest", nonexistent="latest")
+    skipped: Any = pc.not_equal(pc.local_timestamp(moments), walls)
+    if not pc.any(skipped).as_py():
+        return moments  # type: ignore[no-any-return]
+    # Clocks never show these times; Arrow would have all of an hour be one moment.
+    found = [moment_of(wall, zone) for wall in walls.filter(skipped).to_pylist()]
+    put: Any = pc.replace_with_mask(
+        moments.cast(_TIME), skipped.fill_null(False), pa.array(found, _TIME)
+    )
+    return put  # type: ignore[no-any-return]
+
+
+def _both(one: ds.Expression, other: ds.Expression) -> ds.Expression:
+    both: ds.Expression = one & other
+    return both
+
+
+def _ints(values: pa.Array[Any], null: int = NONE) -> Numbers:
+    found: Numbers = values.fill_null(null).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
