@@ -138,7 +138,7 @@ def function_names(terms: Iterable[Term]) -> Mapping[Fn, str]:
 def functions_of(app: App) -> Iterator[Fn]:
     """The functions among the arguments of an application."""
     for value in app.args.values():
-        yield from _functions(value)
+        yield from functions_within(value)
 
 
 def show(term: Term, names: Mapping[Fn, str] | None = None) -> str:
@@ -254,14 +254,15 @@ def _source(name: str) -> App:
     return App(op, args)
 
 
-def _functions(value: object) -> Iterator[Fn]:
+def functions_within(value: object) -> Iterator[Fn]:
+    """The functions in a value of an argument."""
     if isinstance(value, Fn):
         yield value
     elif isinstance(value, tuple):
         for part in value:
-            yield from _functions(part)
+            yield from functions_within(part)
     elif hasattr(value, "arguments"):
-        yield from _functions(value.arguments)
+        yield from functions_within(value.arguments)
 
 
 def _tokens(text: str) -> Iterator[str]:

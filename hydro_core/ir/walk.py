@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from hydro_core.catalog.spec import Barrier, Port
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
 
+T = TypeVar("T", bound=Hashable)
 Successors = Mapping[NodeId, list[NodeId]]
 
 
@@ -22,6 +24,27 @@ def predecessors(graph: Graph, follow: Callable[[Port], bool] = lambda port: Tru
         node.id: list(dict.fromkeys(e.node for port, e in node.reads() if follow(port)))
         for node in graph
     }
+
+
+def inputs_first(
+    roots: Iterable[T], inputs: Callable[[T], Sequence[T]], done: Iterable[T] = ()
+) -> Iterator[T]:
+    """All that roots lead to, each after its inputs where there is no cycle, without the `done`.
+
+    >>> list(inputs_first(["a"], {"a": ["b", "c"], "b": ["c"], "c": []}.__getitem__))
+    ['c', 'b', 'a']
+    """
+    begun = set(done)
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, finished = stack.pop()
+            if finished:
+                yield node
+            elif node not in begun:
+                begun.add(node)
+                stack.append((node, True))
+                stack += [(n, False) for n in reversed(inputs(node))]
 
 
 def components(successors: Successors) -> list[tuple[NodeId, ...]]:

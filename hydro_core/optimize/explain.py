@@ -15,7 +15,7 @@ from hydro_core.catalog.classes import Output
 from hydro_core.catalog.io import SOURCE
 from hydro_core.functions.fn import Fn
 from hydro_core.ir.arguments import printed
-from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, show_tree
+from hydro_core.ir.sexpr import WIDTH, Atom, SExpr, flatten, functions_within, show_tree
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import AGAIN, Rewrite, TermId, TermNode
 from hydro_core.optimize.replay import Replay
@@ -287,7 +287,7 @@ class _Writer:
 def _names(problem: Problem) -> Mapping[Fn, str]:
     names: dict[Fn, str] = {}
     for payload in problem.payloads:
-        for fn in _functions(tuple(payload.args.values())):
+        for fn in functions_within(tuple(payload.args.values())):
             if fn not in names:
                 base = fn.name if fn.name.isidentifier() else "fn"
                 taken = set(names.values())
@@ -298,16 +298,6 @@ def _names(problem: Problem) -> Mapping[Fn, str]:
                     name = f"{base}_{number}"
                 names[fn] = name
     return names
-
-
-def _functions(value: object) -> Iterator[Fn]:
-    if isinstance(value, Fn):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _functions(part)
-    elif hasattr(value, "arguments"):
-        yield from _functions(value.arguments)
 
 
 def _reachable(space: Space, plan: Plan, root: ClassId) -> set[ClassId]:

@@ -14,6 +14,7 @@ from hydro_core.analysis.infer import Typed
 from hydro_core.catalog.combine import CHAIN, UNION
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.ir.graph import Endpoint, Graph, Node, NodeId
+from hydro_core.ir.walk import inputs_first
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.load import Loaded
 from hydro_core.optimize.loop import Loop
@@ -63,7 +64,7 @@ def rebuild(loaded: Loaded, payloads: tuple[Payload, ...], space: Space, plan: P
         work.named.setdefault(cls, []).append(name)
     for source in graph.sources.values():
         work.nodes[source.id] = source
-    classes = tuple(_ordered(work))
+    classes = tuple(inputs_first(work.space.roots, lambda cls: work.enode(cls).inputs))
     for cls in classes:
         _name(work, cls)
     for cls in classes:
@@ -87,21 +88,6 @@ def _streams(work: _Rebuild, made: Graph) -> Iterator[tuple[NodeId, NodeId]]:
         alone = [n for n in names if program[n].op.outputs == "one"]
         if alone and end.node in made.nodes and made[end.node].op.outputs == "one":
             yield end.node, end.node if end.node in alone else alone[0]
-
-
-def _ordered(work: _Rebuild) -> Iterator[ClassId]:
-    """The classes of the plan, inputs first where there is no cycle."""
-    done: set[ClassId] = set()
-    for root in work.space.roots:
-        stack: list[tuple[ClassId, bool]] = [(root, False)]
-        while stack:
-            cls, finished = stack.pop()
-            if finished:
-                yield cls
-            elif cls not in done:
-                done.add(cls)
-                stack.append((cls, True))
-                stack += [(c, False) for c in reversed(work.enode(cls).inputs)]
 
 
 def _name(work: _Rebuild, cls: ClassId) -> None:

@@ -7,10 +7,11 @@ every representative that a class had before: classes that have met since have s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hydro_core.ir.walk import inputs_first
 from hydro_core.optimize.egraph import MAX_NODES, EGraph, Firing, Saturation
 from hydro_core.optimize.extract import Plan
 from hydro_core.optimize.proof import Closure, Reason, TermId
@@ -79,7 +80,12 @@ class Replay:
         known = self.known()
         for cls in broken:
             found[cls] = known[cls]
-        for cls in _inputs_first(space, plan, broken):
+
+        def inputs(cls: ClassId) -> Sequence[ClassId]:
+            return space.nodes[plan.choice[cls]].inputs
+
+        roots = (*space.roots, *(c for cls in broken for c in inputs(cls)))
+        for cls in inputs_first(roots, inputs, broken):
             found[cls] = self.body(space, plan, cls, found)
         return found, broken
 
@@ -228,17 +234,3 @@ def _feedback(space: Space, plan: Plan) -> tuple[ClassId, ...]:
             stack.append((cls, True))
             stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]
     return tuple(found)
-
-
-def _inputs_first(space: Space, plan: Plan, broken: tuple[ClassId, ...]) -> Iterator[ClassId]:
-    done = set(broken)
-    for root in (*space.roots, *(c for b in broken for c in space.nodes[plan.choice[b]].inputs)):
-        stack = [(root, False)]
-        while stack:
-            cls, finished = stack.pop()
-            if finished:
-                yield cls
-            elif cls not in done:
-                done.add(cls)
-                stack.append((cls, True))
-                stack += [(c, False) for c in reversed(space.nodes[plan.choice[cls]].inputs)]

@@ -17,6 +17,7 @@ from typing import Any
 from hydro_core.errors import TypeProblem
 from hydro_core.functions.fn import Fn
 from hydro_core.functions.kinds import NULL, ExprType, number
+from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.result_type import Typing, type_tree
 from hydro_core.functions.tree import (
     Attribute,
@@ -45,8 +46,6 @@ from hydro_core.types.item import (
 )
 from hydro_core.types.values import ValueProblem, to_item
 
-NotNull = tuple[Expr, ...]
-"""Expressions that are not null."""
 COMPARABLE = (STRING, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 """Types of which any two values that are not null have an order; so have numbers."""
 EQUALITIES = frozenset({"==", "!=", "is", "is not"})
@@ -106,8 +105,8 @@ class _Judge:
                 return (
                     self._are_alike(tree, (then, otherwise))
                     and self.is_total(test, known)
-                    and self.is_total(then, (*known, *_where_true(test)))
-                    and self.is_total(otherwise, (*known, *_where_false(test)))
+                    and self.is_total(then, (*known, *where_true(test)))
+                    and self.is_total(otherwise, (*known, *where_false(test)))
                 )
             case MakeTuple(parts):
                 values = tuple(p for p in parts if not isinstance(p, Spread))
@@ -126,7 +125,7 @@ class _Judge:
         for value in tree.values:
             if not self.is_total(value, known):
                 return False
-            after = _where_true(value) if tree.op == "and" else _where_false(value)
+            after = where_true(value) if tree.op == "and" else where_false(value)
             known = (*known, *after)
         return True
 
@@ -212,33 +211,3 @@ def _have_order(left: ExprType, right: ExprType) -> bool:
         # a double may be NaN, with which a decimal has no order
         return DOUBLE not in (a, b) or not any(isinstance(n, Decimal) for n in (a, b))
     return left == right and left in COMPARABLE
-
-
-def _where_true(tree: Expr) -> NotNull:
-    """What cannot be null where the expression is true."""
-    match tree:
-        case Compare(first, (("is not", Const(None)),)):
-            return (first,)
-        case Compare(first, (("==", Const(value)),)) if value is not None:
-            return (first,)
-        case Compare():
-            return ()
-        case BoolOp("and", values):
-            return tuple(part for value in values for part in _where_true(value))
-        case Unary("not", operand):
-            return _where_false(operand)
-        case _:
-            return (tree,)
-
-
-def _where_false(tree: Expr) -> NotNull:
-    """What cannot be null where the expression is false."""
-    match tree:
-        case Compare(first, (("is", Const(None)),)):
-            return (first,)
-        case BoolOp("or", values):
-            return tuple(part for value in values for part in _where_false(value))
-        case Unary("not", operand):
-            return _where_true(operand)
-        case _:
-            return ()

@@ -87,8 +87,8 @@ def completion(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("shell", metavar="{bash,zsh,fish}", choices=SCRIPTS, help="which shell")
     shell = parser.parse_args(arguments).shell
-    table = json.dumps({name: asdict(words) for name, words in table_of_words().items()})
-    sys.stdout.write(SCRIPTS[shell].format(table=_quoted(table, shell)))
+    words = json.dumps({name: asdict(found) for name, found in table_of_words().items()})
+    sys.stdout.write(SCRIPTS[shell].format(table=_quoted(words, shell)))
     return 0
 
 

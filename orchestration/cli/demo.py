@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
@@ -105,8 +105,8 @@ def _results(runner: TickRunner, flow: FlowAsset) -> None:
         _say(_delay(row))
 
 
-def _delay(row: dict[str, object]) -> str:
-    longest = divmod(int(str(row["longest_delay"])), 60)
+def _delay(row: Mapping[Hashable, Any]) -> str:
+    longest = divmod(int(row["longest_delay"]), 60)
     return (
         f"  {row['carrier']:<9}{row['origin']:<6}{row['flights']:>8,}{row['late']:>7,}"
         f"{row['late share']:>8.0%}{f'{longest[0]} h {longest[1]:02} min':>16}"

@@ -119,9 +119,14 @@ def rollback(arguments: Sequence[str]) -> int:
     if undeployed:
         _say(f"  {undeployed}: `hydrotick deploy {flow.name}` would deploy it again", out)
     if options.format == "json":
-        done = {"flow": flow.name, "before": to.serving.number, "serves": to.target.number}
-        again = {"computed_again": since, "commit": commit.sequence}
-        sys.stdout.write(json.dumps({**done, **again}) + "\n")
+        done = {
+            "flow": flow.name,
+            "before": to.serving.number,
+            "serves": to.target.number,
+            "computed_again": since,
+            "commit": commit.sequence,
+        }
+        sys.stdout.write(json.dumps(done) + "\n")
     return 0
 
 

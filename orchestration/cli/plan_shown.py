@@ -9,6 +9,7 @@ from hydro_core.deploy.deployment import Deployment
 from hydro_core.deploy.difference import ChangedOutput, ChangedState
 from hydro_core.deploy.files import WrittenDeployment
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.types.item import Row
 
 from ..deployment.changes import Change
 from ..flows.landed_past import rows_read
@@ -162,9 +163,10 @@ def _outputs(change: Change) -> list[str]:
 
 
 def _output(change: Change, name: str, output: ChangedOutput) -> str:
-    says = output.change
-    if output.columns:
-        now = {*change.target.deployment.plan.typed.outputs[name].item.names}
+    says: str = output.change
+    item = change.target.deployment.plan.typed.outputs[name].item
+    if output.columns and isinstance(item, Row):
+        now = {*item.names}
         done = (f"`{c}` {'added' if c in now else 'dropped'}" for c in output.columns)
         says = f"{output.change}: {', '.join(done)}"
     proof = change.difference.proofs.get(name, ())

@@ -79,8 +79,8 @@ def flow_specs(flow: FlowAsset, shape: FlowShape, about: About) -> list[dg.Asset
         states.append(_state(flow, state, about, {**shown, **stratum}, of))
     outputs = []
     for output in shape.outputs:
-        plan = about.of_output(output.name, shape.plan)
-        plan |= {"stratum": about.stratum(output.stratum)}
+        stratum = {"stratum": about.stratum(output.stratum)}
+        plan = {**about.of_output(output.name, shape.plan), **stratum}
         of = {**common, "code_version": about.code_version(output.name)}
         outputs.append(_output(flow, output, about, {**shown, **plan}, of))
     return [*states, *outputs]

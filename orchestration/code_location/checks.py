@@ -46,8 +46,9 @@ class RunEvaluations:
         """
         if not self._planned:
             return
-        for asset, verdict in () if before is None else self._found(before):
-            self._last.setdefault((asset, verdict.check), (verdict, before.window))
+        if before is not None:
+            for asset, verdict in self._found(before):
+                self._last.setdefault((asset, verdict.check), (verdict, before.window))
         for (asset, _), (verdict, window) in self._last.items():
             yield _evaluation(asset_key(self._flow, asset), verdict, window)
 

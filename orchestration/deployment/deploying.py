@@ -7,7 +7,7 @@ all as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -202,7 +202,7 @@ def _ranges(change: Change, work: Work, runner: TickRunner, rework: Rework) -> R
 
 
 def _as_read(
-    runner: TickRunner, flow: FlowAsset, rework: Rework, names: Sequence[str]
+    runner: TickRunner, flow: FlowAsset, rework: Rework, names: Collection[str]
 ) -> ReadBatches:
     """Reads what has landed, as the ticks that are committed have found it.
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from hydro_core.compile import Compiled
+from hydro_core.engines import Options
 from hydro_core.errors import HydroError
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.project.program import program_of
-from hydro_core.running import Options, run_items
+from hydro_core.running import run_items
 
 from ..project import project
 from ..project.arguments import add_format, flow_named

@@ -104,7 +104,8 @@ def _flow(
 def _tick(document: Document, value: YamlValue) -> WrittenTick:
     found = document.mapping(value, "a tick")
     document.known(found, ("in", "out"), "a tick")
-    sides, names = {"in": {}, "out": {}}, {}
+    sides: dict[str, dict[str, Sequence[YamlValue]]] = {"in": {}, "out": {}}
+    names: dict[str, Span] = {}
     for side, rows in sides.items():
         named = document.mapping(found.get(side, value), f"`{side}`") if side in found else {}
         for name, items in named.items():

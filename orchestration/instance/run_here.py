@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import dagster as dg
 from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.api import execute_run_iterator
-from dagster._utils.error import SerializableErrorInfo
 from dagster._utils.interrupts import check_captured_interrupt
+from dagster_shared.error import SerializableErrorInfo
 
 from .processes import PROCESS_TAG, this_process
 from .run_tags import PARTITION, range_tags

@@ -19,7 +19,7 @@ from ..project.settings import ProjectSettings
 from ..project.shape import shape_of
 from ..runner.report import TickReport
 from .client import send
-from .events import LineageRun, Parent
+from .events import Ended, LineageRun, Parent
 
 if TYPE_CHECKING:
     from ..flows.flows import Flows
@@ -97,5 +97,5 @@ def _run(
     finally:
         # Whatever stops the ticks, a signal say, the run has an end.
         failed = any(not report.committed for report in seen)
-        how = "FAIL" if failed else "COMPLETE" if seen else "ABORT"
+        how: Ended = "FAIL" if failed else "COMPLETE" if seen else "ABORT"
         send(run.ended(how, seen), to, project.openlineage_key, log)

@@ -64,8 +64,10 @@ class Deployments:
         self._ledgers[flow].refresh()
         return self._ledgers[flow]
 
-    def output_of(self, flow: FlowAsset, name: str, columns: Collection[str]) -> Path:
+    def output_of(self, flow: FlowAsset, name: str, columns: Collection[str] | None) -> Path:
         """The table of another flow's output, which an input of this one is, to read the columns.
+
+        None: the program does not say which columns it reads.
 
         Raises:
             ProgramError: it has no such output; or that is a log of changes, and what it takes back
@@ -79,7 +81,7 @@ class Deployments:
         if read.output not in tables:
             raise no_such_output(flow, name, tables)
         table, record = tables[read.output]
-        if record["mode"] == Mode.CHANGES.value and COPIES not in columns:
+        if record["mode"] == Mode.CHANGES.value and COPIES not in (columns or ()):
             raise takes_back(flow, name)
         return directory / table
 

@@ -128,9 +128,10 @@ def _in_words(broken: Mapping[str, Any]) -> str:
 
 def equal_to(column: Any, value: int) -> Any:
     """Which rows of a column have the value."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.equal(column, value)
+    return pc.equal(column, pa.scalar(value))
 
 
 def _quoted(name: str, value: Any) -> str:

@@ -43,7 +43,7 @@ def judge(flow: FlowAsset, pipeline: Pipeline, prepared: Prepared) -> Judged:
     rows: dict[str, Counter[int]] = {}
     for output in flow.expect:
         shown = prepared.shown(output)
-        rows[output] = Counter(shown[TICK].to_pylist())
+        rows[output] = Counter(shown[TICK].to_numpy().tolist())
         verdicts += _judge_output(flow, output, shown)
     specs = {slot: written.spec for slot, written in prepared.state.items()}
     return Judged(verdicts, rows, kept(facts, specs))

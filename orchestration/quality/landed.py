@@ -5,6 +5,7 @@ late is told, and not lost.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from hydro_core.project.flow_asset import FlowAsset
 
@@ -56,5 +57,5 @@ def landed_verdicts(
         yield asset, _verdict(ROWS_STAND, not one.changed, changed)
 
 
-def _verdict(check: str, passed: bool, seen: dict[str, object]) -> Verdict:
+def _verdict(check: str, passed: bool, seen: dict[str, Any]) -> Verdict:
     return Verdict(check, passed=passed, says=_SAYS[check], seen=seen, severity="warn")

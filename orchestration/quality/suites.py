@@ -178,7 +178,9 @@ def _expectations(expect: Expect) -> list[Any]:
         "one_of": partial(
             gxe.ExpectColumnValuesToBeInSet, column=column, value_set=list(expect.one_of)
         ),
-        "matches": partial(gxe.ExpectColumnValuesToMatchRegex, column=column, regex=expect.matches),
+        "matches": partial(
+            gxe.ExpectColumnValuesToMatchRegex, column=column, regex=expect.matches or ""
+        ),
     }
     return [
         made[kind](

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import great_expectations as gx
     import pandas as pd
+    from great_expectations.core.expectation_validation_result import ExpectationValidationResult
 
 _SHOWN = 5
 """How many offending values a verdict quotes."""
@@ -63,8 +64,8 @@ def validate_rows(
         problem = _error(one)
         for name, verdicts in found.items():
             passed = name not in broken and problem is None
-            seen = dict(facts[name]) if problem is None else {"problem": problem}
-            verdict = Verdict(meta["check"], passed, meta["says"], _compared(one, seen))
+            seen = _compared(one, facts[name] if problem is None else {"problem": problem})
+            verdict = Verdict(meta["check"], passed, meta["says"], seen)
             before = verdicts.get(verdict.check)
             verdicts[verdict.check] = verdict if before is None else _both(before, verdict)
     return {name: tuple(verdicts.values()) for name, verdicts in found.items()}
@@ -72,7 +73,7 @@ def validate_rows(
 
 def _results(
     suite: gx.ExpectationSuite, frame: pd.DataFrame, index: str | None = None
-) -> Iterator[tuple[gx.ExpectationValidationResult, dict[str, str]]]:
+) -> Iterator[tuple[ExpectationValidationResult, dict[str, str]]]:
     if not suite.expectations:
         return
     form: Any = "SUMMARY"
@@ -83,13 +84,14 @@ def _results(
         yield one, one.expectation_config.meta or {}
 
 
-def _compared(one: gx.ExpectationValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
+def _compared(one: ExpectationValidationResult, row: Mapping[Hashable, Any]) -> dict[str, Any]:
     """Of a row what an expectation compares in it."""
-    names = [value for key, value in one.expectation_config.kwargs.items() if "column" in key]
+    config = one.expectation_config
+    names = [v for key, v in config.kwargs.items() if "column" in key] if config else []
     return {name: row[name] for name in (*names, "problem") if name in row}
 
 
-def _seen(one: gx.ExpectationValidationResult) -> dict[str, Any]:
+def _seen(one: ExpectationValidationResult) -> dict[str, Any]:
     problem = _error(one)
     if problem is not None:
         return {"problem": problem}
@@ -101,7 +103,7 @@ def _seen(one: gx.ExpectationValidationResult) -> dict[str, Any]:
     return seen
 
 
-def _error(one: gx.ExpectationValidationResult) -> str | None:
+def _error(one: ExpectationValidationResult) -> str | None:
     """Why an expectation could not be evaluated; Great Expectations nests it by metric or gives it
     flat.
     """

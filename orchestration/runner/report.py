@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hydro_core.errors import HydroError
@@ -21,8 +22,6 @@ from ..quality.validate import Verdict
 from .corrected import Corrected
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from hydro_core.spark.inputs.batches import Batch
     from hydro_core.spark.pipeline.pipeline import Pipeline
     from hydro_core.spark.pipeline.prepared import Prepared
@@ -312,14 +311,11 @@ def _growth(written: WrittenRows) -> Counter[int]:
         return _by_tick(written)
     rows = _columns(written, spec.tick, spec.count_column)
     sums = rows.group_by(spec.tick).aggregate([(spec.count_column, "sum")])
-    ticks, counts = (sums[name].to_pylist() for name in (spec.tick, f"{spec.count_column}_sum"))
-    return Counter(dict(zip(ticks, counts, strict=True)))
+    return _numbers(sums[spec.tick], sums[f"{spec.count_column}_sum"])
 
 
 def _columns(written: WrittenRows, *names: str) -> pa.Table:
     """Some columns of what a tick wrote."""
-    import pyarrow as pa
-
     if written.table is not None:
         return written.table.select(names)
     files = [pq.ParquetFile(file).read(columns=list(names)) for file in written.files]
@@ -329,15 +325,22 @@ def _columns(written: WrittenRows, *names: str) -> pa.Table:
 
 def _arrived(batch: Batch, windows: Sequence[TickWindow]) -> Counter[int]:
     """How many rows each tick read of an input."""
-    if batch.is_small:
+    if isinstance(batch.rows, pa.Table):
         return _count(batch.rows["t"])
     if len(windows) == 1 and batch.read.rows is not None:
         return Counter({windows[0].tick: batch.read.rows})
     return Counter({row["t"]: row["count"] for row in batch.rows.groupBy("t").count().collect()})
 
 
-def _count(ticks: pa.ChunkedArray) -> Counter[int]:
-    return Counter({part["values"]: part["counts"] for part in ticks.value_counts().to_pylist()})
+def _count(ticks: pa.ChunkedArray[Any]) -> Counter[int]:
+    return _numbers(*ticks.value_counts().flatten())
+
+
+def _numbers(
+    ticks: pa.ChunkedArray[Any] | pa.Array[Any], of: pa.ChunkedArray[Any] | pa.Array[Any]
+) -> Counter[int]:
+    """Ticks with a number of each, neither of them null."""
+    return Counter(dict(zip(ticks.to_numpy().tolist(), of.to_numpy().tolist(), strict=True)))
 
 
 def _stored(pipeline: Pipeline, spec: TableSpec, commit: Commit, window: TickWindow) -> int:

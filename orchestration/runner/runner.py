@@ -135,8 +135,8 @@ class TickRunner(Flows):
             return ()
         if asset.startswith("landing/"):
             report = self._committed(flow, window)
-            found = landed_verdicts(self.asset(flow), report.empty, report.noticed)
-            return tuple(verdict for judged, verdict in found if judged == asset)
+            landed = landed_verdicts(self.asset(flow), report.empty, report.noticed)
+            return tuple(verdict for judged, verdict in landed if judged == asset)
         found = judge_again(self.asset(flow), pipeline, window.tick, asset)
         sample = self.sample(flow)
         if sample is not None:

@@ -30,7 +30,9 @@ def sizes_of(ledger: Ledger) -> Mapping[str, TableSize]:
     from hydro_core.spark.store.delta_actions import data_files
 
     commit, found = ledger.last, {}
-    for name, record in () if commit is None else commit.tables.items():
+    if commit is None:
+        return {}
+    for name, record in commit.tables.items():
         try:
             table = DeltaTable(ledger.directory / name, version=commit.versions.get(name))
         except DeltaError:

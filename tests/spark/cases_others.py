@@ -285,6 +285,13 @@ lambda r: (r.t, (r.i, [r.s]))
 lambda r: r is None
 lambda r: 1 if r is None else 2
 lambda r: r is not None and r.i is not None and r.i > 3
+lambda r: r.i + 1 if r.i is not None else 0
+lambda r: r.i is None or r.i > 3
+lambda r: r.s > 2 if r.s and r.t is not None else r.t
+lambda r: not (r.i is None or r.s is None) and r.i > r.s
+lambda r: 0 if r.user is None or r.user.age is None else -r.user.age
+lambda r: [r.i // 2] if r.i else []
+lambda r: [x.age for x in [r.user] if x is not None and x.age is not None and x.age > 2]
 lambda r: r.i if r.t else r.s
 lambda r: "x" if r.t else None
 lambda r: (r.i, "a") if r.t else (r.s, None)

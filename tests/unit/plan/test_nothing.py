@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydro_core.compile import compile_text
-from hydro_core.plan.nothing import surely_empty
+from hydro_core.plan.empty import surely_empty
 from hydro_core.plan.planner import plan
 
 PROGRAM = """

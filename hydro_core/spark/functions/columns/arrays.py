@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column
 
+from hydro_core.functions.not_null import NotNull, where_true
 from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
@@ -121,7 +122,7 @@ def comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
     result: list[ColumnValue] = []
 
     def body(*columns: Column) -> Column:
-        inner = scope.inner(loop.names(*columns))
+        inner = scope.inner(loop.names(*columns), loop.not_null)
         value = structs.whole(inner, inner.compile(node.element), final=scope.is_result(node))
         if not isinstance(value.type, ItemType) or value.mixed:
             raise NotCompilable("a list of what are no items")
@@ -144,6 +145,8 @@ class ComprehensionLoop:
         self.numbered = False
         self.start: ColumnValue | None = None
         self.array = self._source(node.source)
+        self.not_null = tuple(part for test in node.conditions for part in where_true(test))
+        """What is not None of an element that is kept."""
 
     def names(self, *columns: Column) -> NamedColumns:
         """The targets' values for an element, and its position where that is a target."""
@@ -172,8 +175,10 @@ class ComprehensionLoop:
         """Whether an element is kept."""
         inner = self.scope.inner(self.names(*columns))
         result: ColumnValue | None = None
+        not_null: NotNull = ()
         for node in self.node.conditions:
-            branch = inner if result is None else inner.inner()
+            branch = inner if result is None else inner.inner(not_null=not_null)
+            not_null += where_true(node)
             kept = choices.test(branch, node)
             kept = kept if result is None else branch.guarded(kept)
             result = kept if result is None else choices.both(result, kept)
@@ -230,7 +235,7 @@ def exists(scope: ColumnScope, node: Comprehension, *, every: bool) -> ColumnVal
     tests: list[ColumnValue] = []
 
     def body(*columns: Column) -> Column:
-        inner = scope.inner(loop.names(*columns))
+        inner = scope.inner(loop.names(*columns), loop.not_null)
         test = choices.test(inner, node.element)
         tests.append(test)
         result = inner.behind(test.column)

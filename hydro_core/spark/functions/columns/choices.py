@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hydro_core.functions.not_null import NotNull, where_false, where_true
 from hydro_core.functions.tree import BoolOp, Compare, Expr, IfElse, Let, Unary
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import compare, integers, lookup, numbers, structs
@@ -38,13 +39,14 @@ def _test(scope: ColumnScope, node: Expr) -> ColumnValue:
 def bool_op(scope: ColumnScope, node: BoolOp) -> ColumnValue:
     """`a and b`, `a or b`: an operand, as Python gives it."""
     first, *rest = node.values
-    result = scope.compile(first)
+    result, not_null = scope.compile(first), _after(node.op, first)
     for following in rest:
         if result.parts is not None or result.size > 200:
             raise NotCompilable(f"`{node.op}` of long expressions")
         result = scope.sure(result)
         condition = compare.truth(scope, result)
-        other = scope.branch(following)
+        other = scope.branch(following, not_null)
+        not_null += _after(node.op, following)
         pair = (other, result) if node.op == "and" else (result, other)
         result = choose(
             scope, condition, *pair, final=scope.is_result(node) and following is rest[-1]
@@ -55,7 +57,8 @@ def bool_op(scope: ColumnScope, node: BoolOp) -> ColumnValue:
 def if_else(scope: ColumnScope, node: IfElse) -> ColumnValue:
     """`then if test else otherwise`."""
     condition = test(scope, node.test)
-    then, otherwise = scope.branch(node.then), scope.branch(node.otherwise)
+    then = scope.branch(node.then, where_true(node.test))
+    otherwise = scope.branch(node.otherwise, where_false(node.test))
     return choose(scope, condition, then, otherwise, final=scope.is_result(node))
 
 
@@ -159,12 +162,18 @@ def _identical(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValu
 
 def _all_tests(scope: ColumnScope, op: str, values: tuple[Expr, ...]) -> ColumnValue:
     first, *rest = values
-    result = _test(scope, first)
+    result, not_null = _test(scope, first), _after(op, first)
     for following in rest:
-        branch = scope.inner()
+        branch = scope.inner(not_null=not_null)
+        not_null += _after(op, following)
         other = branch.guarded(_test(branch, following))
         result = (both if op == "and" else _any)(scope.sure(result), other)
     return result
+
+
+def _after(op: str, test: Expr) -> NotNull:
+    """What is not None where an operand of `and`, or of `or`, has not decided."""
+    return where_true(test) if op == "and" else where_false(test)
 
 
 def both(a: ColumnValue, b: ColumnValue) -> ColumnValue:
@@ -183,8 +192,8 @@ def _any(a: ColumnValue, b: ColumnValue) -> ColumnValue:
 def _chosen_test(scope: ColumnScope, condition: Expr, then: Expr, otherwise: Expr) -> ColumnValue:
     chosen = test(scope, condition)
     branches = []
-    for node in (then, otherwise):
-        inner = scope.inner()
+    for node, not_null in ((then, where_true(condition)), (otherwise, where_false(condition))):
+        inner = scope.inner(not_null=not_null)
         branches.append(inner.guarded(_test(inner, node)))
     a, b = branches
     column = F.when(chosen.column, a.column).otherwise(b.column)

@@ -14,10 +14,12 @@ from functools import reduce
 from pyspark.sql import Column
 
 from hydro_core.functions.fn import Fn
-from hydro_core.functions.tree import Expr
+from hydro_core.functions.not_null import NotNull
+from hydro_core.functions.tree import Attribute, Expr, Index, Method, Param
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns.value import ColumnValue, NotCompilable
 from hydro_core.spark.functions.guards import mark
+from hydro_core.types.item import UNKNOWN
 
 Compile = Callable[[Expr, "ColumnScope"], ColumnValue]
 
@@ -57,10 +59,20 @@ class ColumnScope:
     names: Mapping[str, ColumnValue]
     outer: ColumnScope | None = None
     guards: dict[object, Column] = field(default_factory=dict)
+    there: frozenset[tuple[str, ...]] = frozenset()
+    """Paths into the parameters at which no None stands here."""
 
-    def inner(self, names: Mapping[str, ColumnValue] | None = None) -> ColumnScope:
-        """A scope within: with further names, and guards of its own."""
-        return ColumnScope(self.site, {**self.names, **(names or {})}, self)
+    def inner(
+        self, names: Mapping[str, ColumnValue] | None = None, not_null: NotNull = ()
+    ) -> ColumnScope:
+        """A scope within: with further names, and guards of its own.
+
+        It is evaluated only where the expressions are `not_null`.
+        """
+        scope = ColumnScope(self.site, {**self.names, **(names or {})}, self, there=self.there)
+        for node in not_null:
+            scope._learn(node)
+        return scope
 
     def is_result(self, node: Expr) -> bool:
         """Whether the node's value is a result of the function, or stands in one."""
@@ -72,11 +84,12 @@ class ColumnScope:
 
     def doubtfully(self, node: Expr) -> ColumnValue:
         """The same, for those who mind that null may be a doubt."""
-        return self.site.compile(node, self)
+        value = self.site.compile(node, self)
+        return value.with_(nullable=False) if value.path in self.there else value
 
-    def branch(self, node: Expr) -> ColumnValue:
+    def branch(self, node: Expr, not_null: NotNull = ()) -> ColumnValue:
         """The value, maybe doubtful, of a sub-expression that is evaluated only sometimes."""
-        scope = self.inner()
+        scope = self.inner(not_null=not_null)
         return scope.guarded(scope.doubtfully(node))
 
     def ask(self) -> Column:
@@ -127,6 +140,17 @@ class ColumnScope:
                     raise NotCompilable("a part that may fail is computed and not used")
                 elif part.may_fail:
                     self.guard(object(), part.column.isNull())
+
+    def _learn(self, node: Expr) -> None:
+        """That a name, or a field of one, is not None."""
+        if isinstance(node, Param) and node.name in self.names:
+            value = self.names[node.name]
+            if value.nullable and value.type != UNKNOWN:
+                self.names = {**self.names, node.name: value.with_(nullable=False)}
+        if isinstance(node, Param | Attribute | Index | Method):
+            # What is read on the way is checked where the test stands, which comes first.
+            path = ColumnScope(self.site, self.names, self).doubtfully(node).path
+            self.there |= {path} if path is not None else set()
 
     def _asked(self, value: ColumnValue) -> ColumnValue:
         column = F.coalesce(value.column, self.ask())

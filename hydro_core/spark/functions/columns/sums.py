@@ -33,7 +33,7 @@ def total(scope: ColumnScope, node: Call) -> ColumnValue:
         raise NotCompilable("`sum` over `enumerate`")
 
     def element(e: Column) -> ColumnValue:
-        body = scope.inner(loop.names(e))
+        body = scope.inner(loop.names(e), loop.not_null)
         return body.guarded(body.doubtfully(argument.element))
 
     return _total(loop.array, element, loop.condition if argument.conditions else lambda _: None)
