@@ -334,8 +334,6 @@ OpClass = (
     | Growth
     | Commands
 )
-ClassOf = Callable[["Args"], OpClass]
-"""From the arguments to the class."""
 
 
 def passes_on(cls: OpClass) -> bool:

@@ -127,7 +127,11 @@ def _join_sides(args: Args) -> Mapping[str, Any]:
     right = _right(
         linear=how in ("inner", "right"), barrier=waits[how in ("left", "outer", "anti")]
     )
-    return {"inputs": (left, right), "monotone": how in ("inner", "semi")}
+    return {
+        "cls": _join_class(how),
+        "inputs": (left, right),
+        "monotone": how in ("inner", "semi"),
+    }
 
 
 _PADDED_SIDES = {
@@ -138,8 +142,7 @@ _PADDED_SIDES = {
 }
 
 
-def _join_class(args: Args) -> OpClass:
-    how = args["how"]
+def _join_class(how: str) -> OpClass:
     if how in _PADDED_SIDES:
         return Product(Meets.KEY, _PADDED_SIDES[how])
     return Matching(wanted=how == "semi", compares=Compares.KEYS)
@@ -148,7 +151,7 @@ def _join_class(args: Args) -> OpClass:
 JOIN = OpSpec(
     name="join",
     family="combine",
-    cls=_join_class,
+    cls=Product(Meets.KEY),
     summary="equi-join on the first field of pairs, or with `on` on columns of rows",
     inputs=(Port("0", linear=True), _right(linear=True)),
     args=(

@@ -50,7 +50,7 @@ class Form(Enum):
         return wanted in (Form.VALUES, self)
 
 
-def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a closed set of cases
+def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: C901, PLR0911 - a closed set of cases
     """The form that an operator needs all its inputs in, to give its result in the form `wanted`.
 
     None where it cannot. The inputs are in no order.
@@ -74,7 +74,9 @@ def needed(cls: OpClass, wanted: Form) -> Form | None:  # noqa: PLR0911 - a clos
             return Form.GROWTH if grows is matched else None
         case Distinct() | Before():
             return Form.GROWTH if grows else None
-        case Given() | Empty() | Ordering() | Positional() | Growth() | ByKey():
+        case ByKey(keyed=keyed):
+            return Form.GROWTH if keyed and not grows else None
+        case Given() | Empty() | Ordering() | Positional() | Growth():
             return None
         case _:
             assert_never(cls)

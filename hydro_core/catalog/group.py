@@ -214,6 +214,7 @@ def _aggregate_columns(args: Args) -> Mapping[str, Any]:
     ordered = [a.function for _, a in args["aggregates"] if AGGREGATES[a.function].needs_order]
     by_key = args["by"] is not None
     return {
+        "cls": ByKey(Summary.AGGREGATES, keyed=by_key),
         "inputs": _blocking(
             Order.TOTAL if ordered else Order.NONE,
             "`any_value`, `min_by` and `max_by` do without" if ordered else "",

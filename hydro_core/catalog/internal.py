@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -28,9 +29,16 @@ from hydro_core.catalog.spec import (
 _PAIRS = {"a": "(string, long)"}
 
 
-def _aggregate_columns(args: Args) -> Mapping[str, Any]:
-    columns = AGGREGATE.refine(args) if AGGREGATE.refine else {}
-    return {name: value for name, value in columns.items() if name != "inputs"}
+def _running_columns(args: Args, *, changes: bool = False) -> Mapping[str, Any]:
+    columns = AGGREGATE.at(args)
+    assert isinstance(columns.cls, ByKey)
+    cls = Running(columns.cls, changes)
+    return {
+        "cls": cls,
+        "zero": columns.zero,
+        "single": columns.single,
+        "partition": columns.partition,
+    }
 
 
 def _running(op: OpSpec, example: Example) -> OpSpec:
@@ -42,7 +50,7 @@ def _running(op: OpSpec, example: Example) -> OpSpec:
         cls=Running(op.cls),
         summary=f"`{op.name}` of all items of the ticks up to this one",
         inputs=(Port("new", barrier=Barrier.STRATUM, aliases=("0",)),),
-        refine=_aggregate_columns if op is AGGREGATE else None,
+        refine=_running_columns if op is AGGREGATE else None,
         state=State.RESULT,
         stands_for=op.name,
         aliases=(),
@@ -120,6 +128,7 @@ MOVING_AGGREGATE = replace(
     RUNNING_AGGREGATE,
     name="moving_aggregate",
     cls=Running(ByKey(Summary.AGGREGATES), changes=True),
+    refine=partial(_running_columns, changes=True),
     summary="counts and totals, made anew by what comes and what goes; a key without rows is gone",
     inputs=(Port("in", barrier=Barrier.STRATUM, aliases=("0",)),),
     example=Example(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
 
-from hydro_core.catalog.classes import ClassOf, OpClass
+from hydro_core.catalog.classes import OpClass
 from hydro_core.errors import TypeProblem as TypeProblem  # noqa: PLC0414 - found here by the type rules
 from hydro_core.functions.field_map import FieldMap
 from hydro_core.functions.fn import Fn
@@ -265,8 +265,8 @@ class OpSpec:
 
     name: str
     family: Family
-    cls: OpClass | ClassOf
-    """What it is to time, keys and order, or how its arguments decide that: see `class_of`."""
+    cls: OpClass
+    """What it is to time, keys and order."""
     summary: str
     inputs: tuple[Port, ...]
     result: TypeRule
@@ -311,7 +311,8 @@ class OpSpec:
 
     def class_of(self, args: Args) -> OpClass:
         """What it is to time, keys and order under these arguments."""
-        return self.cls(args) if callable(self.cls) else self.cls
+        found: OpClass = (self.refine(args) if self.refine else {}).get("cls", self.cls)
+        return found
 
     def at(self, args: Args) -> OpSpec:
         """The entry as it is under these arguments."""

@@ -234,6 +234,9 @@ def _cost_of(  # noqa: C901, PLR0911, PLR0912 - a closed set of cases
             # the keys of the new items are found in the state, and written again
             changed = min(groups(sum(into)), out)
             return sum(into) + 2 * changed + (0.0 if told else out)
+        case ByKey() if told:
+            # of a history, the rows of the keys that change
+            return min(into[0], into[0] * out / groups(into[0]))
         case Growth():
             return 3 * into[0]
         case Product(Meets.ALL | Meets.KEY):

@@ -28,7 +28,6 @@ from hydro_core.catalog.classes import (
     Summary,
     Window,
 )
-from hydro_core.catalog.internal import MOVING_AGGREGATE
 from hydro_core.catalog.parts import (
     goes_on,
     merging,
@@ -91,7 +90,7 @@ def of_state() -> Advice:
 def of_window(shape: Shape, args: Args) -> Advice:
     """The node goes through all rows of a window."""
     cure = "a shorter window is cheaper; what counts and adds exact numbers moves with the window"
-    if not shape.makes_aggregates or shape.cls == MOVING_AGGREGATE.cls:
+    if not shape.makes_aggregates or isinstance(shape.cls, Running):
         why = (
             f"`{_called(shape)}` has no inverse: it cannot be told what it was without what leaves"
         )

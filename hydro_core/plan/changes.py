@@ -2,7 +2,8 @@
 
 A history is told by what it adds. A running result needs, in tick t + 1, its rows of tick t whose
 keys are in what is new, and changes no others, so what changes is known by its construction; so it
-is for a window, and for rows of histories without a match. What goes item by item hands changes on.
+is for results by key of a history, for a window, and for rows of histories without a match. What
+goes item by item hands changes on.
 Where somebody wants no more than the changes, the rows that stay are never looked at, and what is
 stored of such a stream is a log of its changes.
 """
@@ -35,10 +36,14 @@ def given_as_changes(
             node = graph[name]
             form = given(node.cls, (known.get(e.node, Form.VALUES) for e in node.inputs))
             cyclic = name in (e.node for e in node.inputs)
-            if form is Form.CHANGES and not cyclic and typed.of(name).order is not Order.TOTAL:
+            if form is Form.CHANGES and not cyclic and _is_general(typed, name, kinds):
                 known[name] = form
     could = {name for name, form in known.items() if form is Form.CHANGES}
     return frozenset(could & _wanted(graph, could))
+
+
+def _is_general(typed: Typed, name: NodeId, kinds: Mapping[NodeId, Kind]) -> bool:
+    return kinds[name] is Kind.G and typed.of(name).order is not Order.TOTAL
 
 
 def _wanted(graph: Graph, could: Collection[NodeId]) -> set[NodeId]:

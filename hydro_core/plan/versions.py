@@ -32,7 +32,6 @@ from hydro_core.catalog.classes import (
     Window,
 )
 from hydro_core.catalog.properties import Passes
-from hydro_core.catalog.results import aggregates
 from hydro_core.ir.graph import Node, NodeId
 
 Key = tuple[str, ...]
@@ -62,10 +61,7 @@ def result_key(node: Node) -> Key | None:
     """
     cls = node.cls
     match cls:
-        case ByKey(keyed=True) | Running(ByKey(keyed=True)):
-            by: Key | None = node.args["by"]
-            return FIRST_FIELD if by is None and not aggregates(cls) else by
-        case Positional(Places.FIRST_OF_KEY):
+        case ByKey(keyed=True) | Running(ByKey(keyed=True)) | Positional(Places.FIRST_OF_KEY):
             return node.args["by"] or FIRST_FIELD
         case Commands(keyed=True):
             return FIRST_FIELD

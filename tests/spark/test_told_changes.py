@@ -68,6 +68,27 @@ PROGRAMS = {
         x -> changes() -> changed
     """,
 }
+
+RESULTS = {
+    "values": 'aggregate(by="k", m=median("v"), all=collect_list("v"), set=collect_set("v"))',
+    "spread": 'aggregate(by="k", d=stddev("v"), n=count_distinct("v"), last=max("v"))',
+    "merged": 'aggregate(by="k", n=count(), s=sum("v"), m=avg("v"))',
+    "latest": 'latest(by="k", order=["v"])',
+    "fold": "map(lambda r: (r.k, r.v)) -> fold_keyed(0, lambda a, x: (a + (x or 0)) % 2,"
+    " commutative=True)",
+    "fold of another type": "map(lambda r: (r.k, r.v)) -> fold_keyed((0, True),"
+    " lambda a, x: (a[0] + 1, not a[1]), commutative=True)",
+    "reduction": "map(lambda r: (r.k, r.v or 0)) -> reduce_keyed(lambda x, y: (x + y) % 2,"
+    " commutative=True)",
+    "sorted": "map(lambda r: (r.k, r.v or 0)) -> sort()"
+    " -> reduce_keyed(lambda x, y: (x + y) % 2, commutative=True)",
+}
+"""What is made of the rows of each key of a history."""
+PROGRAMS |= {
+    f"by key: {name}": f"x = a -> persist() -> {made}\nx -> now\nx -> delta() -> new\n"
+    f"x -> changes() -> changed\nx -> prev() -> before\n"
+    for name, made in RESULTS.items()
+}
 SIZES = (2, 3, 0, 1, 0, 3)
 
 

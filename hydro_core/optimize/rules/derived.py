@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hydro_core.catalog.classes import Matching
+from hydro_core.catalog.classes import Compares, Matching
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import State
 from hydro_core.optimize.rule import Rule, rule
@@ -50,7 +50,7 @@ def _on_bags(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         text = f"{call(shape, [once])} => {once}"
         yield from rule(f"{shape.name}-idempotent", text, why, shapes, subsume=True)
     if isinstance(shape.cls, Matching) and not shape.cls.wanted:
-        yield from _negation(shape, shapes)
+        yield from _negation(shape, shape.cls, shapes)
     if shape.is_itemwise and shape.cls.passes is Passes.SOME:
         text = f"(delta {call(shape, ['?a'])}) => {call(shape, ['(delta ?a)'])}"
         why = f"{shape.name} keeps all copies of an item or none"
@@ -74,7 +74,7 @@ def _linear(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         yield from rule(f"{shape.name}-split{side}", text, why, shapes)
 
 
-def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
+def _negation(shape: Shape, cls: Matching, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
     name = shape.name
     once = call(shape, ["?a", "?b"])
     # without the next, what is split off a history would be split again in every round
@@ -84,6 +84,22 @@ def _negation(shape: Shape, shapes: Mapping[str, Shape]) -> Iterator[Rule]:
         "what has no match has none when it is asked again",
         shapes,
         subsume=True,
+    )
+    if cls.compares is not Compares.BARE_KEYS:
+        yield from rule(
+            f"{name}-first",
+            "?y => (unique ?x)",
+            "by induction over ticks: what is there for the first time has no match before",
+            shapes,
+            f"?x = {call(shape, ['?a', '(old ?x)'])}",
+            "?y = (difference (unique ?x) (old ?y))",
+        )
+    some = call(shape, ["(unique ?a)", "?b"])
+    yield from rule(
+        f"{name}-of-distinct",
+        f"(unique {some}) => {some}",
+        "some of distinct items are distinct",
+        shapes,
     )
     yield from rule(
         f"{name}-distinct",

@@ -68,7 +68,7 @@ FILTERS = (
             "(composed ?p ?f ?q)",
         )
         for op in CATALOG.values()
-        if not callable(op.cls) and is_itemwise(op.cls) and op.cls.gives is Gives.ONE
+        if is_itemwise(op.cls) and op.cls.gives is Gives.ONE
     ),
     *(
         (

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from hydro_core.spark.frames.relation import COUNT, ITEM, TICK
+from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL
+
+
+def coming_and_going(rows: DataFrame, first: int, last: int) -> DataFrame:
+    """Rows (item, t, until) as the changes (item, t, n) of the ticks first … last."""
+    events = F.array(
+        F.when(F.col(TICK) >= first, _event(TICK, 1)),
+        F.when(F.col(UNTIL).between(first, last), _event(UNTIL, -1)),
+    )
+    return rows.select(ITEM, F.inline(F.array_compact(events)).alias(TICK, COUNT))
+
+
+def _event(at: str, n: int) -> Column:
+    return F.struct(F.col(at).cast("long").alias("at"), F.lit(n).cast("long").alias("n"))
 
 
 def live(log: DataFrame) -> DataFrame:

@@ -98,7 +98,7 @@ last = rows -> window(30)
 last -> aggregate(by="k", s=sum("v")) -> moves
 last -> aggregate(by="k", low=min("v")) -> low
 last -> aggregate(by="k", mean=avg("d")) -> mean
-rows -> persist() -> aggregate(by="k", spread=stddev("v")) -> spread
+rows -> persist() -> aggregate(spread=stddev("v")) -> spread
 """
 
 

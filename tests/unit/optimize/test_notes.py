@@ -44,12 +44,17 @@ def test_what_is_made_anew_is_named() -> None:
     ],
 )
 def test_an_aggregate_is_its_own_reason_where_it_is(aggregate: str, reason: str) -> None:
-    text = (
-        f'a -> persist() -> sort_by_key(lambda r: r.v) -> aggregate(by="k", m={aggregate}) -> out'
-    )
-    note = next(n for n in _notes(ROWS + text) if n.operator == "aggregate")
+    text = f'{ROWS}a -> persist() -> sort_by_key(lambda r: r.v) -> aggregate(by="k", m={aggregate})'
+    note = next(n for n in _notes(text + " -> sort() -> out") if n.operator == "aggregate")
     assert note.reason.startswith(reason)
     assert note.cure
+
+
+@pytest.mark.parametrize("after", ["", ' -> aggregate(by="m", n=count())', " -> changes()"])
+def test_of_results_by_key_that_nobody_wants_whole_only_the_keys_that_are_new_are_read(
+    after: str,
+) -> None:
+    assert not _notes(f'{ROWS}a -> persist() -> aggregate(by="k", m=median("v")){after} -> out')
 
 
 def test_a_fold_without_a_declaration_is_told_which() -> None:

@@ -86,3 +86,32 @@ def test_in_a_loop_values_are_read_where_changes_are_not_told() -> None:
     )
     assert found.graph["g"].op.name == "aggregate"
     assert not found.in_changes
+
+
+MEDIANS = A + 'x = a -> persist() -> aggregate(by="k", m=median("v"))\n'
+
+
+def test_results_by_key_of_a_history_tell_their_changes() -> None:
+    found = planned(MEDIANS + "x -> out\nx -> delta() -> new\nx -> changes() -> changed")
+    assert {"x", "out"} <= found.in_changes
+    assert modes(found) == {"a": Mode.APPEND}
+
+
+def test_the_tick_before_of_results_by_key_is_a_log() -> None:
+    assert modes(planned(MEDIANS + "x -> prev() -> out"))["x"] is Mode.CHANGES
+
+
+def test_what_follows_results_by_key_goes_on() -> None:
+    found = planned(MEDIANS + 'x -> aggregate(by="m", n=count()) -> out')
+    assert [n.op.name for n in found.graph if n.spec.state is State.RESULT] == ["moving_aggregate"]
+    assert "out" in found.in_changes
+
+
+def test_results_of_what_is_no_history_are_given_by_values() -> None:
+    for text in (
+        'a -> aggregate(by="k", m=median("v")) -> out',
+        'a -> window(3) -> aggregate(by="k", m=median("v")) -> out',
+        'a -> persist() -> sort() -> aggregate(by="k", m=first("v")) -> out',
+        'a -> persist() -> aggregate(m=median("v")) -> out',
+    ):
+        assert "out" not in planned(A + text).in_changes, text

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.relation import ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.by_key.between import between_changes
-from hydro_core.spark.lower.by_key.over_ticks import over_ticks
+from hydro_core.spark.frames.log import coming_and_going
+from hydro_core.spark.frames.materialize import held
+from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.lower.by_key.over_ticks import few_keys, over_ticks
 from hydro_core.spark.lower.by_key.summaries import KeySummary, summary_of
 from hydro_core.spark.lower.items.keyed import keys_of
-from hydro_core.spark.lower.registry import Step, lowers
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.changes import as_changes
 from hydro_core.spark.lower.relations.cover import cover, key_struct
+from hydro_core.spark.lower.relations.narrowing import keys_alone, narrowly, with_keys_of
+from hydro_core.spark.lower.relations.product import product, ticks_of
 from hydro_core.spark.lower.relations.rows import tick_axis
 from hydro_core.types.item import Row, Tuple
 
@@ -42,21 +46,78 @@ def _first_of_each(step: Step) -> Relation:
 @lowers("aggregate", "fold", "fold_keyed", "latest", "reduce", "reduce_keyed")
 def by_key(step: Step) -> Relation:
     """One item of those of a key, or of all."""
+    found = _results(step)
+    if not step.in_changes:
+        return found
+    found = as_kind(found, Kind.G, step.first)
+    return found.with_(changes=as_changes(step.item, _changes(step)))
+
+
+def _results(step: Step) -> Relation:
+    if step.kind is Kind.G:
+        step = step.with_(inputs=(step.input.unordered(),))
     summary = summary_of(step)
     # What stays over several ticks need not be looked at in each.
     stays = step.input.kind is not Kind.E and not step.is_tick and not step.input.ordered
     return (over_ticks(step, summary) if stays else None) or _of_groups(step, summary)
 
 
+def _changes(step: Step) -> DataFrame:
+    """How the results of a history change: (item, t, n), those of the keys of what is new.
+
+    Their results from the tick before the range on tell which come and which go.
+    """
+    touched = _with_new_keys(step, keys_of(step).parts) if step.first else step.input
+    since = step.with_(first=step.first - 1, inputs=(touched,))
+    found = as_kind(_results(since), Kind.G, since.first)
+    return coming_and_going(found.frame, step.first, step.last)
+
+
+def _with_new_keys(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of a history whose keys are in what the range adds."""
+    new = keys_alone(step.input.new(step.first).frame, keys).distinct()
+    few = few_keys(*held(new, step.materialize))
+    return step.input.with_(frame=narrowly(step.input, with_keys_of(few, keys)))
+
+
 def _of_groups(step: Step, summary: KeySummary) -> Relation:
     """Of the rows of each key at a tick, or as long as they stay the same."""
-    step = between_changes(step, keys_of(step).parts)
+    step = step.with_(inputs=(_in_stretches(step, keys_of(step).parts),))
     frame, times = step.input.frame, step.input.times
     if summary.is_always(step):
         rows = _at_every_tick(step, frame, summary.of_group)
     else:
         rows = keys_of(step).grouped(frame, times, summary.of_group(step))
     return step.relation(step.input.kind, rows.select(summary.item(step).alias(ITEM), *times))
+
+
+def _in_stretches(step: Step, keys: Sequence[Column]) -> Relation:
+    """The rows of each key, cut wherever one of them comes or goes.
+
+    Between two cuts the same rows are there, and so their result. The price is the rows of a key
+    times its changes, where it would be rows times ticks; events are rows of a tick each, and so
+    are rows that stand in an order or have no key.
+    """
+    if step.last <= step.first + 1 or step.input.ordered or not keys:
+        return step.input.events(step.first, step.last)
+    if step.input.kind is Kind.E:
+        return step.input
+    rows = as_kind(step.input, Kind.G, step.first)
+    keyed = rows.frame.select(key_struct(keys).alias(ITEM), TICK, UNTIL)
+    ends = keyed.where(F.col(UNTIL) <= step.last).select(ITEM, F.col(UNTIL))
+    cuts = keyed.select(ITEM, TICK).union(ends).distinct()
+    following = F.lead(TICK).over(Window.partitionBy(ITEM).orderBy(TICK))
+    stretches = cuts.withColumn(UNTIL, F.coalesce(following, F.lit(FOREVER)))
+    parts = [F.col(ITEM).getField(f"k{i}") for i in range(len(keys))]
+    cut = product(
+        Relation(Kind.G, rows.frame, rows.item),
+        Relation(Kind.G, stretches, rows.item),
+        (keys, parts),
+        lambda row, _: row,
+        rows.item,
+        ticks_of(step),
+    )
+    return cut.with_(lies_by=rows.lies_by)
 
 
 def _at_every_tick(

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.relation import COUNT, ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.frames.types import spark_type
 from hydro_core.spark.lower.aggregates.folds import wrapped
@@ -24,6 +25,19 @@ from hydro_core.spark.lower.registry import Step
 ROW = "row"
 """The item of a result, the only field `x` of a struct; null where there is no result."""
 
+FEW_KEYS = 200_000
+"""Up to so many rows of new keys are sent to where what is stored is, which then is not sorted."""
+
+
+def are_few(keys: int | None) -> bool:
+    """Whether so many keys are sent to what is stored; None: they are few, and not counted."""
+    return keys is None or keys <= FEW_KEYS
+
+
+def few_keys(keys: DataFrame, count: int | None) -> DataFrame:
+    """The keys, as they look for their rows among what is stored."""
+    return F.broadcast(keys) if count is not None and are_few(count) else keys
+
 
 def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
     """The results over what stays or comes and goes, in one pass over its rows.
@@ -36,7 +50,7 @@ def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
         rows = rows.withColumn(TICK, F.greatest(F.col(TICK), F.lit(step.first - 1)))
     else:
         along = along.of_changes() if isinstance(along, Merging) else None
-        rows = _coming_and_going(step)
+        rows = coming_and_going(rows, step.first, step.last)
     if along is None:
         return None
     keys = keys_of(step)
@@ -48,15 +62,6 @@ def over_ticks(step: Step, summary: KeySummary) -> Relation | None:
     found = found.withColumn(TICK, F.greatest(F.col(TICK), F.lit(step.first)))
     found = found.where(F.col(TICK) < F.col(UNTIL))
     return step.relation(Kind.G, versions(step, results(step, summary, along, keys, found)))
-
-
-def _coming_and_going(step: Step) -> DataFrame:
-    """(item, t, n): general rows as they come and go."""
-    ends = F.when(
-        F.col(UNTIL) <= step.last, F.struct(F.col(UNTIL).alias("at"), F.lit(-1).alias("n"))
-    )
-    both = F.array(F.struct(F.col(TICK).alias("at"), F.lit(1).alias("n")), ends)
-    return step.input.frame.select(ITEM, F.inline(F.array_compact(both)).alias(TICK, COUNT))
 
 
 def partial_results(along: Merging | Replaying, keys: GroupKeys, rows: DataFrame) -> DataFrame:

@@ -18,6 +18,8 @@ from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, TICK, UNTIL, 
 from hydro_core.spark.lower.by_key.merging import STATE, Merging
 from hydro_core.spark.lower.by_key.over_ticks import (
     ROW,
+    are_few,
+    few_keys,
     partial_results,
     results,
     start_of,
@@ -33,9 +35,6 @@ from hydro_core.spark.lower.relations.narrowing import with_keys_of, without_key
 
 BEFORE = "before"
 """The row whose place a key's row takes; null where there is none."""
-
-FEW_KEYS = 200_000
-"""Up to so many rows of new keys are sent to where the log is, which then is not sorted."""
 
 
 @lowers("running_fold", "running_reduce", "running_fold_keyed", "running_reduce_keyed")
@@ -62,10 +61,7 @@ def goes_on(step: Step) -> Relation:
         new = new.unionByName(start_of(step, along, rows))
     new, count = held(new, materialize)
     keys, of_stored = GroupKeys.of(map(F.col, keys.names)), keys_of_results(step)
-    are_few = count is None or count <= FEW_KEYS
-    few = new.select(*keys.names)
-    if count is not None and are_few:
-        few = F.broadcast(few)
+    few = few_keys(new.select(*keys.names), count)
     parts = new
     if log is not None:
         narrow: Narrow = with_keys_of(few, of_stored.parts) if keys.names else lambda frame: frame
@@ -73,7 +69,7 @@ def goes_on(step: Step) -> Relation:
         parts = new.unionByName(_as_typed(stored, new), allowMissingColumns=True)
     found = results(step, summary, along, keys, along.along(keys, parts))
     # What was many keys need not be tried as few rows.
-    moves, _ = held(_moves(keys, found), materialize if are_few else checkpointed)
+    moves, _ = held(_moves(keys, found), materialize if are_few(count) else checkpointed)
     return _relation(step, moves, _other_keys(of_stored, few, log))
 
 

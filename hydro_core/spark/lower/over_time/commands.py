@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame, Window
 from hydro_core.catalog.refusals import NO_COMMAND, NO_KEYED_COMMAND
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import expanded, live
-from hydro_core.spark.frames.relation import COUNT, FOREVER, ITEM, ORD, TICK, UNTIL, Relation
+from hydro_core.spark.frames.log import coming_and_going, expanded, live
+from hydro_core.spark.frames.relation import FOREVER, ITEM, ORD, TICK, UNTIL, Relation
 from hydro_core.spark.lower.failure import fail
 from hydro_core.spark.lower.items.columns import convert, make_tuple, type_at
 from hydro_core.spark.lower.over_time.before import last_stored
@@ -107,9 +107,5 @@ def _versions(step: Step, found: _Commands, ends: DataFrame, item: Column) -> Re
         until = F.lit(FOREVER).alias(UNTIL)
         rest = expanded(live(found.other_keys)).select(ITEM, start.alias(TICK), until)
         frame = frame.unionByName(rest)
-    come = puts.where(F.col(TICK) >= step.first).select(ITEM, TICK, F.lit(1).alias(COUNT))
-    go = puts.where(F.col(UNTIL) <= step.last).select(
-        ITEM, F.col(UNTIL).alias(TICK), F.lit(-1).alias(COUNT)
-    )
-    changes = come.union(go).withColumn(COUNT, F.col(COUNT).cast("long"))
+    changes = coming_and_going(puts, step.first, step.last)
     return step.relation(Kind.G, frame).with_(changes=as_changes(step.item, changes))

@@ -6,13 +6,12 @@ from pyspark.sql import DataFrame, Window
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
-from hydro_core.spark.frames.log import consolidated, expanded
+from hydro_core.spark.frames.log import coming_and_going, consolidated, expanded
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Relation
 from hydro_core.spark.lower.items.columns import make_tuple
 from hydro_core.spark.lower.over_time.before import last_stored
-from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.product import Range
-from hydro_core.spark.lower.relations.signed import signed
+from hydro_core.spark.lower.registry import Step, as_kind, lowers
+from hydro_core.spark.lower.relations.changes import changes_of, weighed
 
 
 def first_seen(step: Step) -> Relation:
@@ -48,10 +47,14 @@ def changes(step: Step) -> Relation:
 
 
 def _changes(step: Step) -> DataFrame:
-    if step.input.changes is not None:
-        return consolidated(step.input.changes.frame)
-    before = None if step.past is None else last_stored(step)
+    """(item, t, n), an item once in a tick: as told, or by what is stored of the tick before."""
     relation = step.input.unordered()
-    if step.is_tick and relation.kind is Kind.G:
-        relation = relation.events(step.first, step.last)
-    return signed(relation, before, Range(step.first, step.last))
+    if step.input.changes is not None or relation.kind is Kind.H:
+        return consolidated(changes_of(step.input, step.first).frame)
+    there = as_kind(relation, Kind.G, step.first).frame
+    changes = coming_and_going(there, step.first, step.last)
+    if step.past is not None:
+        start = F.lit(step.first).cast("long").alias("start")
+        gone = last_stored(step).select(ITEM, start)
+        changes = changes.union(weighed(gone, -1, at="start"))
+    return consolidated(changes)

@@ -6,9 +6,10 @@ from pyspark.sql import DataFrame
 
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
+from hydro_core.spark.frames.log import coming_and_going
 from hydro_core.spark.frames.relation import ITEM, TICK, UNTIL, Relation
 from hydro_core.spark.lower.registry import Step, lowers
-from hydro_core.spark.lower.relations.changes import as_changes, weighed
+from hydro_core.spark.lower.relations.changes import as_changes
 from hydro_core.spark.lower.relations.rows import empty
 
 
@@ -50,7 +51,5 @@ def window(step: Step) -> Relation:
     found = step.relation(Kind.G, added.where(F.col(UNTIL) > step.first).select(ITEM, start, UNTIL))
     if not step.in_changes:
         return found
-    comes = added.where(F.col(TICK) >= step.first)
-    goes = added.where(F.col(UNTIL).between(step.first, step.last))
-    changes = weighed(comes, 1).union(weighed(goes, -1, at=UNTIL))
+    changes = coming_and_going(added, step.first, step.last)
     return found.with_(changes=as_changes(step.item, changes))
