@@ -24,7 +24,7 @@ import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 
-from ..code_location.next_run import span
+from ..code_location.next_run import in_words
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from ..instance.processes import PROCESS_TAG, host_of
 from ..instance.retention import KEPT_DAYS, forget_old_logs
@@ -114,7 +114,7 @@ def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
             _say(f"{flow.name}: {error}")
             continue
         for first, last in recorded:
-            _say(f"{flow.name}: {span(first, last)} was committed, but not recorded; it is now")
+            _say(f"{flow.name}: {in_words(first, last)} was committed, but not recorded; it is now")
 
 
 def _serve(found: Project, port: int) -> int:
