@@ -1,5 +1,5 @@
-"""What is known of arguments: which folds accumulate, on what keys results are updated, how aggregates
-combine.
+"""What is known of arguments: which folds accumulate, on what keys results are updated, how
+aggregates combine.
 """
 
 from __future__ import annotations
