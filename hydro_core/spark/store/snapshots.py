@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hydro_core.spark.store.agreeing import comparable
 from hydro_core.spark.store.schema import TableSpec, stored
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import Array, ItemType, Row, Tuple
@@ -94,12 +95,7 @@ def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
             texts = [repr(canonical(value)) for value in from_arrow(column, item)]
             yield from _codes_of(pa.array(texts, pa.string()))
         case _:
-            if pa.types.is_floating(column.type):
-                # One zero, and one value that is none.
-                column = pc.add(column, pa.scalar(0.0, column.type))
-                nan = pa.scalar(float("nan"), column.type)
-                column = pc.if_else(pc.is_nan(column), nan, column)
-            yield from _codes_of(column)
+            yield from _codes_of(comparable(column))
 
 
 def _codes_of(column: pa.Array[Any]) -> Iterator[Numbers]:
