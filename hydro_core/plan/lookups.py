@@ -47,13 +47,13 @@ from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.plan.versions import Key, result_key
 from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
 
-Fields = tuple[FieldPath | None, ...]
+KnownFields = tuple[FieldPath | None, ...]
 """Fields of items; None for one that is not known."""
 
-Keys = tuple[Sequence[FieldPath], Sequence[FieldPath]]
+KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
 """The parts of a key in the items of two inputs."""
 
-Side = tuple[Endpoint, Sequence[FieldPath]]
+KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
 """A stream, and the parts of the key by which its items are met."""
 
 
@@ -170,7 +170,7 @@ class _Analysis:
                 assert_never(cls)
         return found
 
-    def _paired(self, node: Node, i: int, keys: Keys, *, padded: bool) -> Wanted:
+    def _paired(self, node: Node, i: int, keys: KeyPaths, *, padded: bool) -> Wanted:
         """What a product looks at of an input of which it keeps no items alone."""
         mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
         met = self._met(*_sides(node, i, keys))
@@ -188,7 +188,7 @@ class _Analysis:
             _lookup(one.input, self._through(node, i, one.mine), one.theirs) for one in wanted
         )
 
-    def _met(self, mine: Side, other: Side) -> Wanted:
+    def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
         """The items with the key of what is new in another stream."""
         pairs = [
             pair
@@ -201,7 +201,9 @@ class _Analysis:
         ours = tuple(own for own, _ in pairs)
         return frozenset(_lookup(name, ours, fields) for name, fields in origins)
 
-    def _origins(self, stream: Endpoint, fields: Fields) -> set[tuple[str, Fields]] | None:
+    def _origins(
+        self, stream: Endpoint, fields: KnownFields
+    ) -> set[tuple[str, KnownFields]] | None:
         """The inputs with which all comes that is new in a stream, and the fields there.
 
         None where something comes without a row of an input.
@@ -209,8 +211,8 @@ class _Analysis:
         if not self._adds(stream.node):
             return None
         sources = {node.id: name for name, node in self._graph.sources.items()}
-        todo: list[tuple[NodeId, Fields]] = [(stream.node, fields)]
-        seen, found = set(todo), set[tuple[str, Fields]]()
+        todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
+        seen, found = set(todo), set[tuple[str, KnownFields]]()
         while todo:
             name, wanted = todo.pop()
             if name in sources:
@@ -225,7 +227,7 @@ class _Analysis:
             seen |= more
         return found
 
-    def _comes_with(self, node: Node, fields: Fields) -> Mapping[int, Fields] | None:
+    def _comes_with(self, node: Node, fields: KnownFields) -> Mapping[int, KnownFields] | None:
         """The inputs with whose new rows all new rows of a node come, and the fields to ask for."""
         kinds = [self._kinds[e.node] for e in node.inputs]
         events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
@@ -255,7 +257,7 @@ class _Analysis:
                 assert_never(cls)
         return None if found is None else dict.fromkeys(found, fields)
 
-    def _through(self, node: Node, i: int, fields: Fields) -> Fields:
+    def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
         """The fields of an input that fields of the output are, where they are."""
         found = self._maps[node.id]
         equal = {} if found is None else found.equal
@@ -299,12 +301,12 @@ def _lookup(
     return Lookup(name, tuple((m, t) for m, t in pairs if m is not None and t is not None))
 
 
-def _sides(node: Node, i: int, keys: Keys) -> tuple[Side, Side]:
+def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:
     """An input and the other one, each with the key by which they meet."""
     return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
 
 
-def _keys(how: Meets | Compares, node: Node) -> Keys:
+def _keys(how: Meets | Compares, node: Node) -> KeyPaths:
     """The parts of the key by which items of two inputs meet."""
     key = _key(node.args.get("on") or ())
     match how:

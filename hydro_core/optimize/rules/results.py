@@ -18,8 +18,8 @@ RESULTS: Mapping[OpSpec, OpSpec] = {
 """The operators that have a running form, with that form."""
 
 _GOES_ON: Mapping[Summary, tuple[str, tuple[str, ...]]] = {
-    Summary.FOLD: ("the fold goes on from where it was", ("(resumable ?f)",)),
-    Summary.REDUCTION: ("the reduction goes on from where it was", ("(resumable ?f)",)),
+    Summary.FOLD: ("the fold goes on from where it was", ("(accumulates ?f)",)),
+    Summary.REDUCTION: ("the reduction goes on from where it was", ("(accumulates ?f)",)),
     Summary.LATEST: ("a row that was not the latest of its key will not become it", ()),
     Summary.AGGREGATES: ("the aggregates are merged with those of the batch", ("(mergeable ?f)",)),
 }

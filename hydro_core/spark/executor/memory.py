@@ -29,7 +29,7 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
-from hydro_core.spark.store.agreeing import Batches, met_by, those_found
+from hydro_core.spark.store.agreeing import ArrivedItems, met_by, those_found
 from hydro_core.ticks.tick import Outputs, TickInput
 from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType
@@ -69,7 +69,7 @@ class Memory:
     next: int = 0
     kept: dict[str, pa.Table] = field(default_factory=dict)
     given: Mapping[int, TickInput] = field(default_factory=dict)
-    batches: Batches = field(default_factory=dict)
+    batches: ArrivedItems = field(default_factory=dict)
     """What arrives in the range that runs."""
     lookups: Mapping[str, Lookups] = field(init=False)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Column = Any
 """An array of Arrow's."""
 
-Batches = Mapping[str, tuple[Column, ItemType]]
+ArrivedItems = Mapping[str, tuple[Column, ItemType]]
 """The items that arrive, and their type, by the inputs' names."""
 
 
@@ -82,7 +82,7 @@ class Agreeing:
         return found
 
 
-def met_by(batches: Batches, item: ItemType, wanted: Iterable[Lookup]) -> list[Agreeing]:
+def met_by(batches: ArrivedItems, item: ItemType, wanted: Iterable[Lookup]) -> list[Agreeing]:
     """What finds the stored items of this type that batches meet, of inputs that have one."""
     asked = [(batches[w.input], w.fields) for w in wanted if w.input in batches]
     return [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
