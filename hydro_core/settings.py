@@ -42,9 +42,9 @@ class SparkSettings:
     takes 0.3 to 0.5 s. Beyond, Spark writes without passing the rows through the driver."""
 
     few_rows: int = 100_000
-    """Up to this many rows, those that arrive and those that are stored as state, a range is one
-    job of one task, in which nothing is shuffled; what arrives, and what the range before gave, are
-    at most `small_write_rows` then."""
+    """Up to this many rows, those that arrive and those of the stored state that they can meet, a
+    range is one job of one task, in which nothing is shuffled; what arrives, and what the range
+    before gave, are at most `small_write_rows` then."""
 
     guard_reruns: int = 3
     """So often ranges run again because Spark cannot tell what a function gives for some items;

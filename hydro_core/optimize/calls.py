@@ -16,7 +16,7 @@ from hydro_core.catalog.aggregates import AGGREGATES
 from hydro_core.catalog.classes import ByKey, Meets, Product, Sum, Summary
 from hydro_core.catalog.properties import Passes
 from hydro_core.catalog.spec import Fails, functions_of
-from hydro_core.optimize.loops import cycle_of
+from hydro_core.optimize.semi_naive import cycle_of
 from hydro_core.optimize.shape import FeedbackShape, Payload
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 

@@ -19,7 +19,7 @@ from hydro_core.optimize.arguments_alike import arguments_alike
 from hydro_core.optimize.columns import without_dead_columns
 from hydro_core.optimize.egraph import ITERATIONS_PER_STREAM, MIN_ITERATIONS, EGraph
 from hydro_core.optimize.load import Loaded, load
-from hydro_core.optimize.loop_form import loop_form
+from hydro_core.optimize.loop import loop_form
 from hydro_core.optimize.optimizer import prepare
 from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.space import ClassId, Problem, StreamDefinition

@@ -16,7 +16,7 @@ from hydro_core.catalog.classes import Output, Sum
 from hydro_core.catalog.spec import Barrier
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.loop import Loop, loops_of
-from hydro_core.optimize.loops import CYCLE, goes_on
+from hydro_core.optimize.semi_naive import CYCLE, goes_on
 from hydro_core.optimize.shape import (
     BAG,
     CHAIN,

@@ -25,7 +25,6 @@ from hydro_core.optimize.explain import Derivation, derivations
 from hydro_core.optimize.extract import Plan, extract, plan_cost
 from hydro_core.optimize.forms import values_only, with_forms
 from hydro_core.optimize.load import Loaded, load
-from hydro_core.optimize.loops import step_rule, step_shape
 from hydro_core.optimize.notes import Note, notes_of
 from hydro_core.optimize.orders import with_orders
 from hydro_core.optimize.rebuild import rebuild
@@ -34,6 +33,7 @@ from hydro_core.optimize.rule import Rule
 from hydro_core.optimize.rules.empty import unfilled_in
 from hydro_core.optimize.rules.facts import with_facts
 from hydro_core.optimize.rules.selection import introduced, rules_for
+from hydro_core.optimize.semi_naive import step_rule, step_shape
 from hydro_core.optimize.space import ClassId, ENode, Problem, Space
 from hydro_core.optimize.statistics import Statistics
 from hydro_core.types.item import ItemType

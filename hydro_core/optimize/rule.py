@@ -22,7 +22,7 @@ FACTS: Mapping[str, str] = {
     "growing": "S",
     "empty": "S",
     "itemless": "SP",
-    "resumable": "P",
+    "accumulates": "P",
     "absorbs": "P",
     "mergeable": "P",
     "moves": "P",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hydro_core.optimize.rule import Line
-from hydro_core.optimize.rules import algebra, empty, functions, matches, state
+from hydro_core.optimize.rules import algebra, empty, functions, matches, results, state
 
 GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Time", state.STATE),
@@ -14,8 +14,8 @@ GROUPS: tuple[tuple[str, Sequence[Line]], ...] = (
     ("Distinct items", algebra.UNIQUE),
     ("Identities", algebra.IDENTITIES),
     ("Order that nobody looks at", algebra.BAGS),
-    ("Running results", (*algebra.RUNNING, *algebra.BY_HAND)),
-    ("Results that go on by changes", algebra.MOVING),
+    ("Running results", (*results.RUNNING, *results.BY_HAND)),
+    ("Results that go on by changes", results.MOVING),
     ("Orders of joins", algebra.ORDERS),
     ("Matches in a history", matches.MATCHES),
     ("Filters", functions.FILTERS),

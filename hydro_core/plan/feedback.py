@@ -1,8 +1,9 @@
 """How a range runs operators that read the tick before of each other.
 
 Three answers, the best first. `first seen`: `x = difference(d, old x)` with d free of x is each
-item of d at its first tick. `across ticks`: where no operator waits for the whole of a tick, a
-range is one fixpoint, in which `prev` leads to the next tick. `tick by tick`: all others.
+item of d at its first tick; so it is by key with a join that keeps what has no match. `across
+ticks`: where no operator waits for the whole of a tick, a range is one fixpoint, in which `prev`
+leads to the next tick. `tick by tick`: all others.
 """
 
 from __future__ import annotations
@@ -10,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hydro_core.analysis.infer import Typed
-from hydro_core.catalog.classes import Compares, Distinct, History, Matching, passes_on
+from hydro_core.catalog.classes import (
+    Compares,
+    Distinct,
+    History,
+    Matching,
+    OpClass,
+    passes_on,
+)
 from hydro_core.catalog.spec import Barrier, State
 from hydro_core.ir.graph import Endpoint, Graph, NodeId
 from hydro_core.ir.walk import same_tick
 from hydro_core.plan.kinds import Kind
 from hydro_core.plan.tick_plan import Component, Execution
+from hydro_core.plan.versions import Key, keeps_key
 from hydro_core.types.stream import Order
 
-_NEW_ITEMS = Matching(wanted=False, compares=Compares.ITEMS)
 _BEFORE = History(before=True)
 
 
@@ -36,14 +44,14 @@ def component_with_feedback(
 def first_seen(nodes: Collection[NodeId], graph: Graph) -> tuple[NodeId, ...]:
     """The members, x first, then what each reads after what it reads; () if they are not that."""
     for x in nodes:
-        if graph[x].cls != _NEW_ITEMS or graph[x].inputs[0].node in nodes:
+        if not _is_without_match(graph[x].cls) or graph[x].inputs[0].node in nodes:
             continue
         way = tuple(_back(graph, graph[x].inputs[1], x))
-        known = origin(graph, graph[x].inputs[1], as_sets=True)
-        reader = graph[known.node]
+        key = graph[x].args.get("on")
+        reader = graph[_origin(graph, graph[x].inputs[1], key).node]
         if reader.cls != _BEFORE:
             continue
-        if origin(graph, reader.inputs[0], as_sets=True) == Endpoint(x):
+        if _origin(graph, reader.inputs[0], key) == Endpoint(x):
             return (x, *reversed(way)) if {x, *way} == set(nodes) else ()
     return ()
 
@@ -57,18 +65,24 @@ def _back(graph: Graph, stream: Endpoint, end: NodeId) -> Iterator[NodeId]:
         stream = graph[stream.node].inputs[0]
 
 
-def origin(graph: Graph, stream: Endpoint, *, as_sets: bool = False) -> Endpoint:
-    """Where a stream comes from, behind operators that pass it on.
+def _is_without_match(cls: OpClass) -> bool:
+    """Whether items stay while an item or key of their own type is not on the other side."""
+    return isinstance(cls, Matching) and not cls.wanted and cls.compares is not Compares.BARE_KEYS
 
-    With `as_sets` it is asked only which items are there, not how often.
+
+def _origin(graph: Graph, stream: Endpoint, key: Key | None) -> Endpoint:
+    """Where a stream comes from, behind operators that change nothing of which keys are there.
+
+    Without a key these are the items.
     """
     seen: set[NodeId] = set()
     while stream.node not in seen:
-        cls = graph[stream.node].cls
-        if not (passes_on(cls) or (as_sets and isinstance(cls, Distinct))):
+        node = graph[stream.node]
+        as_sets = passes_on(node.cls) or isinstance(node.cls, Distinct)
+        if not (as_sets or (key and keeps_key(node, key))):
             break
         seen.add(stream.node)
-        stream = graph[stream.node].inputs[0]
+        stream = node.inputs[0]
     return stream
 
 

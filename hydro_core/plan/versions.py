@@ -86,7 +86,12 @@ def _key(node: Node, found: Mapping[NodeId, Key]) -> Key | None:
     alone = cls.passes is Passes.ALL and len(node.inputs) == 1
     if before is None or alone or cls.passes is Passes.SOME:
         return before
-    if before and isinstance(cls, Projection):
-        made = cls.columns(node.args, before)
-        return before if all(made.get(column) == column for column in before) else None
-    return None
+    return before if before and keeps_key(node, before) else None
+
+
+def keeps_key(node: Node, key: Key) -> bool:
+    """Whether an operator goes row by row and leaves the columns of a key as they are."""
+    if not isinstance(node.cls, Projection):
+        return False
+    made = node.cls.columns(node.args, key)
+    return all(made.get(column) == column for column in key)

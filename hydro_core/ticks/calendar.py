@@ -8,6 +8,7 @@ it; where an hour comes twice, the second one's keys carry the offset from UTC.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
@@ -232,6 +233,18 @@ class Calendar:
             return local.strftime(f"{self.key_format}%z" if local.fold else self.key_format)
         wall = self.length.start_of(tick, self._wall)
         return (wall if _shows_skipped(wall) else local).strftime(self.key_format)
+
+
+def span(keys: Iterable[str] | None) -> str:
+    """Ticks that follow each other, by their keys, in words; None: which ones nobody knows.
+
+    >>> span(["2026-01-01", "2026-01-02", "2026-01-03"]), span(["2026-01-01"]), span(None)
+    ('2026-01-01 to 2026-01-03', '2026-01-01', 'a tick')
+    """
+    if keys is None:
+        return "a tick"
+    known = list(keys)
+    return known[0] if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
 
 
 @cache

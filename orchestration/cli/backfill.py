@@ -12,13 +12,12 @@ from typing import TextIO
 
 from hydro_core.errors import DataError, Diagnostic
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
+from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.readiness import Ready
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
 from ..runner.corrected import Corrected
 from ..runner.correction import Planned, planned
-from ..runner.ranges import span
 from ..runner.runner import TickRunner
 from .progress import Progress
 from .ticking import TickDone, correct_ticks, run_ticks
@@ -114,7 +113,7 @@ def _backfill(
         for done in run_ticks(flow, runner, last, lambda _: None, together=together):
             ticks = done.window.tick - done.first.tick + 1
             read = _rows_read(flow, runner, done)
-            progress.done(_between(done.first, done.window), ticks, read, done.seconds)
+            progress.done(span([done.first.key, done.window.key]), ticks, read, done.seconds)
     spent = time.monotonic() - began
     _say(f"{flow.name}: {total:,} tick(s), {progress.rows:,} rows read, in {spent:.1f} s", to)
     return {
@@ -139,7 +138,7 @@ def _correct(
     flow: FlowAsset, runner: TickRunner, plan: Planned, yes: bool, to: TextIO
 ) -> Corrected | None:
     """Says what would be done, asks, and does it; None where it was not wanted."""
-    ticks = f"{_between(plan.first, plan.last)} ({plan.ticks:,} tick(s))"
+    ticks = f"{span([plan.first.key, plan.last.key])} ({plan.ticks:,} tick(s))"
     _say(f"{flow.name}: {ticks} are computed again from what is landed now, in one commit.", to)
     if plan.first != plan.asked:
         _say(f"  {plan.why}: {plan.first.key} is the first.", to)
@@ -151,7 +150,8 @@ def _correct(
     def computed(windows: Sequence[TickWindow]) -> None:
         done = windows[-1].tick - plan.first.tick + 1
         spent = time.monotonic() - began
-        _say(f"{span(windows)}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
+        ticks = span(window.key for window in windows)
+        _say(f"{ticks}: computed; {done:,} of {plan.ticks:,} after {spent:.1f} s", to)
 
     runner.computed_again = computed
     corrected = correct_ticks(flow, runner, plan)
@@ -172,10 +172,6 @@ def _as_json(flow: FlowAsset, plan: Planned, corrected: Corrected) -> dict[str, 
         "inputs": {name: asdict(read) for name, read in corrected.inputs.items()},
         "outputs": {name: asdict(changed) for name, changed in corrected.outputs.items()},
     }
-
-
-def _between(first: TickWindow, last: TickWindow) -> str:
-    return first.key if first == last else f"{first.key} to {last.key}"
 
 
 def _misuse(message: str, cure: str) -> DataError:

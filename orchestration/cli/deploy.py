@@ -11,14 +11,13 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
+from hydro_core.ticks.calendar import TickWindow, span
 
 from ..deployment.changes import Change, change_of
 from ..deployment.deploying import before, compare, roll_back
 from ..deployment.deploying import deploy as take_over
 from ..deployment.seams import DeployOptions
 from ..project.arguments import add_format, agreed, flow_parser, parsed, told_to
-from ..runner.ranges import span
 from ..runner.runner import TickRunner
 from .plan_shown import (
     as_json,
@@ -192,7 +191,7 @@ def _progress(
     def computed(windows: Sequence[TickWindow]) -> None:
         spent = time.monotonic() - began
         done = f"{windows[-1].tick + 1:,} of {total:,}"
-        _say(f"{span(windows)}: computed; {done} after {spent:.1f} s", to)
+        _say(f"{span(w.key for w in windows)}: computed; {done} after {spent:.1f} s", to)
 
     return computed
 

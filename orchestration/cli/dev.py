@@ -24,7 +24,7 @@ import dagster as dg
 
 from hydro_core.errors import DataError, Diagnostic, HydroError
 
-from ..code_location.next_run import span
+from ..code_location.next_run import in_words
 from ..instance import SHIPPED_BESIDE, dev_lock, has_own_settings, prepare_instance
 from ..instance.processes import PROCESS_TAG, host_of
 from ..instance.retention import KEPT_DAYS, forget_old_logs
@@ -37,6 +37,8 @@ from .ticking import end_orphans, open_instance, record_committed
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_END = 40
+_SUPERSEDED = "ignore:Function `dev_command` is superseded"
+"""The warning that Dagster's own command line gives of the command that is called here."""
 _SECONDS_A_DAY = 24 * 3600
 _PR_SET_PDEATHSIG = 1
 
@@ -114,7 +116,7 @@ def _put_right(found: Project, instance: dg.DagsterInstance) -> None:
             _say(f"{flow.name}: {error}")
             continue
         for first, last in recorded:
-            _say(f"{flow.name}: {span(first, last)} was committed, but not recorded; it is now")
+            _say(f"{flow.name}: {in_words(first, last)} was committed, but not recorded; it is now")
 
 
 def _serve(found: Project, port: int) -> int:
@@ -125,7 +127,7 @@ def _serve(found: Project, port: int) -> int:
     command += ["-h", "127.0.0.1", "-p", str(port)]
     # The project's `assets` must not hide the package of that name: nothing of the current folder
     # is imported.
-    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1"}
+    safe = {"DAGSTER_HOME": str(home), "PYTHONSAFEPATH": "1", "PYTHONWARNINGS": _warnings()}
     environment = {**os.environ, **environment_of(found.settings), **safe}
     ui = subprocess.Popen(
         command,
@@ -141,6 +143,11 @@ def _serve(found: Project, port: int) -> int:
             with open_instance(home) as instance:
                 if isinstance(instance.run_launcher, ResidentRunLauncher):
                     instance.run_launcher.pool.stop()
+
+
+def _warnings() -> str:
+    """What Python is told of warnings: who calls `hydrotick dev` can do nothing about that one."""
+    return ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), _SUPERSEDED]))
 
 
 def _wait(ui: subprocess.Popen[bytes], home: Path) -> int:

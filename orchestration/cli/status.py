@@ -17,6 +17,7 @@ from hydro_core.errors import HydroError
 from hydro_core.project.discover import Broken
 from hydro_core.project.flow_asset import FlowAsset
 from hydro_core.spark.functions.reruns import CURE
+from hydro_core.ticks.calendar import span
 
 from ..code_location.next_run import next_run
 from ..flows.flows import Flows
@@ -265,13 +266,12 @@ def _table(found: Sequence[FlowStatus]) -> str:
 
 def _details(flow: FlowStatus) -> list[str]:
     lines = [
-        f"{run.state}: {_ticks(run.ticks)} since {run.since} (run {run.run})"
-        for run in flow.running
+        f"{run.state}: {span(run.ticks)} since {run.since} (run {run.run})" for run in flow.running
     ]
     if flow.failed is not None:
         failed = flow.failed
         said: list[Any] = failed.cause.splitlines()
-        lines += [f"failed: {_ticks(failed.ticks)}: {said[0] if said else ''}"]
+        lines += [f"failed: {span(failed.ticks)}: {said[0] if said else ''}"]
         lines += [f"        {line}" for line in said[1:]]
         lines.append(f"cure:   {failed.cure}")
     if flow.undeployed:
@@ -295,7 +295,7 @@ def _ran_again(reruns: Sequence[RanAgain]) -> Iterator[str]:
         ranges = "one range" if one.times == 1 else f"{one.times:,} ranges"
         then = "; it stays in Python from now on" if one.stays else ""
         yield (
-            f"again:  {ranges} ran twice, the last of {_ticks(one.ticks)}: Spark cannot tell for "
+            f"again:  {ranges} ran twice, the last of {span(one.ticks)}: Spark cannot tell for "
             f"some items what {one.function} gives, Python computed it{then}"
         )
     if reruns:
@@ -308,10 +308,6 @@ def _how(flow: FlowStatus) -> str:
         return ""
     by_sensor = f"so does `hydrotick dev` while the sensor `{flow.flow}_next_tick` is on"
     return f": `hydrotick backfill {flow.flow}` runs them; {by_sensor}"
-
-
-def _ticks(keys: tuple[str, str] | None) -> str:
-    return "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
 
 
 def _duration(seconds: int) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import dagster as dg
 
 from hydro_core.project.flow_asset import FlowAsset
+from hydro_core.ticks.calendar import span
 
 from ..instance.run_tags import flow_of, is_judged, keys_of, runs_it_again
 from ..project.settings import ProjectSettings
@@ -37,8 +38,7 @@ class FailedRun:
     @property
     def says(self) -> str:
         """All of it, for a log."""
-        ticks = " to ".join(dict.fromkeys(self.ticks)) if self.ticks else "a tick"
-        return f"{self.flow}: {ticks} failed: {self.cause}\n{self.cure} (run {self.run})"
+        return f"{self.flow}: {span(self.ticks)} failed: {self.cause}\n{self.cure} (run {self.run})"
 
 
 def failed_run(instance: dg.DagsterInstance, run: dg.DagsterRun) -> FailedRun:

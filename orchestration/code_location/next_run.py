@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from hydro_core.errors import DataError, HydroError
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import Calendar, TickWindow
+from hydro_core.ticks.calendar import Calendar, TickWindow, span
 
 from ..flows.flows import Flows
 from ..flows.readiness import Ready
@@ -84,13 +84,13 @@ def _by_records(flow: FlowAsset, flows: Flows, instance: dg.DagsterInstance) -> 
         return None
     first, last = missing[0]
     tries = attempts_at(flow, flows, instance, first.tick)
-    says = f"{span(first, last)} is committed, but not recorded: it is recorded"
+    says = f"{in_words(first, last)} is committed, but not recorded: it is recorded"
     return _unless_failed(flow, tries, flows.now()) or NextRun((first, last), says)
 
 
-def span(first: TickWindow, last: TickWindow) -> str:
-    """Ticks in words."""
-    return f"tick {first.key}" if first == last else f"the ticks {first.key} to {last.key}"
+def in_words(first: TickWindow, last: TickWindow) -> str:
+    """The ticks of a run, at the beginning of a sentence."""
+    return f"{'tick' if first == last else 'the ticks'} {span([first.key, last.key])}"
 
 
 def moment(when: datetime) -> str:
@@ -113,7 +113,7 @@ def _next_open(flow: FlowAsset, flows: Flows, tries: Sequence[Attempt]) -> NextR
     together = max(1, flows.project.range_ticks >> len(_tries_in_a_row(tries)))
     first, last = calendar.window(tick), calendar.window(min(tick + together, ready.until) - 1)
     waiting = ready.until - tick
-    return NextRun((first, last), f"{span(first, last)} may run; {waiting:,} open in all")
+    return NextRun((first, last), f"{in_words(first, last)} may run; {waiting:,} open in all")
 
 
 def _unless_failed(
@@ -148,9 +148,8 @@ def _tries_in_a_row(tries: Sequence[Attempt]) -> list[Attempt]:
 
 def _busy(record: dg.RunRecord) -> str:
     run, keys = record.dagster_run, keys_of(record.dagster_run.tags)
-    ticks = "a tick" if keys is None else " to ".join(dict.fromkeys(keys))
     state = "waits in the queue" if run.status.value in WAITING else "is running"
-    return f"{ticks} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
+    return f"{span(keys)} {state} since {moment(record.create_timestamp)} (run {run.run_id})"
 
 
 def _up_to_date(calendar: Calendar, ready: Ready, tick: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hydro_core.ticks.calendar import Calendar
+from hydro_core.ticks.calendar import Calendar, span
 
 if TYPE_CHECKING:
     from hydro_core.spark.store.input_reads import ChangedRange, InputRead
@@ -28,7 +28,7 @@ class ChangedTicks:
     added: int | None = None
 
     def __str__(self) -> str:
-        ticks = self.first if self.first == self.last else f"{self.first} to {self.last}"
+        ticks = span([self.first, self.last])
         if self.removed is None:
             return f"{ticks} (rewritten; which rows cannot be told)"
         added = f", {self.added:,} added" if self.added else ""

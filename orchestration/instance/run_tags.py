@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from hydro_core.ticks.calendar import span
+
 if TYPE_CHECKING:
     import dagster as dg
 
@@ -43,7 +45,7 @@ def keys_of(tags: Mapping[str, str]) -> tuple[str, str] | None:
 
 def ticks_told(committed: Sequence[str], failed: str | None) -> dict[str, str]:
     """The tag by which a run says which ticks it committed, by their keys, and which one failed."""
-    done = " to ".join(dict.fromkeys((committed[0], committed[-1]))) if committed else "none"
+    done = span(committed) if committed else "none"
     return {TICKS_TAG: f"{done}; {failed} failed" if failed else done}
 
 

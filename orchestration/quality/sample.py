@@ -109,7 +109,7 @@ class Sample:
         """The verdicts on outputs, all at the same ticks."""
         if not asked:
             return
-        from hydro_core.spark.inputs.held import HELD
+        from hydro_core.spark.store.held import HELD
 
         inputs, most = self.inputs(self.flow, self._plan), ReadLimits(_MOST_ROWS, _MOST_BYTES)
         inputs.held = HELD

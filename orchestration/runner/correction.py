@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hydro_core.errors import DataError, Diagnostic, HydroError
 from hydro_core.faults import told_faults
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
+from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.landed_past import rows_read
 from ..flows.looking import LandingReads, look
@@ -21,7 +21,7 @@ from ..quality.changed import changed
 from .beside import kept_for_checks, parts, run_beside
 from .corrected import Corrected, RowsRead
 from .late import first_to_correct
-from .ranges import Log, Ranges, is_of_the_tick, span
+from .ranges import Log, Ranges, is_of_the_tick
 from .report import TickReport, report_of_error, tables_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _replaced(
     read = rows_read(pipeline.ledger.commits(since=rework.first), rework.first)
     commit = rework.replace(kept_for_checks(rework))
     corrected = Corrected(
-        span([report.window for report in reports]),
+        span(report.window.key for report in reports),
         commit.sequence,
         {one.name: RowsRead(one.rows or 0, read.get(one.name)) for one in commit.inputs},
         outputs,

@@ -14,7 +14,7 @@ from hydro_core.errors import Code, DataError, Diagnostic, HydroError, Transient
 from hydro_core.faults import told_faults
 from hydro_core.plan.parts import in_parts, longest_range
 from hydro_core.project.flow_asset import FlowAsset
-from hydro_core.ticks.calendar import TickWindow
+from hydro_core.ticks.calendar import TickWindow, span
 
 from ..flows.looking import After
 from .report import TickReport, checks_passed, committed, report_of_error, reports_of
@@ -92,7 +92,8 @@ class Ranges:
                 return reports
             failed = NotCommittedError(reports[0])
         if len(windows) > 1:
-            self.log(f"{span(windows)} cannot be committed together: {failed.report.problem}")
+            ticks = span(window.key for window in windows)
+            self.log(f"{ticks} cannot be committed together: {failed.report.problem}")
         raise failed
 
     def _together(self, windows: Sequence[TickWindow]) -> Sequence[TickReport]:
@@ -111,10 +112,10 @@ class Ranges:
         self.refuse(windows[-1])
         with told_faults(f"the landings of `{self.flow.name}`", vanished=True):
             batches = self.read(windows)
-        times = self.flow.ticks.calendar.times(first, last)
+        times, ticks = self.flow.ticks.calendar.times(first, last), span(w.key for w in windows)
         with pipeline.prepare(first, last, batches, times=times) as prepared:
             self._refuse_overtaken()
-            self.log(f"{span(windows)}: computed {sum(prepared.rows.values()):,} rows")
+            self.log(f"{ticks}: computed {sum(prepared.rows.values()):,} rows")
             prepared.write()
             judged = judge(self.flow, pipeline, prepared)
             if self.sample is not None:
@@ -127,7 +128,7 @@ class Ranges:
             commit = prepared.commit({"tables": judged.facts, "passed": passed})
             if self.after is not None:
                 self.after.commit = commit.sequence
-            self.log(f"{span(windows)}: committed after {len(judged.verdicts)} checks")
+            self.log(f"{ticks}: committed after {len(judged.verdicts)} checks")
             return list(committed(reports, commit, pipeline))
 
     def _refuse_overtaken(self) -> None:
@@ -156,12 +157,6 @@ def is_of_the_tick(error: HydroError) -> bool:
     the program, the data, the stored state, or what the flow's asset says is at fault.
     """
     return not isinstance(error, TransientError)
-
-
-def span(windows: Sequence[TickWindow]) -> str:
-    """The keys of ticks that follow each other, in words."""
-    first, last = windows[0].key, windows[-1].key
-    return first if len(windows) == 1 else f"{first} to {last}"
 
 
 def _too_early(window: TickWindow, expected: TickWindow) -> TransientError:

@@ -83,6 +83,8 @@ lambda r: [{"k": p._1, "n": r.n} for p in r.ps]
 lambda r: sum(k for k, v in r.ps)
 lambda r: sum(x * x for x in r.xs)
 lambda r: sum(k * 2 for k, v in r.ps if v)
+lambda r: sum(x for x in r.xs if x is not None)
+lambda r: sum(k for k, v in r.ps if k and v)
 lambda r: any(x > 2 for x in r.xs)
 lambda r: all(x > 0 for x in r.xs)
 lambda r: any(10 // x > 1 for x in r.xs if x)

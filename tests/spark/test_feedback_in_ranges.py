@@ -55,6 +55,15 @@ PROGRAMS = {
         y -> persist() -> prev() -> unique() -> [neg]y
         y -> of_history
     """,
+    "first seen by key": """
+        x = r -> join(right=o, on="k", how="anti")
+        o = x -> select("k") -> old()
+        x -> out
+        y = p -> join(right=q, how="anti")
+        p = r -> persist() -> map(lambda r: (r.k, r.v))
+        q = y -> old() -> unique()
+        y -> pairs
+    """,
     "first seen of what goes": """
         w = a -> window(2)
         x = difference()

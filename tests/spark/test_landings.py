@@ -26,6 +26,7 @@ from hydro_core.spark.inputs.landing import InputBatches
 from hydro_core.spark.store.input_reads import InputRead
 from hydro_core.ticks.calendar import Calendar
 from hydro_core.ticks.every import Every
+from hydro_core.ticks.moments import moment_of
 from hydro_core.types.ddl import parse_ddl
 
 pytestmark = pytest.mark.spark
@@ -330,3 +331,24 @@ def test_a_null_that_may_not_be_is_refused(
     assert inputs.read(0, 1)["x"].read.rows == 2
     with pytest.raises(DataError, match=r"in tick 2, .* \(row 1, column `v`\)"):
         inputs.read(0, 2)
+
+
+@pytest.mark.parametrize("small", [100, 0], ids=["arrow", "spark"])
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_times_that_clocks_skip_or_show_twice_are_of_one_tick(
+    spark: SparkSession, tmp_path: Path, small: int, kind: str
+) -> None:
+    walls = [datetime(2026, 3, 29, *time) for time in ((2, 30), (3, 30), (1, 0))]
+    walls += [datetime(2026, 10, 25, 2, 30)]
+    rows = [{"day": wall, "v": n} for n, wall in enumerate(walls)]
+    if kind == "json":
+        path = tmp_path / _json(tmp_path, rows)
+    else:
+        path = tmp_path / "rows.parquet"
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    calendar = Calendar(datetime(2026, 3, 29), "15m", zone="Europe/Amsterdam")
+    told = [calendar.tick_of(moment_of(wall, calendar.zone)) for wall in walls]
+    where = {"x": LandingTable(path, "day")}
+    inputs = InputBatches(where, {"x": parse_ddl("v long")}, lambda: spark, small, calendar)
+    found = inputs.read(0, max(told))["x"].frame(spark).collect()
+    assert sorted((row["item"]["v"], row["t"]) for row in found) == list(enumerate(told))

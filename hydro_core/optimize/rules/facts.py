@@ -1,5 +1,5 @@
-"""What is known of arguments: which folds resume, on what keys results are updated, how aggregates
-combine.
+"""What is known of arguments: which folds accumulate, on what keys results are updated, how
+aggregates combine.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def with_facts(loaded: Loaded) -> Problem:
     for payload, nodes in _by_payload(loaded, numbers).items():
         # what goes on from a stored result may have the arguments of the fold
         folds = [n for n in nodes if isinstance(n.cls, ByKey) and n.cls.is_fold]
-        if folds and all(_resumes(loaded, n) for n in folds):
-            facts.add("resumable", payload)
+        if folds and all(_accumulates(loaded, n) for n in folds):
+            facts.add("accumulates", payload)
         if all(_absorbs(n) for n in nodes):
             facts.add("absorbs", payload)
     for node in _of_one_type(loaded):
@@ -190,12 +190,12 @@ def _absorbs(node: Node) -> bool:
     return f is None or (f.algebra.associative and f.algebra.commutative)
 
 
-def _resumes(loaded: Loaded, node: Node) -> bool:
+def _accumulates(loaded: Loaded, node: Node) -> bool:
     types = loaded.typed.types
-    return _is_resumable(node, types[node.inputs[0]].item, types[Endpoint(node.id)].item)
+    return _is_accumulating(node, types[node.inputs[0]].item, types[Endpoint(node.id)].item)
 
 
-def _is_resumable(node: Node, item: ItemType, output: ItemType) -> bool:
+def _is_accumulating(node: Node, item: ItemType, output: ItemType) -> bool:
     """Whether the stored result is the accumulator itself, as it is: nothing is widened when it is
     stored.
     """

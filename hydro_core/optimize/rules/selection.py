@@ -7,24 +7,15 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from hydro_core.catalog.combine import DIFFERENCE, JOIN
-from hydro_core.catalog.group import AGGREGATE, UNIQUE
-from hydro_core.catalog.internal import (
-    AGGREGATE_RESULT,
-    MOVING_AGGREGATE,
-    RUNNING_AGGREGATE,
-    RUNNING_FOLD,
-    RUNNING_FOLD_KEYED,
-    RUNNING_LATEST,
-    RUNNING_REDUCE,
-    RUNNING_REDUCE_KEYED,
-)
+from hydro_core.catalog.group import UNIQUE
+from hydro_core.catalog.internal import AGGREGATE_RESULT
 from hydro_core.catalog.io import SOURCE_ITER
 from hydro_core.catalog.itemwise import SELECT
 from hydro_core.catalog.spec import Args, OpSpec, OrderRule
 from hydro_core.catalog.state import DELTA, OLD, PERSIST, PREV, WINDOW
 from hydro_core.ir.graph import Endpoint, Node
 from hydro_core.optimize.rule import Line, Rule, rule
-from hydro_core.optimize.rules import algebra, derived, empty, functions, matches, state
+from hydro_core.optimize.rules import algebra, derived, empty, functions, matches, results, state
 from hydro_core.optimize.shape import BAG, CHAIN, UNION, Shape, Sort, shape_of, two
 from hydro_core.types.stream import Order
 
@@ -35,9 +26,9 @@ LINES: tuple[Line, ...] = (
     *algebra.UNIQUE,
     *algebra.IDENTITIES,
     *algebra.BAGS,
-    *algebra.RUNNING,
-    *algebra.BY_HAND,
-    *algebra.MOVING,
+    *results.RUNNING,
+    *results.BY_HAND,
+    *results.MOVING,
     *algebra.ORDERS,
     *matches.MATCHES,
     *functions.FILTERS,
@@ -54,19 +45,9 @@ INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = (
     (JOIN, {"how": "inner"}),
     (JOIN, {"how": "semi"}),
     (JOIN, {"how": "anti"}),
-    (AGGREGATE, {"by": ("k",)}),
-    (AGGREGATE, {"by": None}),
     (SELECT, {}),
-    (MOVING_AGGREGATE, {"by": ("k",)}),
-    (MOVING_AGGREGATE, {"by": None}),
     (AGGREGATE_RESULT, {}),
-    (RUNNING_FOLD, {"f": None}),
-    (RUNNING_REDUCE, {"f": None}),
-    (RUNNING_FOLD_KEYED, {"f": None}),
-    (RUNNING_REDUCE_KEYED, {"f": None}),
-    (RUNNING_LATEST, {}),
-    (RUNNING_AGGREGATE, {"by": ("k",)}),
-    (RUNNING_AGGREGATE, {"by": None}),
+    *results.INTRODUCED,
 )
 """Operators that rules bring in, as they are with these arguments."""
 

@@ -147,7 +147,9 @@ class Run:
         node, *others = (plan.graph[n] for n in component.nodes)
         step = self._step(node, [self.stream(node.inputs[0])])
         [slot] = (s for s in plan.slots if members & set(s.readers))
-        found = fitted(first_seen(step.with_(past=self.past.rows(slot))), step)
+        rows = self.past.rows(slot)
+        known = None if rows is None else Relation(slot.kind, rows, slot.item)
+        found = fitted(first_seen(step, known), step)
         self.streams[Endpoint(node.id)] = found
         for other in others:
             self._once(other)

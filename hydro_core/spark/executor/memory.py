@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from hydro_core.ir.graph import Endpoint
+from hydro_core.plan.lookups import Lookups, lookups
 from hydro_core.plan.parts import longest_range
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import Settings
@@ -28,8 +29,9 @@ from hydro_core.spark.frames.materialize import collected, exactly
 from hydro_core.spark.frames.relation import ITEM, ORD, TICK
 from hydro_core.spark.lower.relations.rows import positioned
 from hydro_core.spark.session.session import shared_session
+from hydro_core.spark.store.agreeing import ArrivedItems, met_by, those_found
 from hydro_core.ticks.tick import Outputs, TickInput
-from hydro_core.types.arrow import from_arrow
+from hydro_core.types.arrow import from_arrow, to_arrow
 from hydro_core.types.item import ItemType
 from hydro_core.types.values import sort_key
 
@@ -67,14 +69,22 @@ class Memory:
     next: int = 0
     kept: dict[str, pa.Table] = field(default_factory=dict)
     given: Mapping[int, TickInput] = field(default_factory=dict)
+    batches: ArrivedItems = field(default_factory=dict)
+    """What arrives in the range that runs."""
+    lookups: Mapping[str, Lookups] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lookups = lookups(self.plan, ())
 
     @property
     def directory(self) -> None:
         """There are no files."""
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
-        """The kept rows of a slot: this is the `Past` of the next range."""
+        """The kept rows of a slot that the range can meet: this is the `Past` of the next range."""
         table = self.kept.get(slot.id)
+        if table is not None and slot.id in self.lookups:
+            table = those_found(table, met_by(self.batches, slot.item, self.lookups[slot.id]))
         if table is None or not table.num_rows:
             return None
         return together(self.spark.createDataFrame(table))
@@ -92,12 +102,17 @@ class Memory:
     def job(self, first: int, last: int) -> Job:
         """The job of some of the given ticks."""
         ticks = {t: self.given[t] for t in range(first, last + 1)}
+        arrived = self._arrived(ticks)
+        self.batches = {
+            name: (to_arrow([x for _, x in pairs], item), item)
+            for name, (pairs, item) in arrived.items()
+        }
         return Job(
             self.plan,
             first,
             last,
             self.spark,
-            self._sources(ticks),
+            {name: frame_of(self.spark, *batch) for name, batch in arrived.items()},
             past=self,
             settings=self.settings,
             times={t: (given.start, given.end) for t, given in ticks.items() if given.start},
@@ -111,14 +126,16 @@ class Memory:
         self.next = job.last + 1
         return self._outputs(tables, job.first, job.last)
 
-    def _sources(self, ticks: Mapping[int, TickInput]) -> Mapping[str, DataFrame]:
-        """The batches of each input that has any item."""
+    def _arrived(
+        self, ticks: Mapping[int, TickInput]
+    ) -> Mapping[str, tuple[list[tuple[int, Any]], ItemType]]:
+        """The items of each input that has any, with their ticks, and their type."""
         found = {}
         for name, node in self.plan.graph.sources.items():
             item = self.plan.typed.types[Endpoint(node.id)].item
             pairs = [(t, x) for t, given in ticks.items() for x in given.batches.get(name, ())]
             if pairs:
-                found[name] = frame_of(self.spark, pairs, item)
+                found[name] = pairs, item
         return found
 
     def _collect(self, result: RangeResult, first: int, last: int) -> dict[str, pa.Table]:

@@ -3,9 +3,10 @@
 A compiled function is a plain expression of Spark. An item for which it is not exact (None where a
 number is wanted, a result of more than 64 bits, a divisor 0) fails the job with a mark that names
 the function. Whoever runs the job runs it again with that function in Python workers: there it is
-exact, and if it fails it fails with Python's own error. A function whose guard keeps failing on
-items that Python has a result for stays in Python: for as long as the process lives, and in the
-next one, too, where the ledger of a pipeline has counted it.
+exact, and if it fails it fails with Python's own error. A job tells of one function; where a second
+one fails, all run in Python, as more may: a range is computed three times at most. A function whose
+guard keeps failing on items that Python has a result for stays in Python: for as long as the
+process lives, and in the next one, too, where the ledger of a pipeline has counted it.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from hydro_core.files.plain import plain_table
 from hydro_core.spark.frames.relation import ITEM, TICK
 from hydro_core.spark.inputs.arrivals.source import Snapshot
 from hydro_core.spark.inputs.batches import batch_of
-from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.landed_refusals import refuse_unfit
 from hydro_core.spark.inputs.landing import InputBatches, InputRange, range_of
+from hydro_core.spark.store.held import Held
 from hydro_core.ticks.tick_range import NONE
 from hydro_core.ticks.wanted import (
     CanonicalValues,

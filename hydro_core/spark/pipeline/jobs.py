@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from hydro_core.plan.empty import surely_empty
+from hydro_core.plan.lookups import lookups
 from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
 from hydro_core.settings import MEBIBYTE, Settings
 from hydro_core.spark.executor.job import Job, RangeResult
@@ -25,9 +26,11 @@ from hydro_core.spark.frames.relation import ITEM, TICK, Kind
 from hydro_core.spark.functions.reruns import GuardedFunction
 from hydro_core.spark.inputs.batches import Batch
 from hydro_core.spark.pipeline.prepared import Computed, RangeRequest
+from hydro_core.spark.store.agreeing import met_by
 from hydro_core.spark.store.ledger import Commit
 from hydro_core.spark.store.schema import TableSpec
-from hydro_core.spark.store.store import CommittedPast, Store
+from hydro_core.spark.store.snapshots import summed
+from hydro_core.spark.store.store import CommittedPast, Store, ticks_read
 from hydro_core.spark.store.table import DataFile
 from hydro_core.spark.store.write import (
     Pending,
@@ -48,6 +51,13 @@ _QUICK_STATE = 64 * MEBIBYTE
 """State of more bytes than this wants the session for large ranges."""
 
 
+SEARCHED_ROWS = 10_000_000
+"""State of more rows is left to Spark: to search them here would take longer than a job does."""
+
+SUMMED_ROWS = 1_000_000
+"""Up to so many changes are summed up here where they are too many to be few rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The tables of a plan, by the slots' ids and by the outputs' names."""
@@ -66,6 +76,7 @@ class RangeJobs:
 
     def __init__(self, plan: TickPlan, tables: Tables, store: Store, settings: Settings) -> None:
         self.plan, self.tables, self.store, self.settings = plan, tables, store, settings
+        self._lookups = lookups(plan, plan.graph.sinks)
 
     def compute(
         self,
@@ -81,43 +92,69 @@ class RangeJobs:
             InfrastructureError: Spark, the disk or the like failed; the same may succeed later.
         """
         known = {**self._empty_tables(inputs), **self._as_they_came(run, inputs)}
-        sessions = [self._session(spark, inputs)]
-        if self._has_few_rows(run, inputs, before):
+        past = self._found(run, inputs)
+        sessions = [self._session(spark, inputs, past)]
+        if self._has_few_rows(run, inputs, past, before):
             sessions.insert(0, few_rows_session(spark))
         in_python: Sequence[GuardedFunction] = ()
         for session in sessions:
-            storage = _Range(self, run, inputs, session, before, known)
+            storage = _Range(self, run, inputs, session, past, before, known)
             found, in_python = attempt(storage, run.first, run.last, in_python)
             if found is not None:
                 return Computed({**known, **found}, in_python)
         raise AssertionError("any number of rows fits the last session")
 
+    def _found(self, run: RangeRequest, inputs: Mapping[str, Batch]) -> Mapping[str, pa.Table]:
+        """The rows that the batches meet of slots of which they meet few, by the slots' ids."""
+        few = self.settings.spark.few_rows
+        batches = {
+            name: (batch.rows[ITEM].combine_chunks(), batch.item)
+            for name, batch in inputs.items()
+            if isinstance(batch.rows, pa.Table)
+        }
+        found = {}
+        for slot in self.plan.slots if _rows_at_hand(inputs) <= few else ():
+            table, ticks = self.tables.state[slot.id].name, ticks_read(slot, run.first)
+            if slot.id in self._lookups and self.store.tables[table].rows <= SEARCHED_ROWS:
+                wanted = met_by(batches, slot.item, self._lookups[slot.id])
+                rows = self.store.agreeing(table, *ticks, wanted)
+                if few < rows.num_rows <= SUMMED_ROWS and slot.mode is Mode.CHANGES:
+                    rows = summed(rows, self.tables.state[slot.id], ticks[1])
+                if rows.num_rows <= few:
+                    found[slot.id] = rows
+        return found
+
     def _has_few_rows(
-        self, run: RangeRequest, inputs: Mapping[str, Batch], before: Commit | None
+        self,
+        run: RangeRequest,
+        inputs: Mapping[str, Batch],
+        past: Mapping[str, pa.Table],
+        before: Commit | None,
     ) -> bool:
         """Whether little arrives, and little is stored that it can meet.
 
         What comes of it passes through the driver, so the range before must have given little, too.
         """
-        arrived = [batch.rows_at_hand for batch in inputs.values()]
-        stored = [file.rows for file in self._stored()]
-        if None in arrived or None in stored:
+        came, stored = _rows_at_hand(inputs), [file.rows for file in self._stored(past)]
+        if None in stored:
             return False
-        came, all_rows = (sum(n or 0 for n in counts) for counts in (arrived, arrived + stored))
+        met = sum(rows.num_rows for rows in past.values()) + sum(n or 0 for n in stored)
         given = max((_expected(before, spec.name, run) for spec in self.tables.all), default=0)
         settings = self.settings.spark
-        return max(came, given) <= settings.small_write_rows and all_rows <= settings.few_rows
+        return max(came, given) <= settings.small_write_rows and came + met <= settings.few_rows
 
-    def _stored(self) -> list[DataFile]:
-        """The files of the state."""
-        tables = (self.store.tables[spec.name] for spec in self.tables.state.values())
-        return [file for table in tables for file in table.files()]
+    def _stored(self, past: Mapping[str, pa.Table]) -> list[DataFile]:
+        """The files of the state, apart from slots of which the rows are at hand."""
+        specs = (spec for slot, spec in self.tables.state.items() if slot not in past)
+        return [file for spec in specs for file in self.store.tables[spec.name].files()]
 
-    def _session(self, spark: SparkSession, inputs: Mapping[str, Batch]) -> SparkSession:
+    def _session(
+        self, spark: SparkSession, inputs: Mapping[str, Batch], past: Mapping[str, pa.Table]
+    ) -> SparkSession:
         """The session that suits the size of the range; all its DataFrames belong to it."""
         if (
             not all(batch.is_small for batch in inputs.values())
-            or sum(file.size for file in self._stored()) > _QUICK_STATE
+            or sum(file.size for file in self._stored(past)) > _QUICK_STATE
         ):
             return spark
         return _quick_session(spark)
@@ -163,6 +200,8 @@ class _Range:
     run: RangeRequest
     inputs: Mapping[str, Batch]
     session: SparkSession
+    past: Mapping[str, pa.Table]
+    """The rows of slots of which not all are needed."""
     before: Commit | None
     known: Collection[str]
     """The tables whose rows are known without a job."""
@@ -192,7 +231,7 @@ class _Range:
             last,
             self.session,
             {name: batch.frame(self.session) for name, batch in self.inputs.items()},
-            past=CommittedPast(self.of.store, names, self.session, first),
+            past=CommittedPast(self.of.store, names, self.session, first, self.past),
             settings=self.of.settings,
             times=self.run.times,
             materialize=materialized_within(self._bound),
@@ -230,6 +269,12 @@ class _Range:
             for name, frame in frames.items()
             if name not in self.known
         }
+
+
+def _rows_at_hand(inputs: Mapping[str, Batch]) -> float:
+    """How many rows arrive; infinitely many where that is not known."""
+    counts = [batch.rows_at_hand for batch in inputs.values()]
+    return float("inf") if None in counts else sum(n or 0 for n in counts)
 
 
 def _kept(rows: pa.Table, slot: StateSlot, last: int) -> pa.Table:

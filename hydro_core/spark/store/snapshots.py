@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hydro_core.spark.store.agreeing import comparable
 from hydro_core.spark.store.schema import TableSpec, stored
 from hydro_core.types.arrow import from_arrow
 from hydro_core.types.item import Array, ItemType, Row, Tuple
@@ -91,15 +92,11 @@ def _codes(column: Any, item: ItemType) -> Iterator[Numbers]:
             for part, of in zip(column.flatten(), types, strict=True):
                 yield from _codes(part, of)
         case Array():
-            texts = [repr(canonical(value)) for value in from_arrow(column, item)]
-            yield from _codes_of(pa.array(texts, pa.string()))
+            known: dict[Hashable, int] = {}
+            values = map(canonical, from_arrow(column, item))
+            yield _numbers(pa.array([known.setdefault(v, len(known)) for v in values], pa.int64()))
         case _:
-            if pa.types.is_floating(column.type):
-                # One zero, and one value that is none.
-                column = pc.add(column, pa.scalar(0.0, column.type))
-                nan = pa.scalar(float("nan"), column.type)
-                column = pc.if_else(pc.is_nan(column), nan, column)
-            yield from _codes_of(column)
+            yield from _codes_of(comparable(column))
 
 
 def _codes_of(column: pa.Array[Any]) -> Iterator[Numbers]:

@@ -8,8 +8,9 @@ next tick, and those of which the ledger knows nothing are taken away.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,8 @@ from pyspark.sql import functions as F
 from hydro_core.plan.tick_plan import Mode, StateSlot
 from hydro_core.spark.frames.few_rows import has_few_rows, together
 from hydro_core.spark.frames.paths import literal
+from hydro_core.spark.store.agreeing import Agreeing, those_found
+from hydro_core.spark.store.held import HELD
 from hydro_core.spark.store.ledger import Commit, state_error
 from hydro_core.spark.store.schema import TableSpec
 from hydro_core.spark.store.snapshots import snapshots, summed
@@ -39,6 +42,9 @@ _WORTH_SUMMING = 2
 
 _SUMMED_AT_MOST = 20_000_000
 """Logs with more rows are not: summing up happens in this process."""
+
+_SEARCHED_AT_ONCE = 1 << 20
+"""So many rows of a table are searched at once."""
 
 ALWAYS = 1 << 60
 """Later than every tick."""
@@ -197,10 +203,7 @@ class Store:
         spec = table.spec
         if spec.has_unknown or has_few_rows(spark):
             # Spark takes 5 to 8 ms to open a file, and this process a tenth of that.
-            rows = self.arrow(name, first, last).combine_chunks()
-            if not rows.num_rows:
-                return None
-            return together(spark.createDataFrame(rows, spec.spark_schema))
+            return framed(spark, spec, self.arrow(name, first, last))
         files = _existing(table, first, last)
         if not files:
             return None
@@ -219,6 +222,22 @@ class Store:
         table = self.tables[name]
         tick = ds.field(table.spec.tick)
         return _rows(table, _existing(table, first, last), (tick >= first) & (tick <= last))
+
+    def agreeing(self, name: str, first: int, last: int, wanted: Sequence[Agreeing]) -> pa.Table:
+        """Those of the rows of a table of state that one of `wanted` finds.
+
+        What has been read of its files stays in memory, so the next tick reads what is new.
+        """
+        table = self.tables[name]
+        # Where nothing finds any, nothing is read.
+        files = _existing(table, first, last) if wanted else []
+        with _told(table):
+            held = HELD.rows(str(table.path), _dataset(table, files), table.spec.arrow_schema.names)
+            batches = map(pa.table, held.to_batches(batch_size=_SEARCHED_AT_ONCE))
+            found = [those_found(rows, wanted) for rows in batches]
+        tick = pc.field(table.spec.tick)
+        rows = pa.concat_tables([table.spec.arrow_schema.empty_table(), *found])
+        return rows.filter((tick >= first) & (tick <= last))
 
     def rows(self, name: str, first: int, last: int) -> pa.Table:
         """What a table says of the ticks `first` to `last`: its rows, or those that are there."""
@@ -256,22 +275,41 @@ class CommittedPast:
     """What earlier ranges left, for the range that starts at `first`."""
 
     def __init__(
-        self, store: Store, names: Mapping[str, str], spark: SparkSession, first: int
+        self,
+        store: Store,
+        names: Mapping[str, str],
+        spark: SparkSession,
+        first: int,
+        found: Mapping[str, pa.Table],
     ) -> None:
+        """`found` has the rows of slots of which not all are needed, by the slots' ids."""
         self._store, self._names, self._spark, self._first = store, names, spark, first
+        self._found = found
 
     def rows(self, slot: StateSlot) -> DataFrame | None:
         """The committed rows of the slot, as its mode says; None if there are none.
 
         Of a log these are all changes.
         """
-        last = self._first - 1
-        first = 0
-        if slot.mode is Mode.LAST:
-            first = last
-        elif slot.keep is not None:
-            first = self._first - slot.keep
-        return self._store.frame(self._spark, self._names[slot.id], max(first, 0), last)
+        name = self._names[slot.id]
+        if slot.id in self._found:
+            return framed(self._spark, self._store.tables[name].spec, self._found[slot.id])
+        return self._store.frame(self._spark, name, *ticks_read(slot, self._first))
+
+
+def ticks_read(slot: StateSlot, first: int) -> tuple[int, int]:
+    """The first and the last tick of which a range that starts at `first` reads a slot's rows."""
+    last = first - 1
+    if slot.mode is Mode.LAST:
+        return max(last, 0), last
+    return 0 if slot.keep is None else max(first - slot.keep, 0), last
+
+
+def framed(spark: SparkSession, spec: TableSpec, rows: pa.Table) -> DataFrame | None:
+    """Stored rows as a DataFrame; None where there are none."""
+    if not rows.num_rows:
+        return None
+    return together(spark.createDataFrame(rows.combine_chunks(), spec.spark_schema))
 
 
 def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
@@ -294,10 +332,24 @@ def _existing(table: StoredTable, first: int, last: int) -> list[DataFile]:
 def _rows(
     table: StoredTable, files: Iterable[DataFile], where: ds.Expression | None = None
 ) -> pa.Table:
-    schema = table.spec.arrow_schema
+    with _told(table):
+        return _dataset(table, files).to_table(filter=where)
+
+
+def _dataset(table: StoredTable, files: Iterable[DataFile]) -> ds.Dataset:
     paths = [str(file.path) for file in files]
+    return ds.dataset(paths, schema=table.spec.arrow_schema, format="parquet")
+
+
+@contextmanager
+def _told(table: StoredTable) -> Iterator[None]:
+    """A file that cannot be read becomes an error of the table.
+
+    Raises:
+        DataError: a file is broken (code `state`).
+    """
     try:
-        return ds.dataset(paths, schema=schema, format="parquet").to_table(filter=where)
+        yield
     except (pa.ArrowInvalid, OSError) as error:
         if getattr(error, "errno", None) is not None:  # the disk failed, not the file
             raise

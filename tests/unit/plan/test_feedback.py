@@ -153,6 +153,21 @@ def test_what_is_first_seen_is_known_as_such() -> None:
     assert [c.how for c in by_hand.components if c.how != "once"] == ["first seen"]
 
 
+BY_KEY = 'x = r -> join(right=o, on="k", how="anti"); o = x -> {} ; x -> out'
+
+
+@pytest.mark.parametrize(
+    "way", ["old()", 'select("k") -> old()', 'old() -> select("k") -> unique()']
+)
+def test_a_key_is_first_seen_where_a_join_keeps_what_has_no_match(way: str) -> None:
+    assert how(BY_KEY.format(way)) == ["first seen"]
+
+
+@pytest.mark.parametrize("way", ['select("k") -> prev()', 'old() -> map(lambda r: {"k": r.k + 1})'])
+def test_a_key_is_not_first_seen_where_other_keys_are_looked_for(way: str) -> None:
+    assert how(BY_KEY.format(way)) == ["tick by tick"]
+
+
 def test_what_is_first_seen_is_an_event_whatever_it_is_seen_in() -> None:
     found = planned(FIRST.replace("a ->", "a -> persist() ->"))
     assert found.kinds["x"] is Kind.E

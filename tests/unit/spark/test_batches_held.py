@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from hydro_core.spark.inputs.held import Held
+from hydro_core.spark.store.held import Held
 
 COLUMNS = ("user", "tick")
 

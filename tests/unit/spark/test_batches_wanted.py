@@ -14,8 +14,8 @@ from deltalake import write_deltalake
 
 from hydro_core.settings import MEBIBYTE
 from hydro_core.spark.inputs.arrivals.landings import LandingTable
-from hydro_core.spark.inputs.held import Held
 from hydro_core.spark.inputs.wanted import SlicedBatches
+from hydro_core.spark.store.held import Held
 from hydro_core.ticks.wanted import ReadLimits, TooLargeError, TooManyError, WantedRows
 from hydro_core.types.ddl import parse_ddl
 from hydro_core.types.values import canonical

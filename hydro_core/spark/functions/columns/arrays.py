@@ -14,7 +14,7 @@ from hydro_core.functions.not_null import NotNull, where_true
 from hydro_core.functions.tree import Call, Comprehension, Expr
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.types import spark_type
-from hydro_core.spark.functions.columns import choices, integers, strings, structs
+from hydro_core.spark.functions.columns import choices, integers, structs
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
@@ -75,30 +75,6 @@ def element(scope: ColumnScope, value: ColumnValue, index: ColumnValue) -> Colum
     place = F.when(i.column < 0, i.column + count).otherwise(i.column).cast("int")
     found = F.when(inside, F.get(array.column, place)).otherwise(scope.ask())
     return computed(found, value.type.element, array, array, array, i, i, nullable=True)
-
-
-def cut(
-    scope: ColumnScope,
-    value: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
-    """`array[low:high:step]`, `tuple[low:high]`."""
-    if isinstance(value.type, Tuple):
-        return _cut_tuple(scope, value, low, high, step)
-    if not isinstance(value.type, Array):
-        raise NotCompilable(f"a slice of {value.type}")
-    array = scope.need(value)
-    if step is not None and step.constant not in ((None,), (1,)):
-        if step.constant == (-1,) and low is None and high is None:
-            return computed(F.reverse(array.column), value.type, array, safe=True)
-        raise NotCompilable("a slice with a step")
-    start = strings.bound(scope, low, size(array), F.lit(0))
-    end = strings.bound(scope, high, size(array), size(array))
-    column = F.slice(array.column, start + 1, F.greatest(end - start, F.lit(0)))
-    known = [b for b in (low, high) if b is not None]
-    return computed(column, value.type, array, array, *known, safe=all(b.safe for b in known))
 
 
 def concatenate(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> ColumnValue:
@@ -301,23 +277,3 @@ def _int(value: ColumnValue) -> ColumnValue:
     if not integers.is_int(value):
         raise NotCompilable(f"a range of {value.type}")
     return value
-
-
-def _cut_tuple(
-    scope: ColumnScope,
-    value: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
-    bounds: list[int | None] = []
-    for bound in (low, high, step):
-        known = (None,) if bound is None else bound.constant
-        if known is None or not (known[0] is None or type(known[0]) is int):
-            raise NotCompilable("a tuple is cut at a computed place")
-        bounds.append(known[0])
-    base = structs.present(scope, value)
-    fields = structs.fields_of(scope, base)
-    kept = fields[slice(*bounds)]
-    scope.use(*(f for f in fields if not any(f is k for k in kept)))
-    return structs.make_tuple(kept)

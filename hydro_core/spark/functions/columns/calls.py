@@ -87,12 +87,17 @@ def _argument(node: Call) -> Expr:
     return node.args[0]
 
 
+def _set(scope: ColumnScope, node: Expr) -> ColumnValue | None:
+    """The elements of `set(…)`, None of anything else."""
+    if not (isinstance(node, Call) and node.name == "set" and len(node.args) == 1):
+        return None
+    return arrays.distinct(scope, arrays.array_of(scope, node.args[0]))
+
+
 def _len(scope: ColumnScope, node: Call) -> ColumnValue:
-    argument = _argument(node)
-    if isinstance(argument, Call) and argument.name == "set" and len(argument.args) == 1:
-        array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
-    else:
-        value = scope.compile(argument)
+    array = _set(scope, _argument(node))
+    if array is None:
+        value = _only(scope, node)
         if value.type == STRING:
             return strings.length(scope, value)
         if isinstance(value.type, Tuple | Row):
@@ -211,11 +216,7 @@ def _sorted(scope: ColumnScope, node: Call) -> ColumnValue:
     if keywords:
         raise NotCompilable("`sorted` with a key")
     argument = _argument(node)
-    if isinstance(argument, Call) and argument.name == "set" and len(argument.args) == 1:
-        array = arrays.distinct(scope, arrays.array_of(scope, argument.args[0]))
-    else:
-        array = arrays.array_of(scope, argument)
-    array = arrays.ordered(scope, array)
+    array = arrays.ordered(scope, _set(scope, argument) or arrays.array_of(scope, argument))
     return computed(F.sort_array(array.column, asc=not reverse), array.type, array)
 
 
@@ -255,10 +256,6 @@ def _flatten(scope: ColumnScope, node: Call) -> ColumnValue:
     return computed(F.flatten(value.column), value.type.element, value, safe=True)
 
 
-def _timedelta(scope: ColumnScope, node: Call) -> ColumnValue:
-    return moments.duration(scope, node)
-
-
 _BUILTINS: dict[str, Callable[[ColumnScope, Call], ColumnValue]] = {
     "len": _len,
     "abs": _abs,
@@ -276,7 +273,7 @@ _BUILTINS: dict[str, Callable[[ColumnScope, Call], ColumnValue]] = {
     "list": _list,
     "tuple": _tuple,
     "dict": _dict,
-    "timedelta": _timedelta,
+    "timedelta": moments.duration,
     "(unpack)": _unpack,
     "(flatten)": _flatten,
 }

@@ -6,6 +6,8 @@ and its kin fail on None. An int is compared with a float exactly, not as two fl
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column
@@ -40,6 +42,13 @@ from hydro_core.types.item import (
 )
 
 _FLIP = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_OPERATORS: dict[str, Callable[[Column, Column], Column]] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def truth(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
@@ -95,7 +104,7 @@ def order(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Column
         return _order_tuples(scope, op, a, b)
     if a.type != b.type or not (isinstance(a.type, Scalar) or a.type == DURATION):
         raise NotCompilable(f"`{op}` between {a.type} and {b.type}")
-    return strict(_apply(op, a.column, b.column), BOOLEAN, a, b)
+    return strict(_OPERATORS[op](a.column, b.column), BOOLEAN, a, b)
 
 
 def not_nan(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
@@ -189,11 +198,11 @@ def _equal_numbers(scope: ColumnScope, a: ColumnValue, b: ColumnValue) -> Column
 
 def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     if is_int(a) and is_int(b):
-        return strict(_apply(op, as_long(a).column, as_long(b).column), BOOLEAN, a, b)
+        return strict(_OPERATORS[op](as_long(a).column, as_long(b).column), BOOLEAN, a, b)
     if is_decimal(a) or is_decimal(b):
         if is_float(a) or is_float(b):
             raise NotCompilable("a decimal and a float are compared")
-        return strict(_apply(op, _decimal_of(a), _decimal_of(b)), BOOLEAN, a, b)
+        return strict(_OPERATORS[op](_decimal_of(a), _decimal_of(b)), BOOLEAN, a, b)
     if is_float(a) and is_float(b):
         return _order_floats(scope, op, a, b)
     a, b = scope.need(a), scope.need(b)
@@ -205,13 +214,13 @@ def _order_numbers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) 
 def _order_floats(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     # To Spark NaN is the largest number, to Python every comparison with it is False.
     large, small = (b, a) if op in ("<", "<=") else (a, b)
-    compared = _apply(op, a.column, b.column)
+    compared = _OPERATORS[op](a.column, b.column)
     if not may_be_nan(large):
         return strict(compared, BOOLEAN, a, b)
     # Null and false would be false.
     sure = scope.need(small)
     a, b = (sure, b) if small is a else (a, sure)
-    return strict(_apply(op, a.column, b.column) & ~F.isnan(large.column), BOOLEAN, a, b, a)
+    return strict(_OPERATORS[op](a.column, b.column) & ~F.isnan(large.column), BOOLEAN, a, b, a)
 
 
 def _int_with_float(
@@ -220,7 +229,7 @@ def _int_with_float(
     """`number op real`: Python compares exactly, Spark two floats; null where one is null."""
     number, real = scope.sure(number), scope.sure(real)
     x, d = number.column.cast("long").cast("double"), real.column.cast("double")
-    compared = _apply(op, x, d)
+    compared = _OPERATORS[op](x, d)
     if may_be_nan(real):
         compared = compared & ~F.isnan(d)
     nullable = number.nullable or real.nullable
@@ -311,17 +320,3 @@ def holds_float(item: object) -> bool:
             return any(holds_float(child) for _, child in children(item))
         case _:
             return False
-
-
-def _apply(op: str, x: Column, y: Column) -> Column:
-    match op:
-        case "==":
-            return x == y
-        case "<":
-            return x < y
-        case "<=":
-            return x <= y
-        case ">":
-            return x > y
-        case _:
-            return x >= y

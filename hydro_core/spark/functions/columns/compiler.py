@@ -86,7 +86,7 @@ def compile_expression(node: Expr, scope: ColumnScope) -> ColumnValue:
     if case is None:
         raise NotCompilable("a function within the function", node.place)
     try:
-        return case(node, scope)
+        return case(scope, node)
     except NotCompilable as problem:
         if problem.place == (0, 0):
             problem.place = node.place
@@ -118,38 +118,35 @@ def _spread(scope: ColumnScope, item: ColumnValue, parameters: int) -> list[Colu
     return structs.fields_of(scope, item)
 
 
-def _const(node: Const, scope: ColumnScope) -> ColumnValue:
+def _const(scope: ColumnScope, node: Const) -> ColumnValue:
     if isinstance(node.value, list):
         return arrays.make(scope, [constant(v) for v in node.value])
     return constant(node.value)
 
 
-def _param(node: Param, scope: ColumnScope) -> ColumnValue:
+def _param(scope: ColumnScope, node: Param) -> ColumnValue:
     if node.name not in scope.names:
         raise NotCompilable(f"the name {node.name} is not known")
     return scope.names[node.name]
 
 
-def _attribute(node: Attribute, scope: ColumnScope) -> ColumnValue:
+def _attribute(scope: ColumnScope, node: Attribute) -> ColumnValue:
     base = scope.compile(node.base)
     if isinstance(base.type, Tuple | Row):
         return lookup.named(scope, base, node.name)
     return moments.attribute(scope, base, node.name)
 
 
-def _index(node: Index, scope: ColumnScope) -> ColumnValue:
+def _index(scope: ColumnScope, node: Index) -> ColumnValue:
     return lookup.indexed(scope, scope.compile(node.base), scope.compile(node.index))
 
 
-def _slice(node: Slice, scope: ColumnScope) -> ColumnValue:
+def _slice(scope: ColumnScope, node: Slice) -> ColumnValue:
     bounds = [None if b is None else scope.compile(b) for b in (node.low, node.high, node.step)]
-    base = scope.compile(node.base)
-    if base.type == STRING:
-        return strings.cut(scope, base, *bounds)
-    return arrays.cut(scope, base, *bounds)
+    return lookup.cut(scope, scope.compile(node.base), *bounds)
 
 
-def _unary(node: Unary, scope: ColumnScope) -> ColumnValue:
+def _unary(scope: ColumnScope, node: Unary) -> ColumnValue:
     if node.op == "not":
         return compare.negation(choices.test(scope, node.operand))
     value = scope.doubtfully(node.operand)
@@ -164,7 +161,7 @@ def _unary(node: Unary, scope: ColumnScope) -> ColumnValue:
     raise NotCompilable(f"`{node.op}` of {value.type}")
 
 
-def _binary(node: Binary, scope: ColumnScope) -> ColumnValue:
+def _binary(scope: ColumnScope, node: Binary) -> ColumnValue:
     a, b = scope.doubtfully(node.left), scope.doubtfully(node.right)
     if numbers.is_number(a) and numbers.is_number(b):
         return numbers.arithmetic(scope, node.op, a, b)
@@ -176,56 +173,28 @@ def _binary(node: Binary, scope: ColumnScope) -> ColumnValue:
     return moments.arithmetic(scope, node.op, a, b)
 
 
-def _bool_op(node: BoolOp, scope: ColumnScope) -> ColumnValue:
-    return choices.bool_op(scope, node)
-
-
-def _compare(node: Compare, scope: ColumnScope) -> ColumnValue:
-    return choices.compare_chain(scope, node)
-
-
-def _if_else(node: IfElse, scope: ColumnScope) -> ColumnValue:
-    return choices.if_else(scope, node)
-
-
-def _let(node: Let, scope: ColumnScope) -> ColumnValue:
-    return choices.let(scope, node)
-
-
-def _call(node: Call, scope: ColumnScope) -> ColumnValue:
-    return calls.call(scope, node)
-
-
-def _method(node: Method, scope: ColumnScope) -> ColumnValue:
-    return methods.method(scope, node)
-
-
-def _opaque(node: Opaque, scope: ColumnScope) -> ColumnValue:
+def _opaque(scope: ColumnScope, node: Opaque) -> ColumnValue:
     raise NotCompilable(f"`{node.name.strip('()')}` runs in Python only")
 
 
-def _make_tuple(node: MakeTuple, scope: ColumnScope) -> ColumnValue:
+def _make_tuple(scope: ColumnScope, node: MakeTuple) -> ColumnValue:
     return structs.make_tuple(lookup.spread(scope, node.parts))
 
 
-def _make_row(node: MakeRow, scope: ColumnScope) -> ColumnValue:
+def _make_row(scope: ColumnScope, node: MakeRow) -> ColumnValue:
     return lookup.row(scope, node)
 
 
-def _make_list(node: MakeList, scope: ColumnScope) -> ColumnValue:
+def _make_list(scope: ColumnScope, node: MakeList) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
     return arrays.make(scope, lookup.spread(scope, node.parts), final=scope.is_result(node))
 
 
-def _comprehension(node: Comprehension, scope: ColumnScope) -> ColumnValue:
+def _comprehension(scope: ColumnScope, node: Comprehension) -> ColumnValue:
     if node.kind == "set":
         raise NotCompilable("a set that is computed")
     return arrays.comprehension(scope, node)
-
-
-def _f_string(node: FString, scope: ColumnScope) -> ColumnValue:
-    return strings.formatted(scope, node)
 
 
 _CASES: dict[type, Callable[..., ColumnValue]] = {
@@ -236,16 +205,16 @@ _CASES: dict[type, Callable[..., ColumnValue]] = {
     Slice: _slice,
     Unary: _unary,
     Binary: _binary,
-    Compare: _compare,
-    BoolOp: _bool_op,
-    IfElse: _if_else,
-    Call: _call,
-    Method: _method,
+    Compare: choices.compare_chain,
+    BoolOp: choices.bool_op,
+    IfElse: choices.if_else,
+    Call: calls.call,
+    Method: methods.method,
     Opaque: _opaque,
     MakeTuple: _make_tuple,
     MakeRow: _make_row,
     MakeList: _make_list,
     Comprehension: _comprehension,
-    FString: _f_string,
-    Let: _let,
+    FString: strings.formatted,
+    Let: choices.let,
 }

@@ -88,8 +88,11 @@ def bitwise(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
     return strict(operations[op](as_long(a).column, as_long(b).column), LONG, a, b)
 
 
-def shift(op: str, a: ColumnValue, by: int) -> ColumnValue:
+def shift(op: str, a: ColumnValue, n: ColumnValue) -> ColumnValue:
     """`a << n` and `a >> n` by a constant n."""
+    by = n.constant[0] if n.constant is not None else None
+    if not isinstance(by, int):
+        raise NotCompilable("a shift by a computed number")
     if by < 0:
         raise NotCompilable("a negative shift")
     if op == ">>":

@@ -26,6 +26,7 @@ from hydro_core.types.item import BOOLEAN, LONG, STRING, UNKNOWN, Array, ItemTyp
 
 _POSITION = re.compile(r"_([1-9][0-9]*)")
 _MAX_ENTRIES = 2_000
+_INT = 2**31 - 1
 
 
 def named(scope: ColumnScope, base: ColumnValue, name: str) -> ColumnValue:
@@ -61,6 +62,36 @@ def indexed(scope: ColumnScope, base: ColumnValue, index: ColumnValue) -> Column
             return strings.character(scope, base, index)
         case _:
             raise NotCompilable(f"an index into {base.type}")
+
+
+def cut(
+    scope: ColumnScope,
+    base: ColumnValue,
+    low: ColumnValue | None,
+    high: ColumnValue | None,
+    step: ColumnValue | None,
+) -> ColumnValue:
+    """`base[low:high:step]`."""
+    if isinstance(base.type, Tuple):
+        return _cut_tuple(scope, base, (low, high, step))
+    if not (isinstance(base.type, Array) or base.type == STRING):
+        raise NotCompilable(f"a slice of {base.type}")
+    value = scope.need(base)
+    if step is not None and step.constant not in ((None,), (1,)):
+        if step.constant == (-1,) and low is None and high is None:
+            return computed(F.reverse(value.column), base.type, value, safe=True)
+        raise NotCompilable("a slice with a step")
+    size = F.length(value.column) if base.type == STRING else arrays.size(value)
+    start, end = _bound(scope, low, size, F.lit(0)), _bound(scope, high, size, size)
+    count = F.greatest(end - start, F.lit(0))
+    if base.type != STRING:
+        column = F.slice(value.column, start + 1, count)
+    elif high is None:
+        column = F.substr(value.column, start + 1)
+    else:
+        column = F.substr(value.column, start + 1, count)
+    known = [b for b in (low, high) if b is not None]
+    return computed(column, base.type, value, value, *known, safe=all(b.safe for b in known))
 
 
 def table_of(value: ColumnValue) -> dict[Any, Any] | None:
@@ -169,6 +200,47 @@ def contains(scope: ColumnScope, within: ColumnValue, value: ColumnValue) -> Col
     tests = [compare.equal(scope, field, value) for field in fields]
     found = reduce(lambda a, b: a | b, [t.column for t in tests], F.lit(False))
     return boolean(found, *tests)
+
+
+def _cut_tuple(
+    scope: ColumnScope, value: ColumnValue, bounds: Sequence[ColumnValue | None]
+) -> ColumnValue:
+    known = [(None,) if bound is None else bound.constant for bound in bounds]
+    if any(k is None or not (k[0] is None or type(k[0]) is int) for k in known):
+        raise NotCompilable("a tuple is cut at a computed place")
+    fields = structs.fields_of(scope, structs.present(scope, value))
+    kept = fields[slice(*(k[0] for k in known if k is not None))]
+    scope.use(*(f for f in fields if not any(f is k for k in kept)))
+    return structs.make_tuple(kept)
+
+
+def _bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default: Column) -> Column:
+    """A bound of a slice as an int between 0 and the size."""
+    if value is None or value.constant == (None,):
+        return default
+    if not integers.is_int(value):
+        raise NotCompilable(f"a slice by {value.type}")
+    if value.nullable:
+        return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
+    if value.constant is not None:
+        number = max(-_INT, min(_INT, int(value.constant[0])))
+        if number >= 0:
+            return F.least(F.lit(number), size)
+        return F.greatest(size + F.lit(number), F.lit(0))
+    return _inside(value, size)
+
+
+def _inside(value: ColumnValue, size: Column) -> Column:
+    return _clamped(_as_int(integers.as_long(value).column), size)
+
+
+def _as_int(number: Column) -> Column:
+    """The number within 32 bits; null stays null."""
+    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
+
+
+def _clamped(limit: Column, size: Column) -> Column:
+    return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
 
 
 def _literals(fields: list[ColumnValue], value: ColumnValue) -> list[Any] | None:

@@ -156,10 +156,7 @@ def _index(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) 
     return strict(F.when(found.column >= 0, found.column), LONG, found, found, doubtful=True)
 
 
-def _partition(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    part = _text_constant(arguments, 0)
-    if len(arguments) != 1 or part == "":
-        raise NotCompilable("`.partition` at an empty text")
+def _partition(text: ColumnValue, part: str) -> ColumnValue:
     place = F.call_function("locate", F.lit(part), text.column)
     before = F.substr(text.column, F.lit(1), place - 1)
     after = F.substr(text.column, place + len(part))
@@ -172,48 +169,42 @@ def _partition(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValu
     )
 
 
-def _count(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
-    part = _text_constant(arguments, 0)
-    if len(arguments) != 1 or part == "":
-        raise NotCompilable("`.count` of an empty text")
+def _count(text: ColumnValue, part: str) -> ColumnValue:
     without = F.length(F.replace(text.column, F.lit(part), F.lit("")))
     column = F.call_function("div", F.length(text.column) - without, F.lit(len(part)))
     return long(column.cast("long"), text, text, safe=True)
 
 
-def _without(
-    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue], *, first: bool
-) -> ColumnValue:
-    part = _text_constant(arguments, 0)
-    size = len(part)
-    if first:
-        test, rest = F.startswith(text.column, F.lit(part)), F.substr(text.column, F.lit(size + 1))
-    else:
-        test = F.endswith(text.column, F.lit(part))
-        rest = F.substr(text.column, F.lit(1), F.length(text.column) - size)
-    return string(F.when(test, rest).otherwise(text.column), text, text, text, safe=True)
+def _without_prefix(text: ColumnValue, part: str) -> ColumnValue:
+    rest = F.substr(text.column, F.lit(len(part) + 1))
+    found = F.when(F.startswith(text.column, F.lit(part)), rest).otherwise(text.column)
+    return string(found, text, text, text, safe=True)
 
 
-def _remove_prefix(
-    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
-) -> ColumnValue:
-    return _without(scope, text, arguments, first=True)
+def _without_suffix(text: ColumnValue, part: str) -> ColumnValue:
+    rest = F.substr(text.column, F.lit(1), F.length(text.column) - len(part))
+    found = F.when(F.endswith(text.column, F.lit(part)), rest).otherwise(text.column)
+    return string(found, text, text, text, safe=True)
 
 
-def _remove_suffix(
-    scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
-) -> ColumnValue:
-    return _without(scope, text, arguments, first=False)
+def _of_constant(make: Callable[[ColumnValue, str], ColumnValue], *, least: int = 0) -> TextMethod:
+    """A method with one constant text, of so many characters at least."""
+
+    def made(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
+        part = _text_constant(arguments, 0)
+        if len(arguments) != 1 or len(part) < least:
+            raise NotCompilable("a method of a text with an empty text")
+        return make(text, part)
+
+    return made
 
 
 def _padded(*, left: bool) -> TextMethod:
     def padded(scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]) -> ColumnValue:
         fill = _text_constant(arguments, 1) if len(arguments) == 2 else " "
-        width = arguments[0].constant if arguments else None
-        if width is None or type(width[0]) is not int or len(fill) != 1 or width[0] > 10_000:
-            raise NotCompilable("a text is padded to a computed width")
-        missing = F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0))
-        filling = F.repeat(F.lit(fill), missing)
+        if len(fill) != 1:
+            raise NotCompilable("a text is padded with other than one character")
+        filling = _filling(text, arguments, fill)
         parts = (filling, text.column) if left else (text.column, filling)
         return string(F.concat(*parts), text, text, safe=True)
 
@@ -223,17 +214,21 @@ def _padded(*, left: bool) -> TextMethod:
 def _zero_filled(
     scope: ColumnScope, text: ColumnValue, arguments: list[ColumnValue]
 ) -> ColumnValue:
-    width = arguments[0].constant if len(arguments) == 1 else None
-    if width is None or type(width[0]) is not int or width[0] > 10_000:
-        raise NotCompilable("a text is filled to a computed width")
-    missing = F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0))
-    zeros = F.repeat(F.lit("0"), missing)
+    zeros = _filling(text, arguments if len(arguments) == 1 else [], "0")
     sign = F.rlike(text.column, F.lit("\\A[+-]"))
     signed = F.concat(
         F.substr(text.column, F.lit(1), F.lit(1)), zeros, F.substr(text.column, F.lit(2))
     )
     column = F.when(sign, signed).otherwise(F.concat(zeros, text.column))
     return string(column, text, text, text, safe=True)
+
+
+def _filling(text: ColumnValue, arguments: list[ColumnValue], fill: str) -> Column:
+    """What a text lacks of the width that is the first argument."""
+    width = arguments[0].constant if arguments else None
+    if width is None or type(width[0]) is not int or width[0] > 10_000:
+        raise NotCompilable("a text is filled to a computed width")
+    return F.repeat(F.lit(fill), F.greatest(F.lit(width[0]) - F.length(text.column), F.lit(0)))
 
 
 def _text_constant(arguments: list[ColumnValue], position: int) -> str:
@@ -264,10 +259,10 @@ _TEXT_METHODS: dict[str, TextMethod] = {
     "split": _split,
     "find": _find,
     "index": _index,
-    "partition": _partition,
-    "count": _count,
-    "removeprefix": _remove_prefix,
-    "removesuffix": _remove_suffix,
+    "partition": _of_constant(_partition, least=1),
+    "count": _of_constant(_count, least=1),
+    "removeprefix": _of_constant(_without_prefix),
+    "removesuffix": _of_constant(_without_suffix),
     "ljust": _padded(left=False),
     "rjust": _padded(left=True),
     "zfill": _zero_filled,

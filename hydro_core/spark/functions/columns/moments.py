@@ -8,7 +8,7 @@ session.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column
@@ -28,6 +28,9 @@ from hydro_core.spark.functions.columns.value import (
 )
 from hydro_core.types.item import DATE, LONG, TIMESTAMP, TIMESTAMP_NTZ
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ENDS = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+"""The first and the last moment of Python's calendar."""
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _UNITS = {
@@ -49,7 +52,11 @@ _FIELDS: dict[str, Callable[[Column], Column]] = {
     "second": F.second,
 }
 
-
+_NUMBERS: dict[str, Callable[[Column], Column]] = {
+    "weekday": lambda day: F.weekday(day).cast("long"),
+    "isoweekday": lambda day: F.weekday(day).cast("long") + 1,
+    "toordinal": lambda day: F.unix_date(day).cast("long") + _EPOCH.toordinal(),
+}
 _LEAST = {"month": 1, "day": 1, "hour": 0, "minute": 0, "second": 0, "microsecond": 0}
 """What fields begin with, from the largest to the smallest; years begin with none."""
 
@@ -83,15 +90,9 @@ def method(scope: ColumnScope, base: ColumnValue, name: str, arguments: int) -> 
         raise NotCompilable(f"`.{name}` of {base.type}")
     value = scope.need(base)
     day = value.column.cast("date")
+    if name in _NUMBERS:
+        return long(_NUMBERS[name](day), value, safe=True)
     match name:
-        case "weekday":
-            return long(F.weekday(day).cast("long"), value, safe=True)
-        case "isoweekday":
-            return long(F.weekday(day).cast("long") + 1, value, safe=True)
-        case "toordinal":
-            return long(
-                F.unix_date(day).cast("long") + date(1970, 1, 1).toordinal(), value, safe=True
-            )
         case "date" if base.type != DATE:
             return computed(day, DATE, value, safe=True)
         case "isoformat" if base.type == DATE:
@@ -177,20 +178,12 @@ def _moved(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> Colum
         days = _whole(d.column, _DAY) - down
         start = F.unix_date(x.column).cast("long")
         moved = start + days if op == "+" else start - days
-        low, high = (
-            date(*d_).toordinal() - date(1970, 1, 1).toordinal()
-            for d_ in ((1, 1, 1), (9999, 12, 31))
-        )
+        low, high = ((end.date() - _EPOCH.date()).days for end in _ENDS)
         column = F.when(moved.between(low, high), F.date_from_unix_date(moved.cast("int")))
         return strict(column, DATE, x, d, d, x, d, doubtful=True)
     combine = F.try_add if op == "+" else F.try_subtract
     moved = combine(_microseconds(x), d.column)
-    first, last = (
-        datetime(1, 1, 1, tzinfo=UTC),
-        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-    )
-    epoch = datetime(1970, 1, 1, tzinfo=UTC)
-    low, high = ((m - epoch) // (epoch.resolution) for m in (first, last))
+    low, high = ((end - _EPOCH) // _EPOCH.resolution for end in _ENDS)
     stamp = F.timestamp_micros(moved)
     stamp = stamp.cast("timestamp_ntz") if a.type == TIMESTAMP_NTZ else stamp
     column = F.when(moved.between(integers.literal(low), integers.literal(high)), stamp)

@@ -6,6 +6,8 @@ rounds, Python is asked.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.sql import Column
 
 from hydro_core.spark.frames.dry import F
@@ -100,29 +102,22 @@ def _float_or_decimal(a: ColumnValue) -> Scalar | Decimal:
     raise NotCompilable(f"arithmetic of {a.type}")
 
 
-def _of_integers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:  # noqa: PLR0911
-    match op:
-        case "+":
-            return integers.add(a, b)
-        case "-":
-            return integers.subtract(a, b)
-        case "*":
-            return integers.multiply(a, b)
-        case "/":
-            return division.true_divide(a, b)
-        case "//":
-            return division.floor_divide(a, b)
-        case "%":
-            return division.modulo(a, b)
-        case "**":
-            return division.power(scope, a, b)
-        case "&" | "|" | "^":
-            return integers.bitwise(op, a, b)
-        case _:
-            by = b.constant[0] if b.constant is not None else None
-            if not isinstance(by, int):
-                raise NotCompilable("a shift by a computed number")
-            return integers.shift(op, a, by)
+_OF_INTEGERS: dict[str, Callable[[ColumnValue, ColumnValue], ColumnValue]] = {
+    "+": integers.add,
+    "-": integers.subtract,
+    "*": integers.multiply,
+    "/": division.true_divide,
+    "//": division.floor_divide,
+    "%": division.modulo,
+}
+
+
+def _of_integers(scope: ColumnScope, op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:
+    if op in _OF_INTEGERS:
+        return _OF_INTEGERS[op](a, b)
+    if op == "**":
+        return division.power(scope, a, b)
+    return integers.shift(op, a, b) if op in ("<<", ">>") else integers.bitwise(op, a, b)
 
 
 def _of_floats(op: str, a: ColumnValue, b: ColumnValue) -> ColumnValue:

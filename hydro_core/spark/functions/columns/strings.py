@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from hydro_core.functions.tree import FString
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.functions.columns import formats, integers
+from hydro_core.spark.functions.columns.constants import constant
 from hydro_core.spark.functions.columns.scope import ColumnScope
 from hydro_core.spark.functions.columns.value import (
     ColumnValue,
@@ -72,52 +73,12 @@ def character(scope: ColumnScope, text: ColumnValue, index: ColumnValue) -> Colu
     return string(F.when(inside, found).otherwise(scope.ask()), x, i, x, i)
 
 
-def cut(
-    scope: ColumnScope,
-    text: ColumnValue,
-    low: ColumnValue | None,
-    high: ColumnValue | None,
-    step: ColumnValue | None,
-) -> ColumnValue:
-    """`text[low:high:step]`."""
-    x = scope.need(text)
-    if step is not None and step.constant not in ((None,), (1,)):
-        if step.constant == (-1,) and low is None and high is None:
-            return string(F.reverse(x.column), x, safe=True)
-        raise NotCompilable("a slice with a step")
-    size = F.length(x.column)
-    start = bound(scope, low, size, F.lit(0))
-    end = bound(scope, high, size, size)
-    known = [b for b in (low, high) if b is not None]
-    if high is None:
-        taken = F.substr(x.column, start + 1)
-    else:
-        taken = F.substr(x.column, start + 1, F.greatest(end - start, F.lit(0)))
-    return string(taken, x, *known, x, safe=all(b.safe for b in known))
-
-
-def bound(scope: ColumnScope, value: ColumnValue | None, size: Column, default: Column) -> Column:
-    """A bound of a slice as an int between 0 and the size."""
-    if value is None or value.constant == (None,):
-        return default
-    if not integers.is_int(value):
-        raise NotCompilable(f"a slice by {value.type}")
-    if value.nullable:
-        return F.when(value.column.isNull(), default).otherwise(_inside(value, size))
-    if value.constant is not None:
-        number = max(-_INT, min(_INT, int(value.constant[0])))
-        if number >= 0:
-            return F.least(F.lit(number), size)
-        return F.greatest(size + F.lit(number), F.lit(0))
-    return _inside(value, size)
-
-
 def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
     """An f-string."""
     parts: list[ColumnValue] = []
     for part in node.parts:
         if isinstance(part, str):
-            parts.append(ColumnValue(F.lit(part), STRING, nullable=False))
+            parts.append(constant(part))
             continue
         expression, conversion, specification = part
         value = scope.compile(expression)
@@ -128,7 +89,7 @@ def formatted(scope: ColumnScope, node: FString) -> ColumnValue:
         else:
             parts.append(text_of(scope, value))
     if not parts:
-        return ColumnValue(F.lit(""), STRING, nullable=False, constant=("",))
+        return constant("")
     return string(F.concat(*(p.column for p in parts)), *parts, safe=True)
 
 
@@ -139,45 +100,22 @@ def text_of(scope: ColumnScope, value: ColumnValue) -> ColumnValue:
     if value.constant is not None and isinstance(
         value.constant[0], bool | int | str | float | None
     ):
-        return ColumnValue(
-            F.lit(str(value.constant[0])),
-            STRING,
-            nullable=False,
-            constant=(str(value.constant[0]),),
-        )
+        return constant(str(value.constant[0]))
     if value.type == UNKNOWN:
         return string(F.lit("None"), value, safe=True)
-    if integers.is_integer_type(value):
-        return _or_none(value, value.column.cast("string"))
-    if value.type == STRING:
-        return _or_none(value, value.column)
-    if value.type == BOOLEAN:
-        return _or_none(
-            value, F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
-        )
-    if value.type == DATE:
-        return _or_none(value, value.column.cast("string"))
-    if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
-        return _or_none(value, formats.iso(value, " ").column)
-    if isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None:
-        # What is computed may be −0, or have fewer digits after the point than its type.
-        return _or_none(value, value.column.cast("string"))
-    raise NotCompilable(f"the text of {value.type}")
-
-
-def _inside(value: ColumnValue, size: Column) -> Column:
-    return _clamped(_as_int(integers.as_long(value).column), size)
-
-
-def _as_int(number: Column) -> Column:
-    """The number within 32 bits; null stays null."""
-    return F.when(number > _INT, _INT).when(number < -_INT, -_INT).otherwise(number).cast("int")
-
-
-def _clamped(limit: Column, size: Column) -> Column:
-    return F.when(limit < 0, F.greatest(limit + size, F.lit(0))).otherwise(F.least(limit, size))
-
-
-def _or_none(value: ColumnValue, column: Column) -> ColumnValue:
-    text = F.coalesce(column, F.lit("None")) if value.nullable else column
+    text = _text(value)
+    text = F.coalesce(text, F.lit("None")) if value.nullable else text
     return string(text, value, safe=True)
+
+
+def _text(value: ColumnValue) -> Column:
+    """The value's text; null stays null."""
+    if value.type == BOOLEAN:
+        return F.when(value.column, F.lit("True")).when(~value.column, F.lit("False"))
+    if value.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return formats.iso(value, " ").column
+    # What is computed may be −0, or have fewer digits after the point than its type.
+    is_told = isinstance(value.type, Decimal) and value.type.scale <= 6 and value.path is not None
+    if is_told or value.type in (STRING, DATE) or integers.is_integer_type(value):
+        return value.column.cast("string")
+    raise NotCompilable(f"the text of {value.type}")

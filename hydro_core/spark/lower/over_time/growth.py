@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 
+from hydro_core.catalog.classes import Compares, Matching
 from hydro_core.plan.kinds import Kind
 from hydro_core.spark.frames.dry import F
 from hydro_core.spark.frames.log import coming_and_going, consolidated, expanded
 from hydro_core.spark.frames.relation import COUNT, ITEM, ORD, TICK, Relation
-from hydro_core.spark.lower.items.columns import make_tuple
+from hydro_core.spark.lower.items.columns import key_of, make_tuple
 from hydro_core.spark.lower.over_time.before import last_stored
 from hydro_core.spark.lower.registry import Step, as_kind, lowers
 from hydro_core.spark.lower.relations.changes import changes_of, weighed
+from hydro_core.spark.lower.relations.narrowing import keys_alone, without_keys_of
 
 
-def first_seen(step: Step) -> Relation:
+def first_seen(step: Step, known: Relation | None) -> Relation:
     """`x = difference(d, old x)`: each item at its first tick of all, with its copies of that tick.
 
-    What is stored are the items of earlier ranges.
+    So it is by key. What is known are items with the keys of earlier ranges.
     """
     relation = step.input
-    firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(ITEM)))
+    keys = _seen_by(step, relation)
+    firsts = relation.frame.withColumn("first", F.min(TICK).over(Window.partitionBy(*keys)))
     order = [ORD] if relation.ordered else []
     rows = firsts.where((F.col(TICK) == F.col("first")) & (F.col(TICK) >= step.first))
     rows = rows.select(ITEM, TICK, *order)
-    if step.past is not None:
-        known = step.past.select(F.col(ITEM).alias("known"))
-        rows = rows.join(known, F.col(ITEM).eqNullSafe(F.col("known")), "left_anti")
+    if known is not None:
+        rows = without_keys_of(keys_alone(known.frame, _seen_by(step, known)), keys)(rows)
     return step.relation(Kind.E, rows, ordered=relation.ordered)
+
+
+def _seen_by(step: Step, relation: Relation) -> list[Column]:
+    """What of the items is seen for the first time: all, or the key of the join."""
+    cls = step.node.cls
+    if isinstance(cls, Matching) and cls.compares is Compares.ITEMS:
+        return [F.col(ITEM)]
+    return key_of(F.col(ITEM), relation.item, step.arg("on"))
 
 
 @lowers("delta")

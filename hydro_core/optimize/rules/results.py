@@ -1,0 +1,128 @@
+"""Rules about results by key: what is stored of them, and how they go on from tick to tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hydro_core.catalog.classes import ByKey, Summary
+from hydro_core.catalog.group import AGGREGATE
+from hydro_core.catalog.internal import MOVING_AGGREGATE, running
+from hydro_core.catalog.registry import CATALOG
+from hydro_core.catalog.spec import Args, OpSpec
+from hydro_core.optimize.rule import Line
+from hydro_core.optimize.shape import GLOBAL
+
+RESULTS: Mapping[OpSpec, OpSpec] = {
+    op: over_all for op in CATALOG.values() if (over_all := running(op)) is not None
+}
+"""The operators that have a running form, with that form."""
+
+_GOES_ON: Mapping[Summary, tuple[str, tuple[str, ...]]] = {
+    Summary.FOLD: ("the fold goes on from where it was", ("(accumulates ?f)",)),
+    Summary.REDUCTION: ("the reduction goes on from where it was", ("(accumulates ?f)",)),
+    Summary.LATEST: ("a row that was not the latest of its key will not become it", ()),
+    Summary.AGGREGATES: ("the aggregates are merged with those of the batch", ("(mergeable ?f)",)),
+}
+"""Why a result goes on by what is new, and where."""
+
+
+def variants(op: OpSpec) -> Mapping[str, Mapping[str, object]]:
+    """What follows the name of a result's shapes, with arguments of such: by key, and of all."""
+    over_all = RESULTS.get(op, op)
+    defaults = Args(tuple((a.name, a.default) for a in op.args))
+    if over_all.at(defaults).zero == over_all.zero:
+        return {"": {}}
+    return {"": {"by": ("k",)}, GLOBAL: {"by": None}}
+
+
+def _running(op: OpSpec, variant: str) -> Line:
+    """A result over a history goes on by what is new."""
+    assert isinstance(op.cls, ByKey)
+    because, when = _GOES_ON[op.cls.summary]
+    return (
+        f"{_title(op, variant)}-running",
+        f"({op.name}{variant} ?f (persist ?b)) => ({RESULTS[op].name}{variant} ?f ?b)",
+        because,
+        *when,
+    )
+
+
+def _by_hand(op: OpSpec, variant: str) -> Line:
+    """A result that takes the one of the tick before for one more item."""
+    return (
+        f"{_title(op, variant)}-by-hand",
+        f"?x => ({RESULTS[op].name}{variant} ?f ?d)",
+        "by induction over ticks: a result counts for the items that it was made of",
+        f"?x = ({op.name}{variant} ?f (chain (prev ?x) ?d))",
+        "(absorbs ?f)",
+    )
+
+
+def _of_aggregates(variant: str) -> Iterator[Line]:
+    """Aggregates of a history that are made of others."""
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
+    yield (
+        f"{name}-parts",
+        f"({op} ?f (persist ?b)) => (aggregate_result ?h ({op} ?g (persist ?b)))",
+        "the aggregates are made of parts that can be merged",
+        "(parts ?f ?g ?h)",
+    )
+    yield (
+        f"{name}-distinct",
+        f"({op} ?f (persist ?b)) => ({op} ?g (unique (select ?s (persist ?b))))",
+        "how often a value is there does not matter to these aggregates",
+        "(distinct_of ?f ?g ?s)",
+    )
+
+
+def _of_changes(variant: str) -> Iterator[Line]:
+    """Aggregates of what is told by its changes."""
+    op, name = f"{AGGREGATE.name}{variant}", _title(AGGREGATE, variant)
+    yield (
+        f"{name}-moving-parts",
+        f"({op} ?f ?x) => (aggregate_result ?h ({op} ?g ?x))",
+        "the aggregates are made of counts and exact totals",
+        "(moving ?f ?g ?h)",
+    )
+    yield (
+        f"{name}-moving",
+        f"({op} ?f ?x) => ({MOVING_AGGREGATE.name}{variant} ?f ?x)",
+        "counts and totals go on by changes: what comes is added, what goes is taken away",
+        "(moves ?f)",
+    )
+
+
+def _title(op: OpSpec, variant: str) -> str:
+    return f"{op.name}{variant}".replace("_", "-").replace(":", "-")
+
+
+RUNNING: tuple[Line, ...] = (
+    *(_running(op, variant) for op in RESULTS for variant in variants(op)),
+    *(line for variant in variants(AGGREGATE) for line in _of_aggregates(variant)),
+    (
+        "aggregate-apart",
+        (
+            "(aggregate ?f (persist ?b)) => (select ?p (join ?j"
+            " (aggregate ?g (persist ?b)) (aggregate ?h (persist ?b))))"
+        ),
+        "aggregates of one key may be computed apart",
+        "(apart ?f ?g ?h ?j ?p)",
+    ),
+)
+BY_HAND: tuple[Line, ...] = tuple(
+    _by_hand(op, variant)
+    for op in RESULTS
+    # a fold starts from a value that would count again in each tick
+    if isinstance(op.cls, ByKey) and op.cls.summary is not Summary.FOLD
+    for variant in variants(op)
+)
+MOVING: tuple[Line, ...] = tuple(
+    line for variant in variants(AGGREGATE) for line in _of_changes(variant)
+)
+INTRODUCED: tuple[tuple[OpSpec, Mapping[str, object]], ...] = tuple(
+    (result, args)
+    for op, over_all in RESULTS.items()
+    for args in variants(op).values()
+    for result in ((op, over_all, MOVING_AGGREGATE) if op is AGGREGATE else (over_all,))
+)
+"""The results that these rules bring in, as they are with these arguments."""

@@ -1,0 +1,338 @@
+"""Which stored rows a range can meet: those that have their keys from its batches.
+
+A state grows with all that ever came, a tick meets what its batch has the keys of. So for each slot
+this says by which fields of which inputs its rows are looked up, from two questions about streams:
+
+- *wanted*: of a stream that reaches back before the range, which of its older rows anybody looks
+  at. A join of events with a history looks at those with the events' keys, a running result at its
+  own rows of the keys that are new, an output of a history at none.
+- *origins*: of what is new in a stream, which rows of the inputs it comes with, and which of their
+  fields it has. That follows from the operators' lineage; a computed field is left out.
+
+Lookups may find rows that nothing meets, never too few: what is not surely known wants all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from hydro_core.analysis.lineage import map_of
+from hydro_core.catalog.classes import (
+    Before,
+    ByKey,
+    Commands,
+    Compares,
+    Distinct,
+    Empty,
+    Given,
+    Growth,
+    History,
+    Matching,
+    Meets,
+    Ordering,
+    Output,
+    PerItem,
+    Positional,
+    Product,
+    Projection,
+    Running,
+    Sum,
+    Window,
+)
+from hydro_core.ir.graph import Endpoint, Node, NodeId
+from hydro_core.plan.kinds import Kind
+from hydro_core.plan.tick_plan import Mode, StateSlot, TickPlan
+from hydro_core.plan.versions import Key, result_key
+from hydro_core.types.item import FieldPath, ItemType, at, children, leaves
+
+KnownFields = tuple[FieldPath | None, ...]
+"""Fields of items; None for one that is not known."""
+
+KeyPaths = tuple[Sequence[FieldPath], Sequence[FieldPath]]
+"""The parts of a key in the items of two inputs."""
+
+KeyedStream = tuple[Endpoint, Sequence[FieldPath]]
+"""A stream, and the parts of the key by which its items are met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Stored items that agree with an item of an input's batch in some fields."""
+
+    input: str
+    fields: tuple[tuple[FieldPath, FieldPath], ...]
+    """Leaves of the stored items, each with the leaf of the input's items that it equals. Without
+    any all items are found, where the batch has one.
+    """
+
+    @property
+    def mine(self) -> tuple[FieldPath, ...]:
+        """The leaves of the stored items."""
+        return tuple(own for own, _ in self.fields)
+
+    @property
+    def theirs(self) -> tuple[FieldPath, ...]:
+        """The leaves of the input's items."""
+        return tuple(other for _, other in self.fields)
+
+
+Lookups = frozenset[Lookup]
+Wanted = Lookups | None
+"""The rows of before the range that somebody looks at; None: all of them."""
+
+NO_ROWS: Lookups = frozenset()
+
+
+def lookups(plan: TickPlan, added: Collection[str]) -> Mapping[str, Lookups]:
+    """By what the rows of slots are looked up, by the slots' ids; of others all are needed.
+
+    Args:
+        plan: what runs.
+        added: the outputs of which nobody reads more than what a range adds or changes.
+    """
+    analysis = _Analysis(plan, added)
+    found = {slot.id: analysis.of_slot(slot) for slot in plan.slots}
+    return {slot: wanted for slot, wanted in found.items() if wanted is not None}
+
+
+class _Analysis:
+    """The answers to both questions for the streams of a plan, by the nodes that give them."""
+
+    def __init__(self, plan: TickPlan, added: Collection[str]) -> None:
+        self._plan, self._graph, self._kinds, self._added = plan, plan.graph, plan.kinds, added
+        self._maps = {node.id: map_of(plan.typed, node) for node in plan.graph}
+        self._wanted: dict[NodeId, Wanted] = dict.fromkeys(plan.graph.nodes, NO_ROWS)
+        for slot in plan.slots:
+            if not self._adds(slot.stream.node) or slot.mode is Mode.LAST:
+                self._want(slot.stream.node, None)
+        nodes = list(reversed(list(plan.graph)))
+        while any(self._want(e.node, w) for n in nodes for e, w in self._wants(n)):
+            pass
+
+    def of_slot(self, slot: StateSlot) -> Wanted:
+        """The stored rows that the readers of a slot look at."""
+        if slot.mode is Mode.LAST or slot.ordered:
+            return None
+        return _united(self._of_reader(self._graph[reader], slot) for reader in slot.readers)
+
+    def _of_reader(self, node: Node, slot: StateSlot) -> Wanted:
+        if isinstance(node.cls, History):
+            return self._wanted[node.id]
+        key = result_key(node)
+        if not isinstance(node.cls, Running) or key is None or slot.mode is not Mode.CHANGES:
+            return None
+        own = self._met((Endpoint(node.id), _key(key)), (node.inputs[-1], _key(key)))
+        return _united((own, self._wanted[node.id]))
+
+    def _adds(self, stream: NodeId) -> bool:
+        """Whether what is new in a stream is told apart from the rest."""
+        return self._kinds[stream] is not Kind.G or stream in self._plan.in_changes
+
+    def _want(self, stream: NodeId, wanted: Wanted) -> bool:
+        """Notes who looks at a stream, and tells whether that is news."""
+        before = self._wanted[stream]
+        self._wanted[stream] = _united((before, wanted))
+        return self._wanted[stream] != before
+
+    def _wants(self, node: Node) -> Iterator[tuple[Endpoint, Wanted]]:
+        """What an operator looks at of its inputs; of events all are there."""
+        for i, stream in enumerate(node.inputs):
+            if self._kinds[stream.node] is not Kind.E:
+                yield stream, self._wants_of(node, i)
+
+    def _wants_of(self, node: Node, i: int) -> Wanted:
+        cls, told, found = node.cls, self._adds(node.inputs[i].node), None
+        match cls:
+            case Output():
+                name = node.args["name"]
+                all_told = all(self._adds(sink.id) for sink in self._graph.sinks[name])
+                found = NO_ROWS if all_told and name in self._added else None
+            case Growth():
+                found = NO_ROWS if told else None
+            case Running(changes=changes):
+                found = NO_ROWS if changes and told else None
+            case PerItem() | Projection() | Sum():
+                found = self._handed_on(node, i)
+            case Product(meets, keeps):
+                if meets is not Meets.SINGLE and i not in keeps:
+                    found = self._paired(node, i, _keys(meets, node), padded=bool(keeps))
+            case Matching(compares=compares):
+                if i == 1 and self._kinds[node.inputs[0].node] is Kind.E:
+                    found = self._met(*_sides(node, i, _keys(compares, node)))
+            case (
+                Given() | Empty() | Distinct() | ByKey() | Ordering() | Positional()
+                | History() | Window() | Before() | Commands()
+            ):  # fmt: skip
+                found = None
+            case _:
+                assert_never(cls)
+        return found
+
+    def _paired(self, node: Node, i: int, keys: KeyPaths, *, padded: bool) -> Wanted:
+        """What a product looks at of an input of which it keeps no items alone."""
+        mine, other = (self._kinds[node.inputs[j].node] for j in (i, 1 - i))
+        met = self._met(*_sides(node, i, keys))
+        if other is Kind.E:
+            return met
+        both_grow = mine is other is Kind.H and not padded
+        return _united((self._handed_on(node, i), met)) if both_grow else None
+
+    def _handed_on(self, node: Node, i: int) -> Wanted:
+        """What is wanted of the node's output, as what is wanted of an input."""
+        wanted = self._wanted[node.id]
+        if wanted is None:
+            return None
+        return frozenset(
+            _lookup(one.input, self._through(node, i, one.mine), one.theirs) for one in wanted
+        )
+
+    def _met(self, mine: KeyedStream, other: KeyedStream) -> Wanted:
+        """The items with the key of what is new in another stream."""
+        pairs = [
+            pair
+            for ours, theirs in zip(mine[1], other[1], strict=True)
+            for pair in _leaf_pairs((self._item(mine[0]), ours), (self._item(other[0]), theirs))
+        ]
+        origins = self._origins(other[0], tuple(theirs for _, theirs in pairs))
+        if origins is None:
+            return None
+        ours = tuple(own for own, _ in pairs)
+        return frozenset(_lookup(name, ours, fields) for name, fields in origins)
+
+    def _origins(
+        self, stream: Endpoint, fields: KnownFields
+    ) -> set[tuple[str, KnownFields]] | None:
+        """The inputs with which all comes that is new in a stream, and the fields there.
+
+        None where something comes without a row of an input.
+        """
+        if not self._adds(stream.node):
+            return None
+        sources = {node.id: name for name, node in self._graph.sources.items()}
+        todo: list[tuple[NodeId, KnownFields]] = [(stream.node, fields)]
+        seen, found = set(todo), set[tuple[str, KnownFields]]()
+        while todo:
+            name, wanted = todo.pop()
+            if name in sources:
+                found.add((sources[name], wanted))
+                continue
+            node = self._graph[name]
+            before = self._comes_with(node, wanted)
+            if before is None:
+                return None
+            more = {(node.inputs[i].node, self._through(node, i, f)) for i, f in before.items()}
+            todo += more - seen
+            seen |= more
+        return found
+
+    def _comes_with(self, node: Node, fields: KnownFields) -> Mapping[int, KnownFields] | None:
+        """The inputs with whose new rows all new rows of a node come, and the fields to ask for."""
+        kinds = [self._kinds[e.node] for e in node.inputs]
+        events, told = [k is Kind.E for k in kinds], all(self._adds(e.node) for e in node.inputs)
+        cls, every, found = node.cls, range(len(kinds)), None
+        match cls:
+            case Empty() | PerItem() | Projection() | Sum():
+                found = every if told else None
+            case History(before):
+                found = every if events[0] and not before else None
+            case Product(keeps=keeps):
+                found = _of_pairs(kinds, self._kinds[node.id], keeps)
+            case Matching():
+                found = range(1) if events[0] else None
+            case Growth(signed):
+                found = every if told and not (signed and events[0]) else None
+            case Running(changes=changes):
+                key = result_key(node)
+                if key is not None and (told if changes else events[-1]):
+                    parts = {part for part, *_ in _key(key)}
+                    fields = tuple(f if f and f[0] in parts else None for f in fields)
+                    found = every[-1:]
+            case Distinct() | ByKey() | Ordering() | Positional():
+                found = every if node.spec.zero and all(events) else None
+            case Given() | Output() | Window() | Before() | Commands():
+                found = None
+            case _:
+                assert_never(cls)
+        return None if found is None else dict.fromkeys(found, fields)
+
+    def _through(self, node: Node, i: int, fields: KnownFields) -> KnownFields:
+        """The fields of an input that fields of the output are, where they are."""
+        found = self._maps[node.id]
+        equal = {} if found is None else found.equal
+
+        def one(path: FieldPath) -> FieldPath | None:
+            for length in range(len(path), -1, -1):
+                for field in equal.get(path[:length], ()):
+                    if field.input == i:
+                        return (*field.path, *path[length:])
+            return None
+
+        return tuple(None if path is None else one(path) for path in fields)
+
+    def _item(self, stream: Endpoint) -> ItemType:
+        types = self._plan.typed
+        return (types.types.get(stream) or types.of(stream.node)).item
+
+
+def _of_pairs(kinds: Sequence[Kind], kind: Kind, keeps: Collection[int]) -> range | None:
+    """The inputs with whose new rows all new pairs come."""
+    both = range(2)
+    if kind is Kind.E:
+        alone = (both[i : i + 1] for i in both if kinds[i] is Kind.E and set(keeps) <= {i})
+        return next(alone, both if set(kinds) == {Kind.E} else None)
+    return both if not keeps and set(kinds) == {Kind.H} else None
+
+
+def _united(parts: Iterable[Wanted]) -> Wanted:
+    found: set[Lookup] = set()
+    for part in parts:
+        if part is None:
+            return None
+        found |= part
+    return frozenset(found)
+
+
+def _lookup(
+    name: str, mine: Iterable[FieldPath | None], theirs: Iterable[FieldPath | None]
+) -> Lookup:
+    pairs = zip(mine, theirs, strict=True)
+    return Lookup(name, tuple((m, t) for m, t in pairs if m is not None and t is not None))
+
+
+def _sides(node: Node, i: int, keys: KeyPaths) -> tuple[KeyedStream, KeyedStream]:
+    """An input and the other one, each with the key by which they meet."""
+    return (node.inputs[i], keys[i]), (node.inputs[1 - i], keys[1 - i])
+
+
+def _keys(how: Meets | Compares, node: Node) -> KeyPaths:
+    """The parts of the key by which items of two inputs meet."""
+    key = _key(node.args.get("on") or ())
+    match how:
+        case Meets.ALL | Meets.SINGLE:
+            return (), ()
+        case Meets.KEY | Compares.KEYS:
+            return key, key
+        case Compares.ITEMS:
+            return [()], [()]
+        case Compares.BARE_KEYS:
+            return key, [()]
+
+
+def _key(key: Key) -> Sequence[FieldPath]:
+    """The paths of a key's parts."""
+    return [(name,) for name in key or ("0",)]
+
+
+def _leaf_pairs(
+    mine: tuple[ItemType, FieldPath], other: tuple[ItemType, FieldPath]
+) -> Iterator[tuple[FieldPath, FieldPath]]:
+    """The leaves of a part of a key on both sides."""
+    own, theirs = at(*mine), at(*other)
+    if own is None or theirs is None:
+        return
+    for path, _ in leaves(own):
+        found = at(theirs, path)
+        if found is not None and not list(children(found)):
+            yield (*mine[1], *path), (*other[1], *path)

@@ -1,0 +1,132 @@
+"""Which rows have the fields of rows in another table: by Arrow, before Spark sees any of them.
+
+Fields are compared leaf by leaf, as the language compares keys: a null equals a null, a NaN a NaN,
+the two zeros are one, and integers of all sizes are numbers. Of types that Arrow does not compare
+like that, arrays above all, nothing is asked, so that more rows are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hydro_core.plan.lookups import Lookup
+from hydro_core.spark.frames.column_names import ITEM
+from hydro_core.types.item import Decimal, FieldPath, ItemType, Scalar, at, children, is_integer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Numbers = npt.NDArray[np.int64]
+
+Column = Any
+"""An array of Arrow's."""
+
+ArrivedItems = Mapping[str, tuple[Column, ItemType]]
+"""The items that arrive, and their type, by the inputs' names."""
+
+
+class Agreeing:
+    """Finds the items that agree with one of some others in all of some fields."""
+
+    def __init__(
+        self,
+        item: ItemType,
+        others: Column,
+        of_others: ItemType,
+        fields: Iterable[tuple[FieldPath, FieldPath]],
+    ) -> None:
+        """Looks at the others.
+
+        Args:
+            item: the type of the items that are found.
+            others: the others, at least one, as a column.
+            of_others: their type.
+            fields: leaves of the items, each with the leaf of the others that it is to equal.
+        """
+        import numpy as np
+
+        self._item = item
+        self._steps: list[tuple[FieldPath, Column, Numbers]] = []
+        values = {
+            mine: comparable(_leaf(others, of_others, theirs))
+            for mine, theirs in fields
+            if _are_comparable(at(item, mine), at(of_others, theirs))
+        }
+        distinct = {path: column.unique() for path, column in values.items()}
+        ids = np.zeros(len(others), dtype=np.int64)
+        # Of many values most items have none, so little is left for the fields after it.
+        for path in sorted(values, key=lambda path: -len(distinct[path])):
+            codes = _codes(values[path], distinct[path])
+            # A number for each combination of the fields so far.
+            known, ids = np.unique(ids * len(distinct[path]) + codes, return_inverse=True)
+            self._steps.append((path, distinct[path], known))
+
+    def places(self, items: Column) -> Numbers:
+        """The places of the items that are found, in their order."""
+        import numpy as np
+
+        found = np.arange(len(items))
+        ids = np.zeros(len(found), dtype=np.int64)
+        for path, distinct, known in self._steps:
+            left = items if len(found) == len(items) else items.take(pa.array(found))
+            codes = _codes(comparable(_leaf(left, self._item, path)), distinct)
+            combined = ids * len(distinct) + codes
+            ids = np.searchsorted(known, combined).clip(max=len(known) - 1)
+            agree = (codes >= 0) & (known[ids] == combined)
+            found, ids = found[agree], ids[agree]
+        return found
+
+
+def met_by(batches: ArrivedItems, item: ItemType, wanted: Iterable[Lookup]) -> list[Agreeing]:
+    """What finds the stored items of this type that batches meet, of inputs that have one."""
+    asked = [(batches[w.input], w.fields) for w in wanted if w.input in batches]
+    return [Agreeing(item, *batch, fields) for batch, fields in asked if len(batch[0])]
+
+
+def those_found(rows: pa.Table, wanted: Iterable[Agreeing]) -> pa.Table:
+    """The rows of which one of `wanted` finds the item."""
+    import numpy as np
+
+    items = rows[ITEM].combine_chunks()
+    found = [one.places(items) for one in wanted]
+    places = np.unique(np.concatenate([np.arange(0), *found]))
+    return rows.take(pa.array(places, pa.int64()))
+
+
+def _leaf(items: Column, item: ItemType, path: FieldPath) -> Column:
+    places = []
+    for step in path:
+        names = [name for name, _ in children(item)]
+        places.append(names.index(step))
+        item = [child for _, child in children(item)][places[-1]]
+    return pc.struct_field(items, places) if places else items
+
+
+def _are_comparable(one: ItemType | None, other: ItemType | None) -> bool:
+    """Whether what the language takes for equal is equal here."""
+    if not isinstance(one, Scalar | Decimal) or other is None:
+        return False
+    return one == other or (is_integer(one) and is_integer(other))
+
+
+def comparable(column: Column) -> Column:
+    """The column with equal values where the language takes them for equal."""
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, pa.scalar(0.0, column.type))
+        nan = pa.scalar(float("nan"), column.type)
+        return pc.if_else(pc.is_nan(column), nan, column)
+    return column
+
+
+def _codes(column: Column, distinct: Column) -> Numbers:
+    """Where among distinct values each value of a column is; -1 where it is not."""
+    places: Column = pc.index_in(column, value_set=distinct)
+    found: Numbers = places.fill_null(-1).to_numpy(zero_copy_only=False).astype("int64")
+    return found

@@ -1,0 +1,136 @@
+"""By which fields of a range's batches its stored rows are looked up, and of which all are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from hydro_core.compile import compile_text, optimized
+from hydro_core.plan.lookups import lookups
+from hydro_core.plan.planner import plan
+from hydro_core.types.ddl import parse_ddl
+
+WITH = "h = q -> persist(); i = join(on='k', suffix='_q') -> out; "
+JOIN = "h = b -> persist(); j = join(); h -> [1]j; "
+ROWS = {"r": "k long, s string, v long", "q": "k long, s string, w long", "p": "v long, w long"}
+
+
+def found(text: str, *, optimize: bool = False) -> dict[str, list[str] | None]:
+    """By slot `input: own=other, …` for each lookup, sorted; None where all rows are read."""
+    schemas = {**dict.fromkeys("ab", "(string, long)"), **ROWS}
+    used = {n: parse_ddl(t) for n, t in schemas.items() if n in text.replace(";", " ").split()}
+    compiled = compile_text(text, used)
+    made = plan((optimized(compiled) if optimize else compiled).typed)
+    looked_up = lookups(made, made.graph.sinks)
+    return {
+        slot.id: sorted(
+            f"{w.input}: "
+            + ", ".join(f"{'.'.join(m) or 'item'}={'.'.join(t) or 'item'}" for m, t in w.fields)
+            for w in looked_up[slot.id]
+        )
+        if slot.id in looked_up
+        else None
+        for slot in made.slots
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (JOIN + "a -> [0]j; j -> out", {"b": ["a: 0=0"]}),
+        ("r -> join(right=h, on='k', suffix='_q') -> out; h = q -> persist()", {"q": ["r: k=k"]}),
+        ("r -> join(right=h, on=('k', 's')) -> out; h = q -> persist()", {"q": ["r: k=k, s=s"]}),
+        (WITH.replace("suf", "how='left', suf") + "r -> [0]i; h -> [1]i", {"q": ["r: k=k"]}),
+        ("r -> join(right=h, on='k', how='semi') -> out; h = q -> persist()", {"q": ["r: k=k"]}),
+        ("r -> join(right=h, on='k', how='anti') -> out; h = q -> persist()", {"q": ["r: k=k"]}),
+        ("a -> difference(neg=h) -> out; h = b -> persist()", {"b": ["a: 0=0, 1=1"]}),
+        ("c = cross(); a -> [0]c; b -> persist() -> [1]c; c -> out", {"b": ["a: "]}),
+        (JOIN + "a -> map(lambda k, v: (k, v + 1)) -> [0]j; j -> out", {"b": ["a: 0=0"]}),
+        (JOIN + "a -> map(lambda k, v: (str(v), k)) -> [0]j; j -> out", {"b": ["a: "]}),
+        (JOIN + "u = union(); a -> u; b -> u; u -> [0]j; j -> out", {"b": ["a: 0=0", "b: 0=0"]}),
+        (WITH + "r -> with_columns(k=lambda r: r.v * 2) -> [0]i; h -> [1]i", {"q": ["r: "]}),
+        (WITH + "r -> [0]i; h -> with_columns(k=lambda r: r.w * 2) -> [1]i", {"q": ["r: "]}),
+    ],
+)  # fmt: skip
+def test_events_meet_what_has_their_key(text: str, wanted: dict[str, list[str]]) -> None:
+    assert found(text) == wanted
+
+
+def test_renamed_columns_are_followed_on_both_sides() -> None:
+    text = "h = q -> persist() -> rename(x='k'); r -> rename(x='k') -> [0]j; h -> [1]j; j -> out; "
+    text += "j = join(on='x', suffix='_q')"
+    assert found(text) == {"q": ["r: k=k"]}
+
+
+def test_a_join_behind_a_join_is_looked_up_by_what_events_bring() -> None:
+    text = (
+        "h = q -> persist() -> select('k', 'w'); g = p -> persist() -> select('v')\n"
+        "r -> join(right=h, on='k') -> join(right=g, on='v') -> out"
+    )
+    assert found(text) == {"q": ["r: k=k"], "p": ["r: v=v"]}
+    other = text.replace("select('v')", "select('w')").replace("on='v'", "on='w'")
+    # What the first join finds is not known before it.
+    assert found(other) == {"q": ["r: k=k"], "p": ["r: "]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Somebody looks at all of the history.
+        JOIN
+        + "a -> [0]j; j -> out; h -> fold(0, lambda n, x: n + x[1], commutative=True) -> total",
+        JOIN + "a -> [0]j; j -> out; h -> unique() -> each",
+        JOIN + "a -> [0]j; j -> out; h -> prev() -> before",
+        JOIN + "a -> [0]j; j -> out; a -> persist() -> difference(neg=h) -> left",
+        # The events may come without a row of an input.
+        JOIN + "a -> prev() -> [0]j; j -> out",
+        JOIN + "r -> aggregate(n=count()) -> map(lambda r: ('x', r.n)) -> [0]j; j -> out",
+        JOIN + "source_iter([('x', 1)]) -> [0]j; j -> out",
+        # The rows without a partner are in the output.
+        "r -> join(right=h, on='k', how='outer', suffix='_q') -> out; h = q -> persist()",
+        "r -> join(right=h, on='k', how='right', suffix='_q') -> out; h = q -> persist()",
+    ],
+)
+def test_all_rows_are_read_where_somebody_looks_at_them(text: str) -> None:
+    slots = found(text)
+    assert slots["q" if "q" in slots else "b"] is None
+
+
+def test_two_items_at_once_are_seen_whatever_comes_with_them() -> None:
+    assert found("c = cross_singleton(); a -> [input]c; b -> persist() -> [single]c; c -> out") == {
+        "b": None
+    }
+
+
+def test_an_output_that_only_adds_reads_nothing_of_its_history() -> None:
+    assert found("a -> persist() -> out") == {"a": []}
+    assert found("a -> persist() -> map(lambda k, v: v) -> out") == {"a": []}
+
+
+def test_the_additions_of_a_join_of_histories_meet_what_is_new() -> None:
+    text = "p = a -> persist(); q = b -> persist(); p -> [0]j; q -> [1]j; j = join()\n"
+    assert found(text + "j -> delta() -> out") == {"a": ["b: 0=0"], "b": ["a: 0=0"]}
+    assert found(text + "j -> window(2) -> out") == {"a": None, "b": None, "j": None}
+
+
+def test_what_is_first_seen_is_compared_as_a_whole() -> None:
+    slots = found("a -> persist() -> unique() -> delta() -> new", optimize=True)
+    assert list(slots.values()) == [["a: 0=0, 1=1"]]
+
+
+def test_running_results_go_on_from_those_of_new_keys() -> None:
+    total = "t = r -> persist() -> aggregate(by='k', total=sum('v'))\n"
+    assert list(found(total + "t -> out", optimize=True).values()) == [["r: k=k"]]
+    assert list(found(total + "t -> delta() -> out", optimize=True).values()) == [["r: k=k"]]
+
+
+def test_events_meet_running_results_of_their_keys() -> None:
+    text = (
+        "t = r -> persist() -> aggregate(by='k', total=sum('v'))\n"
+        "t -> delta() -> new; q -> join(right=t, on='k') -> out"
+    )
+    assert list(found(text, optimize=True).values()) == [["q: k=k", "r: k=k"]]
+
+
+def test_one_result_of_everything_is_read_as_it_is() -> None:
+    text = "r -> persist() -> aggregate(total=sum('v')) -> out"
+    assert list(found(text, optimize=True).values()) == [None]
